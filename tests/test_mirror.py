@@ -383,7 +383,11 @@ class TestSoftRows:
 
     def solve(self, lp, eps=math.inf, delta=1e-6, **options):
         return privlp.solve(
-            lp, eps, delta, 100, **{"opt": 12.0, "width": 2**0.5, "rng": 0, **options}
+            lp,
+            eps,
+            delta,
+            100,
+            **{"opt": 12.0, "width": 2**0.5, "rng": 0, "method": "mirror", **options},
         )
 
     def test_without_noise_it_approaches_the_exact_optimum(self):

@@ -301,7 +301,7 @@ PROGRAMS: dict[str, tuple[Callable[[Mint], LinearProgram], dict[str, Any]]] = {
     "groups": (_groups, _WHOLE),
     "add-remove": (_add_remove, {"s": 100, "alpha": 2.5, "opt": 9.0}),
     "departed": (_departed, {**_WHOLE, "s": 10}),
-    "soft": (_soft, {**_WHOLE, "width": 1.0}),
+    "soft": (_soft, {"opt": 9.0}),
     "mixed": (_mixed, {"s": 2, "opt": 20.0}),
     "exotic": (_exotic, _WHOLE),
     "scalar": (_near(_SCALAR), {"opt": 9.0}),
@@ -321,8 +321,8 @@ _OF_METHOD: dict[str, dict[str, Any]] = {
     "dmw-published": {"width": 10.0, "alpha": 60.0},
     "mw": {"alpha": 4.0},
 }
-#: Programs that one method takes.
-_ONLY = {"soft": "mirror", "mixed": "ftpl"}
+#: Programs that few methods take.
+_ONLY = {"soft": ("mirror", "perturbed"), "mixed": ("ftpl",)}
 _NO_OPT = (
     "quantile-noise",
     "measured-slack",
@@ -353,13 +353,15 @@ def methods_of(name: str) -> Iterator[str]:
     """The methods that take a program of :data:`PROGRAMS`."""
     lp = PROGRAMS[name][0](Mint())
     for method in methods_for(lp.neighbours):
-        if method == _ONLY.get(name, method):
+        if method in _ONLY.get(name, (method,)):
             yield method
 
 
 def request_of(name: str, method: str) -> dict[str, Any]:
     """The arguments of `solve` for a method on a program of :data:`PROGRAMS`."""
     request = {**PROGRAMS[name][1], **_OF_METHOD.get(method, {}), "method": method}
+    if name == "soft" and method == "mirror":
+        request |= {**_WHOLE, "width": 1.0}
     if name == "exotic" and method == "dmw-published":
         request["width"] = 1e15, 1e20
         request["alpha"] = 5e20
