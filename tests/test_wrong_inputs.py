@@ -392,6 +392,12 @@ def test_extreme_prices_have_a_domain(price):
             lp_of(penalty=penalty, row_names=["r1", "r2", "r3", "r4"])
 
 
+def test_soft_rows_need_a_delta():
+    for ask in (solve, plan):
+        with pytest.raises(InvalidParameterError, match="delta must be positive"):
+            ask(SOFT, 1.0, 0.0)
+
+
 def test_a_declared_bound_that_nobody_uses_is_refused():
     with pytest.raises(InvalidParameterError, match=r"width has no use with method='chain'"):
         solve(HARD, 1.0, 1e-6, 1, width=2.0, rng=0)

@@ -76,7 +76,9 @@ class Perturbed(Method):
         return relation.changes_whole_rows
 
     def competes(self, task: Task) -> bool:
-        return task.ledger.delta > 0 or math.isinf(task.ledger.eps)
+        """Also for soft rows without a delta: no other method says what they need."""
+        has_delta = task.ledger.delta > 0 or math.isinf(task.ledger.eps)
+        return has_delta or task.lp.penalty is not None
 
     def adapted(self, task: Task) -> Task:
         return replace(task, width=None)
