@@ -292,7 +292,7 @@ UNMOVED = {
     (
         "privlp/methods/perturbed_draws.py",
         "5a420ecd22d0",
-        "3514109d2f12",
+        "b4123f6aa66e",
     ): f"{_SIDES}, and a stronger quadratic for methods that are gone is gone",
     (
         "privlp/problem/data.py",

@@ -26,7 +26,7 @@ from privlp.players.accelerated import AcceleratedDescent
 from privlp.players.rounds import weights_of_rounds
 from privlp.privacy import GaussianMechanism, Ledger, WeightedGaussianMechanism
 from privlp.regions.l1_ball import L1Ball
-from svm_models.private_lp_svc import Rule
+from svm_models.lp_svc_charges import Rule
 from svm_models.records import signed
 from svm_models.records.grid import CENTRE, SOFTNESS
 from svm_models.records.whitening import Coordinates

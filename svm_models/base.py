@@ -235,7 +235,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         Examples
         --------
         >>> from svm_models import DMWSVC, PrivateLPSVC
-        >>> PrivateLPSVC(1.0, 1e-6).plans_gaussian_draws_only
+        >>> PrivateLPSVC(1.0, 1e-6, fallback=False).plans_gaussian_draws_only
         True
         >>> DMWSVC(1.0, 1e-6).plans_gaussian_draws_only
         False

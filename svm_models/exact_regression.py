@@ -11,9 +11,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import InvalidParameterError, LinearProgram, solve_exact
-from privlp.checks import real
+from privlp.checks import real, require_flag
 from svm_models.exact import UncertifiedOptimumError, certified_gap
-from svm_models.parameters import MOST_SIZE, PRICE, finite, switch, within
+from svm_models.parameters import MOST_SIZE, PRICE, finite, within
 from svm_models.regression_base import LinearRegressor
 
 FloatArray = npt.NDArray[np.float64]
@@ -105,7 +105,7 @@ class LPQuantileRegressor(LinearRegressor):
         return np.ndim(self.quantile) == 0
 
     def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        switch(self.fit_intercept, "fit_intercept")
+        require_flag(self.fit_intercept, "fit_intercept")
         quantiles = quantiles_of(self.quantile)
         A = _with_constant(X, constant=self.fit_intercept)
         found, objectives, gaps = [], [], []
@@ -163,7 +163,7 @@ class LPSVR(LinearRegressor):
 
     def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         C, epsilon = within(self.C, "C", *PRICE), epsilon_of(self.epsilon)
-        switch(self.fit_intercept, "fit_intercept")
+        require_flag(self.fit_intercept, "fit_intercept")
         A = _with_constant(X, constant=self.fit_intercept)
         slack = np.ones(A.shape[1])
         if self.fit_intercept:

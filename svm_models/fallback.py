@@ -45,11 +45,6 @@ def told(quantiles: tuple[float, ...], noise: float) -> tuple[float, ...]:
     return tuple(min(max(q, least), 1 - least) for q in quantiles)
 
 
-def sigma_of(draws: ChargedDraws) -> float:
-    """The noise of Gaussian draws."""
-    return float(draws.mechanism.sigma)  # type: ignore[attr-defined]
-
-
 def larger_class(
     decisions: FloatArray,
     signs: FloatArray,
@@ -71,7 +66,7 @@ def larger_class(
     signs : (n,) array
     weights : (n,) array, optional
     answer, choice : ChargedDraws
-        One Gaussian draw each.
+        One draw each, the second Gaussian.
     n : int
         The public number of records.
     """
@@ -82,7 +77,7 @@ def larger_class(
     more = size * (wrong.astype(float) - (signs != larger))
     # A fit that errs half as often again as the constant adds half of the smaller class.
     half = 0.25 * max(n - abs(balance), 0.0) / HALF_AS_BAD_AGAIN
-    kept = keeps(np.array(choice(float(np.sum(more)))), sigma_of(choice), half)
+    kept = keeps(np.array(choice(float(np.sum(more)))), choice.sigma, half)
     return 0.0 if kept else larger
 
 
@@ -109,7 +104,7 @@ def crossings(
     Each asks at the median of what is believed, and its chance of being right weighs both sides:
     bisection, if there is no noise. An early error is mended by later draws.
     """
-    sigma, cells = sigma_of(draws), 2**_PLACES
+    sigma, cells = draws.sigma, 2**_PLACES
     belief, edges = np.full((number, cells), 1.0 / cells), np.linspace(-1.0, 1.0, cells + 1)
     k = np.arange(cells)
 

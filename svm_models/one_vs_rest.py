@@ -167,13 +167,14 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         require_nominal(len(y), self.nominal_n)
         named = self.classes_ if len(self.classes_) > 2 else self.classes_[1:]
         warn_if_repeated(self, eps, delta)
+        estimator = clone(estimator)
+        if "fallback" in estimator.get_params():  # decisions are compared between classes
+            estimator.set_params(fallback=False)
         part, ledger = self._split(estimator, eps, delta, len(named))
         found = []
         try:
             for label in named:
                 one = clone(estimator).set_params(**part, budget=ledger, random_state=randomness)
-                if "fallback" in one.get_params():  # decisions are compared between classes
-                    one.set_params(fallback=False)
                 one.set_params(relation=self.relation, nominal_n=self.nominal_n, classes=(0, 1))
                 one.fit(X, (y == label).astype(int))
                 found.append(one.set_params(budget=None, random_state=None))

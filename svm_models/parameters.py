@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from privlp import InvalidParameterError
-from privlp.checks import positive, real, require_flag
+from privlp.checks import positive, real
 from privlp.privacy.limits import validated_budget
 
 #: Smaller ones are noise alone. Parts of them would be below what prices of draws resolve, so that
@@ -27,8 +27,6 @@ REG = 1e-300, 1e100
 MOST_RADIUS = 1e9
 #: Bounds on prices of errors.
 PRICE = 1e-9, 1e14
-
-switch = require_flag
 
 
 def within(value: Any, name: str, least: float, most: float, *, cure: str = "") -> float:

@@ -21,13 +21,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import InvalidParameterError
+from privlp.checks import require_flag
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
 from svm_models.classes import class_weights
 from svm_models.losses import MarginLoss, huber, logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.neighbours import Neighbours
-from svm_models.parameters import REG, switch, within
+from svm_models.parameters import REG, within
 from svm_models.perturbation import (
     enough_regularization,
     perturb_objective,
@@ -173,7 +174,7 @@ def _perturb_output(
 def _check_objective(model: Any, p: int) -> None:
     """As for output perturbation; and refuse what second moments cannot be released for."""
     risk = _of_one_record(model, p)
-    if switch(model.whiten, "whiten"):
+    if require_flag(model.whiten, "whiten"):
         risk = replace(risk, data_norm=1.0)
     enough = enough_regularization(risk, float(model.eps), pure=model.delta == 0)
     replace(risk, reg=max(risk.reg, enough)).require_certifiable()

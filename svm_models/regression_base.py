@@ -14,7 +14,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Verdict
-from privlp.checks import warn_of_large_delta
+from privlp.checks import require_flag, warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.rows.in_memory import InMemory
@@ -30,7 +30,6 @@ from svm_models.neighbours import (
     counted,
     require_nominal,
 )
-from svm_models.parameters import switch
 from svm_models.records.validation import scored, validated
 from svm_models.regression_data import Units
 from svm_models.regression_descent import descend
@@ -219,7 +218,7 @@ class PrivateLinearRegressor(LinearRegressor):
         raise NotImplementedError
 
     def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        constant = switch(self.fit_intercept, "fit_intercept")
+        constant = require_flag(self.fit_intercept, "fit_intercept")
         units = Units.declared(
             X.shape[1], self.X_bounds, self.data_norm, self.y_bounds, constant=constant
         )
@@ -288,7 +287,7 @@ class PrivateLinearRegressor(LinearRegressor):
         """
         # What pays for moments, counts and rounds.
         ledger = Ledger(eps * (1 - SHARE_OF_THE_COUNT if self._counts() else 1.0), self.delta)
-        constant = switch(self.fit_intercept, "fit_intercept")
+        constant = require_flag(self.fit_intercept, "fit_intercept")
         units = Units.declared(
             n_features, self.X_bounds, self.data_norm, self.y_bounds, constant=constant
         )

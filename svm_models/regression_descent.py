@@ -17,6 +17,7 @@ import numpy.typing as npt
 from privlp.methods.fallback import keeps, reach
 from privlp.privacy import ChargedDraws
 from privlp.rows.door import Rows
+from privlp.rows.in_coordinates import symmetric_of
 from svm_models import fallback
 from svm_models.account import Account
 from svm_models.neighbours import Neighbours
@@ -110,7 +111,7 @@ def descend(
     bound = _bound(pairs, whiten, norms, plan.longer)
     pairs.update(WhitenedPairs.shorten, bound, neighbours.most)
     middle = np.zeros(p) if whole is None else np.asarray(whole(pairs.total(WhitenedPairs.whole)))
-    run = _Descent(pairs, plan, bound, middle, _sigma(whole) if whole is not None else 0.0)
+    run = _Descent(pairs, plan, bound, middle, whole.sigma if whole is not None else 0.0)
     of_constant = np.linalg.solve(whiten, np.eye(p)[0]) if constant else np.zeros(p)
     nearest = np.argmin(np.abs(np.array(quantiles or (0.5,)) - 0.5))
     points, searched = best[nearest] * of_constant[None], _SIZES
@@ -153,7 +154,7 @@ def _chosen(
 ) -> Fit:
     """Each fit, or its constant where noisy sums of losses speak against it."""
     alone = best[:, None] * of_constant
-    sigma, n = _sigma(choice), plan.neighbours.n
+    sigma, n = choice.sigma, plan.neighbours.n
     # Whitened records have second moments of about 1: this is what predictions typically move by.
     limit = reach(sigma, n) * np.linalg.norm(points - alone, axis=1)
     if sigma:
@@ -204,7 +205,7 @@ class _Descent:
         else:
             curvature, width = loss.curvature(scale), loss.width(stage.width, scale)
         of_sums = self._of_sums(curvature)
-        sigma = _sigma(draws)
+        sigma = draws.sigma
         noise = sigma * math.sqrt(p)
         step = np.minimum(
             stage.step,
@@ -234,7 +235,7 @@ class _Descent:
 
     def variances(self, stage: Stage, draws: ChargedDraws, scale: float) -> FloatArray:
         """About the variance of noise in each coordinate of what a stage returns, (K,)."""
-        of_rounds = _sigma(draws) ** 2 / stage.rounds
+        of_rounds = draws.sigma**2 / stage.rounds
         of_centre = np.square(stage.loss.centre * self.of_whole)
         of_sums = self._of_sums(stage.loss.curvature(scale))
         return np.asarray(OF_A_MEAN * (of_rounds + of_centre) / np.square(of_sums))
@@ -256,7 +257,7 @@ class _Descent:
         shares = 1 - np.array(quantiles)
         excess = self.pairs.total(WhitenedPairs.above, points, np.zeros(len(points)), shares)
         density = self.plan.neighbours.n * self.plan.stages[-1].loss.curvature(scale)
-        of_count = np.square(_sigma(counts) / density)
+        of_count = np.square(counts.sigma / density)
         own = variances / float(of_constant @ of_constant)
         weight = np.divide(own, own + of_count, out=np.zeros_like(own), where=of_count > 0)
         return points + (weight * np.asarray(counts(excess)) / density)[:, None] * of_constant
@@ -267,10 +268,6 @@ class _Descent:
         # Where many are shortened their weight in moments is less than in sums.
         n, longer = self.plan.neighbours.n, self.plan.longer
         return np.asarray(curvature * n * (1 + 0.5 * longer) / self.bound)
-
-
-def _sigma(draws: ChargedDraws) -> float:
-    return float(draws.mechanism.sigma)  # type: ignore[attr-defined]
 
 
 def _shown_curvature(moves: FloatArray, changes: FloatArray, sigma: float) -> FloatArray:
@@ -290,18 +287,16 @@ def _whitening(
     """
     n, p, most = plan.neighbours.n, plan.p, plan.neighbours.most
     whiten, bound, unit = np.eye(p), 0.0, 1.0
-    sigma = _sigma(release)
+    sigma = release.sigma
     # Noise in a symmetric matrix has eigenvalues of up to about sigma sqrt(2 p).
     hidden = max(sigma * math.sqrt(2 * p), _LEAST_MOMENT * n)
-    upper = np.triu_indices(p)
     for turn in range(TURNS):
         if turn:
             pairs = rows.keep(partial(WhitenedPairs, whiten=whiten))
             share = plan.longer if turn == TURNS - 1 else _SHORTENED
             bound = _bound(pairs, whiten, counts, share)
         noisy = np.asarray(release(rows.total(second_moments, whiten, bound, most)))
-        matrix = np.zeros((p, p))
-        matrix[upper] = noisy / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+        matrix = symmetric_of(noisy, p)
         values, vectors = np.linalg.eigh(matrix, UPLO="U")
         values = np.maximum(values, hidden)
         whiten = whiten @ ((vectors * np.sqrt(values.max() / values)) @ vectors.T)

@@ -30,6 +30,7 @@ from svm_models import (
     PrivateQuantileRegressor,
     base,
     fallback,
+    lp_svc_charges,
     minimise,
     perturbation,
     private_lp_svc,
@@ -456,7 +457,7 @@ def _unscaled() -> Iterator[None]:
 def _half_a_moment() -> Iterator[None]:
     """Less noise than second moments need."""
     with (
-        mock.patch.object(private_lp_svc, "sensitivity_of_moments", return_value=0.25),
+        mock.patch.object(lp_svc_charges, "sensitivity_of_moments", return_value=0.25),
         mock.patch.object(perturbation, "sensitivity_of_moments", return_value=0.25),
     ):
         yield
@@ -470,7 +471,7 @@ def _negative_for_everyone(mechanism: Any, value: Any, purpose: str) -> Any:
 _LP_ROUTE = _fit(PrivateLPSVC, eps=1.0, delta=1e-6)
 #: An eps at which so few records have their second moments measured twice.
 _MEASURED_TWICE = 8.0
-_HALF_A_RECORD = replaced(private_lp_svc, "CENTRE", 0.25)
+_HALF_A_RECORD = replaced(lp_svc_charges, "CENTRE", 0.25)
 
 #: Numbers of records between which the rule adds a round.
 _ROUNDS_DIFFER = _without_the_first(_records([1.0, 0.0], *_NOTHING[:298]))

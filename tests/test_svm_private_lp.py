@@ -17,7 +17,7 @@ from privlp.rows.in_memory import InMemory
 from svm_models import ObjectivePerturbationSVC, PrivateLPSVC, make_separable_sphere
 from svm_models.account import RELATION
 from svm_models.losses import huber
-from svm_models.private_lp_svc import Rule
+from svm_models.lp_svc_charges import Rule
 from svm_models.records import whitening, within_norm
 from svm_models.records.grid import (
     RecordGrid,

@@ -34,8 +34,10 @@ class Chain(Method):
     by such moves, so loose bounds do not set the units. Descents without a cost, ever shorter, lead
     away from the rows, to a deep point. Stages from there minimise smoothed violations and costs,
     ever sharper. After each, counts on a curve to the deep point say where about s rows are missed.
-    Counts at the point that is returned say how many rows it misses; where they speak against it,
-    the safest point known is returned.
+    Where noise on all coordinates exceeds s rows, the last counts are on the public way too. A
+    cheaper point that earlier counts speak for is taken in place of the last one. Counts at the
+    point that is returned say how many rows it misses; where they speak against it, the best point
+    that earlier counts speak for is returned, or else the safest one.
 
     *Neighbours*: constraint-private, one record with k rows, replaced, added or removed.
 

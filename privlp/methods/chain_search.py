@@ -38,8 +38,6 @@ _DEEP_SOFTNESS, _DEEP_LENGTH, _SHRINK, _MOST_ROUNDS = 0.3, 0.5, 0.4, 0.7
 _CLOSE = 1 / 6
 # Rows move inwards by this share of the softness.
 _DEEP_INWARDS, _INWARDS = 0.5, 0.8
-# Towards a far end that misses fewer rows, odds grow by this factor.
-_AWAY = 7.4
 # The scale: so many times s rows have less slack at the deep point; and a floor.
 _TIGHT, _LEAST_SLACK, _LOW_SLACK, _HIGH_SLACK = 2.0, 0.02, -20.0, 3.0
 # Softness of the stages in units of that slack; and stages end where so many times s rows are
@@ -171,7 +169,7 @@ class ChainSearch:
         if self._draws.signs is None:
             return 0
         found = np.asarray(self._draws.signs(self._measured.total(MeasuredRows.signs)))
-        few = WRONG_SIGNS * float(self._draws.signs.mechanism.sigma)  # type: ignore[attr-defined]
+        few = WRONG_SIGNS * self._draws.signs.sigma
         return next((sign for sign, wrong in zip((1, -1), found, strict=True) if wrong <= few), 0)
 
     def _bound_costs(self, cap: float) -> None:
@@ -221,7 +219,7 @@ class ChainSearch:
     def _deep_point(self, start: Start) -> FloatArray:
         """Of ever shorter descents without a cost, the point that misses the fewest rows.
 
-        Or a point near the far end, if that seems to miss fewer.
+        Or a safe point of the way, if the far end seems to miss fewer.
         """
         region, counts = self._region, self._counts(self._draws.deep)
         rows, z = self._in_coordinates(region), region.within(region.coordinates(start.x))
@@ -264,7 +262,7 @@ class ChainSearch:
         """Where a descent at a price leads, if so many are left."""
         slopes = self._draws.slopes
         rounds = slopes.remaining // left
-        slope, sigma = region.cost(self._public.cost), float(slopes.mechanism.sigma)  # type: ignore[attr-defined]
+        slope, sigma = region.cost(self._public.cost), slopes.sigma
         noise = sigma / self._longer * math.sqrt(region.size / rounds)
         size = max(float(np.linalg.norm(slope)), 1e-300)
         push = force * max(self._s, _FORCE * noise) / size * slope

@@ -244,7 +244,7 @@ class Starting:
         arguments: Callable[[FloatArray], Any],
     ) -> FloatArray:
         """Steps up to 1 that reach a few times s sides, by bisection, (size,)."""
-        target = near_sides(self._s, self._n, float(draw.mechanism.sigma))  # type: ignore[attr-defined]
+        target = near_sides(self._s, self._n, draw.sigma)
         low, high = np.full(size, _SMALLEST), np.zeros(size)
         while draw.remaining:
             middle = 0.5 * (low + high)

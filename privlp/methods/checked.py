@@ -70,7 +70,7 @@ class Search(Solver, Protocol):
 
 
 class Checked:
-    """A search, and then two counts at its point.
+    """A search, and then two counts at its point, or at a cheaper one that hardly misses s rows.
 
     If the first shows that more than s rows are missed, and fewer are known to be missed at another
     point, that one is released, after a count of its own: of several with s or fewer the best.

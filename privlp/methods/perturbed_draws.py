@@ -101,7 +101,7 @@ class Draws:
     @property
     def sigma(self) -> float:
         """Deviation of the secret term."""
-        return float(self.perturbation.mechanism.sigma)  # type: ignore[attr-defined]
+        return self.perturbation.sigma
 
     @property
     def curvature(self) -> float:
@@ -169,7 +169,7 @@ class Draws:
             at, soft = program.balanced(z, _WEAKER)
             found = _slopes(self.slopes, replace(program, softness=soft), at, _IF_SHARP)
             return Minimum(released, found)
-        of_cover = float(self.cover.mechanism.sigma)  # type: ignore[attr-defined]
+        of_cover = self.cover.sigma
         error = tolerance * of_cover * math.sqrt(region.size)
         return Minimum(released, _slopes(self.slopes, program, released, error))
 
@@ -253,7 +253,7 @@ class NoisyCounts:
 
     def __init__(self, rows: Rows[Any], kernel: Callable[..., int], draw: ChargedDraws) -> None:
         self._rows, self._kernel, self._draw = rows, kernel, draw
-        self.sigma = float(draw.mechanism.sigma)  # type: ignore[attr-defined]
+        self.sigma = draw.sigma
         self.left = draw.remaining
 
     def __call__(self, *released: Any) -> float:

@@ -88,7 +88,7 @@ class StageRegions:
         these weights too.
         """
         noisy = np.asarray(draw(rows.total(shares_of_norm, region, largest_n)))
-        least = 2 * float(draw.mechanism.sigma)  # type: ignore[attr-defined]
+        least = 2 * draw.sigma
         ratio = max(float(noisy.max()), least) / np.maximum(noisy, least)
         self.weights = np.ones(len(self._public.cost))
         self.weights[region.live] = np.sqrt(np.maximum(ratio / _EVEN, 1.0))

@@ -24,7 +24,7 @@ from privlp.regions.public_rows import PublicRows
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.compared import ComparedRows
 from privlp.rows.door import Rows
-from privlp.rows.in_coordinates import RowsInCoordinates, norms, shares_of_norm
+from privlp.rows.in_coordinates import RowsInCoordinates, norms, shares_of_norm, symmetric_of
 from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
@@ -175,7 +175,7 @@ class SoftRowSearch:
 
     def _is_worse(self, compared: _Comparison, simple: FloatArray) -> bool:
         """Whether a noisy comparison speaks against the answer, or where it must, not for it."""
-        sigma = _sigma(self._choice)
+        sigma = self._choice.sigma
         costlier = compared.difference(
             self._x, simple, self._choice, reach(sigma, self._n // self._k, _REACH)
         )
@@ -197,7 +197,7 @@ class SoftRowSearch:
         Noise hides small shares, so no unit grows beyond what noise allows: several rounds bring
         units together that are far apart.
         """
-        least = max(2 * _sigma(self._shares), _LEAST_MOMENT * self._n)
+        least = max(2 * self._shares.sigma, _LEAST_MOMENT * self._n)
         region, weights = self._region, np.ones(len(self._public.cost))
         while self._shares.remaining:
             noisy = np.asarray(self._shares(self._rows.total(shares_of_norm, region, self._n)))
@@ -217,10 +217,8 @@ class SoftRowSearch:
         """
         kept = self._rows.keep(partial(RowsInCoordinates, region=region))
         noisy = np.asarray(self._moments(kept.total(RowsInCoordinates.second_moments, self._n)))
-        upper = np.triu_indices(region.size)
-        matrix = np.zeros((region.size, region.size))
-        matrix[upper] = noisy / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
-        hidden = _sigma(self._moments) * math.sqrt(2 * region.size)
+        matrix = symmetric_of(noisy, region.size)
+        hidden = self._moments.sigma * math.sqrt(2 * region.size)
         least = max(hidden, _LEAST_MOMENT * self._n)
         moments, directions = np.linalg.eigh(matrix, UPLO="U")
         moments = np.maximum(moments, least)
@@ -269,7 +267,7 @@ class _Comparison:
             middle, step = 0.5 * (near + far), _STEP * (far - near)
             points = [low + (middle + side * step) * (high - low) for side in (1, -1)]
             told, asked = told + self.difference(points[0], points[1], draws, _REACH), asked + 1
-            if abs(told) > _SURELY * math.sqrt(asked) * _sigma(draws):
+            if abs(told) > _SURELY * math.sqrt(asked) * draws.sigma:
                 near, far = (near, middle + step) if told > 0 else (middle - step, far)
                 told, asked = 0.0, 0
         if near < 0.5 < far:
@@ -288,10 +286,6 @@ class _Comparison:
         rows = self.rows.keep(partial(ComparedRows, largest_price=self.price))
         found = float(draws(float(rows.total(ComparedRows.costlier, x, other, limit))))
         return found + float(self.public.cost @ (x - other)) / (self.price * limit)
-
-
-def _sigma(draws: ChargedDraws) -> float:
-    return float(draws.mechanism.sigma)  # type: ignore[attr-defined]
 
 
 class Norms:

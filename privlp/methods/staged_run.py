@@ -133,7 +133,7 @@ class Stages:
         region = self._sizes.region(self._sizes.middle)
         noisy = np.asarray(draw(self._rows.total(signs_and_spread, region)))
         for sign, count, spread in ((-1, *noisy[:2]), (1, *noisy[2:])):
-            if count >= self._n - _SURE * deviation(draw) and spread >= _LEAST_SPREAD * self._n:
+            if count >= self._n - _SURE * draw.sigma and spread >= _LEAST_SPREAD * self._n:
                 self._sign = sign
                 return
 
@@ -178,7 +178,7 @@ class Stages:
 
         The start also counts the rows that are missed at the bounds of the variables.
         """
-        sizes, sigma = self._sizes, deviation(draw)
+        sizes, sigma = self._sizes, draw.sigma
         low, high = max(low, sizes.ends[0]), min(high, sizes.ends[1])
 
         def count(place: float) -> float:
@@ -213,8 +213,3 @@ class Stages:
             self._sizes.objective(x),
             {name: np.array(values) for name, values in self._trace.items()},
         )
-
-
-def deviation(draw: ChargedDraws) -> float:
-    """The deviation of the noise of a draw."""
-    return float(draw.mechanism.sigma)  # type: ignore[attr-defined]

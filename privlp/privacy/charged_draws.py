@@ -45,6 +45,11 @@ class ChargedDraws(SpentOnce):
         self._randomness = randomness
         self._begin = begin
 
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of Gaussian noise on one draw; 0 without noise."""
+        return float(self.mechanism.sigma)  # type: ignore[attr-defined]
+
     def __call__(self, value: Any) -> Any:
         """Release `value` through the mechanism."""
         self.refuse_elsewhere()
