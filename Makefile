@@ -11,7 +11,7 @@ RESOLUTION_newest := highest
 TOGETHER := -n 2 --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-step bench-covering bench-family bench-low-sensitivity bench-unknown bench-generated bench-svm clean
+.PHONY: help demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-step bench-covering bench-low-sensitivity bench-unknown bench-generated bench-svm clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -99,10 +99,6 @@ bench-step: $(VENV)/dev  ## The step size, tried on four families of programs
 
 bench-covering: $(VENV)/dev  ## The default against published and tight multiplicative weights on the covering program (resumable)
 	$(BIN)/python -m benchmarks.covering
-
-bench-family: $(VENV)/dev  ## All constraint-private methods on families of programs (resumable); small real programs without noise
-	$(BIN)/python -m benchmarks.family
-	$(BIN)/python -m benchmarks.ftpl
 
 bench-low-sensitivity: $(VENV)/dev  ## Private numbers: multiplicative weights against direct noise; rows that are never violated
 	$(BIN)/python -m benchmarks.low_sensitivity

@@ -167,13 +167,6 @@ def _noise() -> list[str | tuple[list[str], list[list[str]]]]:
             levels.WEIGHTED, then["weighted"], now["weighted"], strict=True
         )
     ]
-    factors.append(["`ftpl`, cuts: L2 sensitivity", _change(then["cut"], now["cut"])])
-    factors.append(
-        [
-            "`mirror-best`: share of the budget for its choice",
-            _change(then["choice"], now["choice"]),
-        ]
-    )
     return [
         "## How much noise",
         (

@@ -28,7 +28,7 @@ from privlp.duals.elastic import ElasticDual
 from privlp.regions.simplex import Simplex
 from privlp.rows.equal_norm import RowsOfEqualNorm
 
-ROWS, FILES, ALPHA, TURNS = 10**7, 20, 5.0, 2
+ROWS, FILES, TURNS = 10**7, 20, 2
 
 
 def write_rows(folder: Path, rows: int) -> None:
@@ -75,7 +75,7 @@ def print_costs(folder: str, rows: int, sparse: bool) -> None:
     del kept, dual
     start, count = time.perf_counter(), 0
     if sparse:
-        request = {"s": rows / 20, "opt": 2 * opt, "alpha": ALPHA, "method": "mirror"}
+        request = {"s": rows / 20, "opt": 2 * opt, "method": "staged"}
         solution = privlp.solve(lp, EPS, DELTA, rng=0, **request)
         count = solution.iterations
     whole = time.perf_counter() - start
@@ -124,9 +124,9 @@ _ABOUT = (
     " rows. u is one product A@x and one Aᵀz by SciPy, of the same rows in memory as CSR: {:.2f} s,"
     " from a slice. Building checks all rows. The first round also prepares blocks; what fits into"
     " 3/16 of the data stays, and the others are read and prepared anew in every round. The solve"
-    " is of method `mirror`, ε = 1, δ = 10⁻⁹, α = 5 (a loose one, for few rounds). The peak of"
-    " resident memory is beyond what Python and the libraries take; the target is a quarter of the"
-    " data. The machine was shared while this was measured."
+    " is of method `staged`, ε = 1, δ = 10⁻⁹. The peak of resident memory is beyond what Python and"
+    " the libraries take; the target is a quarter of the data. The machine was shared while"
+    " this was measured."
 )
 _OF = ["rows", "building", "first round", "a round", "a solve", "peak", "peak / data"]
 

@@ -90,9 +90,9 @@ def whole_solves(turns: int) -> list[list[object]]:
     instance = problems.covering(0)
     actions: dict[str, Callable[[], Any]] = {}
     for method, eps, alpha in (
-        ("mirror-best", 1.0, None),
-        ("mirror", 1.0, None),
-        ("ftpl", 1.0, 0.1),
+        ("staged", 1.0, None),
+        ("chain", 1.0, None),
+        ("dmw", 1.0, None),
     ):
         actions[f"covering program, {method}"] = partial(
             privlp.solve,

@@ -1,6 +1,6 @@
 """`auto` on families of programs whose sizes and parameters a seed decides.
 
-Beside it: what `auto` took before, `auto` that knows nothing, and the same descent without noise.
+Beside it: `auto` that knows nothing, and staged descent without noise.
 Run with ``python -m benchmarks.generated``; an interrupted run goes on where it stopped. About 25
 minutes of one core. With ``--families`` or ``--eps`` the tables are printed and no page is written.
 """
@@ -73,7 +73,7 @@ def main(
         print(f"{minutes:.1f} CPU minutes of solves.")
         return
     _draw(found)
-    about = tables.about(found, seeds, minutes, DELTA)
+    about = tables.about(seeds, minutes, DELTA)
     write_page(
         "generated",
         "Generated families",
@@ -136,7 +136,7 @@ def _draw(found: Found) -> None:
     shown = [family for family in GENERATED if len(epsilons(family)) > 1]
     with picture("generated", len(shown)) as axes:
         for axis, family in zip(axes, shown, strict=True):
-            for player, style in zip(PLAYERS, ("mirror-best", "mirror", "dmw"), strict=True):
+            for player, style in zip(PLAYERS, ("auto", "dmw"), strict=True):
                 if not found.applies(family, player, EPSILONS[0]):
                     continue
                 means = [found.violation(family, player, eps).mean() for eps in EPSILONS]

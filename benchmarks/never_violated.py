@@ -24,6 +24,7 @@ from benchmarks.advertising_sizes import violated_rows
 from benchmarks.published import over_eps, picture, write_page
 from privlp import LinearProgram, RowPrivate, ScalarPrivate
 from privlp.examples import advertising
+from privlp.methods.tightened.truncated import TruncatedGaussian, TruncatedLaplace
 from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.report.style import MARKERS
 
@@ -37,12 +38,12 @@ VARIANTS = {
     ),
     "both": "budgets and prices private, all at once",
 }
-NEVER = {"dimension-free": "truncated-laplace", "published": "truncated-laplace-published"}
+NEVER = {"dimension-free": TruncatedLaplace(), "published": "truncated-laplace-published"}
 SIZES = (12, 100, 1000)
 MANY_DELTA = 1e-6
 EVERY = {
-    "Gaussian": "truncated-gaussian",
-    "Laplace": "truncated-laplace",
+    "Gaussian": TruncatedGaussian(),
+    "Laplace": TruncatedLaplace(),
     "published": "truncated-laplace-published",
 }
 
@@ -226,7 +227,7 @@ def _many_numbers(draws: int) -> list[Any]:
         (
             "Width of the noise (half of the largest decrease) on m numbers that all move by at"
             f" most 1 between neighbours, at ε = 1, δ = {MANY_DELTA:g}. Laplace with entry bound:"
-            " what `truncated-laplace` draws; without: the same when only the sum of all changes"
+            " what Laplace noise draws; without: the same when only the sum of all changes"
             " is bounded."
         ),
         (

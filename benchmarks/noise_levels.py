@@ -11,8 +11,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -123,8 +121,6 @@ BEFORE: dict[str, Any] = {
         ],
     },
     "weighted": [1.0932823, 1.1463713, 1.1538379],
-    "cut": 2.8284271,
-    "choice": 0.02,
     "calls": {"Gaussian release": 96, "dmw": 96},
 }
 
@@ -198,30 +194,6 @@ def weighted_factor(rounds: int) -> float:
     )
 
 
-def cut_sensitivity() -> float:
-    """L2 sensitivity of a cut of follow the perturbed leader, without its rounding error.
-
-    One row is replaced.
-    """
-    module = _first_of("privlp.regions.polytope", "privlp.solvers.polytope_rows")
-    relation, rows = ConstraintPrivate(), getattr(module, "RowsOnPolytope", None)
-    if hasattr(rows, "norm_of_a_row"):  # before slope and value were bounded apart
-        return relation.sum_sensitivity(rows.norm_of_a_row(with_value=True), 1)
-    return relation.sum_sensitivity(1.0, 1, module.LARGEST_VIOLATION)
-
-
-def share_of_the_choice() -> float:
-    """Share of its budget by which ``"mirror-best"`` chooses between two points."""
-    module = _first_of("privlp.methods.mirror_best", "privlp.solvers.portfolio")
-    return float(module._SHARE_OF_THE_CHOICE)
-
-
-def _first_of(*names: str) -> Any:
-    """The first module that the code has which is imported: older versions had other names."""
-    found = next(name for name in names if find_spec(name.rpartition(".")[0]))
-    return import_module(found)
-
-
 def calls_paid(make: Callable[[float], Any], count: int, composition: str | None = None) -> int:
     """How many calls of `count` draws each a shared budget pays for.
 
@@ -292,8 +264,6 @@ def numbers() -> dict[str, Any]:
     return {
         "noise": {name: [level[name] for level in levels] for name in NAMES},
         "weighted": [float(f"{weighted_factor(rounds):.8g}") for rounds in WEIGHTED],
-        "cut": float(f"{cut_sensitivity():.8g}"),
-        "choice": share_of_the_choice(),
         "calls": calls(),
     }
 

@@ -85,10 +85,9 @@ PUBLISHED_STYLE: dict[str, Any] = {
 METHOD_STYLES: dict[str, dict[str, Any]] = {
     "dmw-published": {"color": COLOURS["blue"], "marker": "o"},
     "dmw": {"color": COLOURS["vermilion"], "marker": "s"},
-    "mirror": {"color": COLOURS["green"], "marker": "D"},
-    "mirror-dense": {"color": COLOURS["purple"], "marker": "^"},
-    "ftpl": {"color": COLOURS["orange"], "marker": "v"},
-    "mirror-best": {"color": COLOURS["black"], "linewidth": 9, "alpha": 0.25, "zorder": 1},
+    "staged": {"color": COLOURS["green"], "marker": "D"},
+    "perturbed": {"color": COLOURS["purple"], "marker": "^"},
+    "chain": {"color": COLOURS["orange"], "marker": "v"},
     "auto": {"color": COLOURS["black"], "linewidth": 9, "alpha": 0.25, "zorder": 1},
 }
 

@@ -61,16 +61,13 @@ def actions() -> dict[str, Callable[[int], Any]]:
     lps, (X, y) = programs(), records()
     opt = privlp.solve_exact(lps["constraint"]).objective
     doing: dict[str, Callable[[int], Any]] = {}
-    for method in ("dmw", "mirror", "mirror-dense", "mirror-best"):
+    for method in ("dmw", "staged", "chain"):
         for name in ("simplex", "sparse"):
             doing[f"{method}, {name}"] = lambda seed, m=method, lp=lps[name]: privlp.solve(
                 lp, 1.0, DELTA, 100, 0.3, opt=opt, method=m, rng=seed
             )
-    doing["ftpl"] = lambda seed: privlp.solve(
-        lps["constraint"], 1.0, DELTA, 100, 1.0, opt=opt, method="ftpl", rng=seed
-    )
     doing["unknown optimum"] = lambda seed: privlp.solve(
-        lps["simplex"], 1.0, DELTA, 100, 1.0, opt=(opt / 2, 2 * opt), method="mirror", rng=seed
+        lps["simplex"], 1.0, DELTA, 100, 1.0, opt=(opt / 2, 2 * opt), method="staged", rng=seed
     )
     for name in ("scalar", "row", "column", "objective"):
         doing[f"direct-noise, {name}"] = lambda seed, lp=lps[name]: privlp.solve(

@@ -20,7 +20,7 @@ from benchmarks import stale
 from benchmarks.cache import Cache
 from benchmarks.measure import print_table
 from benchmarks.published import over_eps, picture, write_page
-from benchmarks.unknown_tables import before, files, hard, hints, soft
+from benchmarks.unknown_tables import files, hard, hints, soft
 from benchmarks.unknown_tables.cases import (
     CASES,
     DELTA,
@@ -34,7 +34,7 @@ from benchmarks.unknown_tables.draws import standard_error, values
 from benchmarks.unknown_tables.runner import Runner
 from privlp.report.style import GREY, MARKERS
 
-TABLES = {"hard": hard, "hints": hints, "soft": soft, "before": before, "files": files}
+TABLES = {"hard": hard, "hints": hints, "soft": soft, "files": files}
 _FULL = 20
 #: What decides measurements; texts and layout may change without measuring anew.
 _MEASURED = tuple(f"benchmarks/unknown_tables/{name}.py" for name in ("cases", "cells", "commands"))

@@ -73,10 +73,10 @@ def solve(
         alpha; from 1 to n. A larger s means less noise. Soft rows and other relations have no use
         for it.
     alpha : float, optional
-        Violation that is good enough. Per unit of ||A_i||_2 with ``"dmw"``, the ``"mirror..."``
-        methods, ``"staged"`` and ``"ftpl"``, in units of A x - b with ``"dmw-published"`` and
-        ``"mw"``. A larger one takes fewer rounds, a smaller one perhaps more; ``"staged"`` and
-        ``"perturbed"`` have a fixed number. ``None`` chooses the best that the budget allows.
+        Violation that is good enough. Per unit of ||A_i||_2 with ``"dmw"``, ``"staged"``,
+        ``"chain"`` and ``"perturbed"``, in units of A x - b with ``"dmw-published"`` and ``"mw"``.
+        With ``"dmw"`` and ``"mw"`` a larger one takes fewer rounds, a smaller one perhaps more;
+        others have a fixed number. ``None`` chooses the best that the budget allows.
     opt : float or pair of floats
         Public optimal value, in the user's units and sense, or a public range (low, high) that
         contains it.
@@ -85,37 +85,30 @@ def solve(
         first counts of missed rows are made, and counts decide. None is needed, a wrong one does
         little harm, and c·x may end above or below it. With hard rows ``"perturbed"`` takes it for
         predictions alone. Other methods take a value at its word, and nothing shows whether it is
-        right; ``solution.advice`` says so. With a range ``"mirror"`` and ``"ftpl"`` look for the
-        optimum, within the budget. Without a value or a range ``"ftpl"`` looks among all objectives
-        of the public region, and may end far from the optimum. Other methods for whole constraints,
-        and ``"mw"``, need the value. With soft rows it is a public row: c·x is no worse than the
+        right; ``solution.advice`` says so. ``"dmw"``, ``"dmw-published"`` and ``"mw"`` need the
+        value. With soft rows it is a public row: c·x is no worse than the
         value, or within the range. With ``"direct-noise"`` x minimises the largest violation among
         points of that value.
     method : str or Method
         ``"auto"`` takes the method with the least error predicted from public numbers
         (:func:`plan`). For whole constraints it takes ``"staged"`` for 15 variables or more
         that costs alone bound, from natural ends such as x >= 0, ``"perturbed"`` for soft rows and
-        shadow prices, and ``"chain"`` for all other programs. Where none applies it chooses among
-        ``"dmw"`` and ``"ftpl"``. For other relations it chooses among ``"mw"``
-        and ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise,
-        whichever is narrower, or ``"measured-slack"`` where that loses clearly less on programs
-        drawn from the declared ranges; with a probability it takes ``"quantile-noise"``.
+        shadow prices, and ``"chain"`` for all other programs; with delta = 0, ``"dmw"``. For other
+        relations it chooses among ``"mw"`` and ``"direct-noise"``; with `feasible` it takes
+        ``"tightened"``.
 
         Where a whole constraint may change: ``"staged"`` runs several mirror descents in a row, and
         counts privately at which cost about `s` rows are missed; ``"chain"`` finds a point deep
         within the rows by noisy descents, and then cheaper ones; ``"perturbed"`` minimises one
-        perturbed convex program over any public region that is bounded; ``"mirror-best"`` runs
-        ``"mirror"`` (for rows that can all be satisfied) and ``"mirror-dense"`` (for rows that
-        cannot) and chooses privately; ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded public
-        region; ``"dmw-published"`` is for comparison. Where numbers change a little: ``"mw"``,
-        ``"direct-noise"``, ``"quantile-noise"``, ``"measured-slack"`` (for private coefficients),
-        ``"truncated-laplace"``, ``"truncated-gaussian"``, ``"truncated-laplace-published"``.
+        perturbed convex program over any public region that is bounded; ``"dmw"`` needs no delta;
+        ``"dmw-published"`` is for comparison. Where numbers change a little: ``"mw"``,
+        ``"direct-noise"``, ``"tightened"``, and for comparison ``"truncated-laplace-published"``.
 
         A method of your own is a :class:`~privlp.methods.Method`.
     width : float or pair, optional
         Declared bound on entries of A and b (``"dmw-published"``), or on ||A_i||_2 of soft rows
-        (``"mirror"``; ``"perturbed"`` counts rows to find one if it is missing, and so does
-        ``"auto"``, which takes none).
+        (``"perturbed"``, which counts rows to find one if it is missing; so does ``"auto"``, which
+        takes none).
     feasible : None, "always" or float
         ``"always"``: x satisfies every inequality row of the true program with certainty, in exact
         arithmetic (public equalities to the precision of HiGHS). Needs ranges declared in the
@@ -198,7 +191,7 @@ def solve(
     ... )
     >>> solution = privlp.solve(lp, eps=1.0, delta=1e-6, feasible="always", rng=0)
     >>> solution.method, bool((lp.A @ solution.x <= lp.b).all())
-    ('truncated-laplace', True)
+    ('tightened', True)
     """
     _check_arguments(lp, budget)
     require_flag(progress, "progress")
@@ -333,8 +326,7 @@ def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tup
     for gone, taken_over in REPLACED.items():
         if is_one_of(method, (gone,)):
             raise InvalidParameterError(
-                f"There is no method={gone!r} any more. Give opt to method={taken_over!r}, or to"
-                " 'auto': it is where they look first, and noisy counts say whether it is right.",
+                f"There is no method={gone!r} any more: take {taken_over}.",
                 parameter="method",
             )
     names = ", ".join(repr(known.name) for known in methods)

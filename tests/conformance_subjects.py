@@ -43,7 +43,6 @@ from privlp.privacy.mechanisms.laplace import LaplaceCount
 from privlp.rows.equal_norm import RowsOfEqualNorm
 from privlp.rows.in_coordinates import RowsInCoordinates, _divisors
 from privlp.rows.on_grid import RowsOnGrid
-from privlp.rows.on_polytope import RowsOnPolytope
 from privlp.rows.on_simplex import RowsOnSimplex
 from privlp.rows.one_sign import RowsOfOneSign
 from privlp.status import Status
@@ -58,6 +57,7 @@ from tests.conformance_kit import (
     sharpest,
     with_law,
 )
+from tests.programs import method_of
 
 # ----------------------------------------------------------------------------------------------
 # mechanisms
@@ -245,7 +245,7 @@ def _satisfied_or_not(**options: Any) -> tuple[LinearProgram, LinearProgram]:
 def _solve(
     method: str, eps: float, delta: float, s: float | None = None, **options: Any
 ) -> Callable[[LinearProgram], Any]:
-    return lambda lp: privlp.solve(lp, eps, delta, s, method=method, rng=0, **options)
+    return lambda lp: privlp.solve(lp, eps, delta, s, method=method_of(method), rng=0, **options)
 
 
 def _faults(**known: Patch | str) -> dict[Bug, Patch | str]:
@@ -263,42 +263,17 @@ _STOPS = Patch(_impatient, _satisfied_or_not())
 _STOPS_IN_A_BOX = Patch(_impatient, _satisfied_or_not(bounds=(0, 1)))
 _FOLLOWS_N = Patch(_TRUE_NUMBER_OF_ROWS, _with_and_without())
 
-_MIRROR = partial(_solve, "mirror", 1.0, 1e-6, 2.0, alpha=1e6)
-
 
 def _sums_of_removed_records(
-    self: ConstraintPrivate, largest: float, rows_of_one_record: int, value: float = 0.0
+    self: ConstraintPrivate, largest: float, rows_of_one_record: int
 ) -> float:
-    return rows_of_one_record * math.hypot(largest, value)
+    return rows_of_one_record * largest
 
 
 _REMOVED = replaced(ConstraintPrivate, "sum_sensitivity", _sums_of_removed_records)
 
 
-def _hurt(first: int, second: int) -> LinearProgram:
-    """Rows that the first vertex violates, and rows that the second one does."""
-    return LinearProgram(
-        np.ones(2),
-        np.array([[1.0, -1.0]] * first + [[-1.0, 1.0]] * second),
-        np.zeros(first + second),
-    )
-
-
-def _apart(mechanism: Any, value: Any, purpose: str) -> Any:
-    """One descent goes to the first vertex, the other to the second."""
-    if isinstance(mechanism, ExponentialMechanism):
-        return 0
-    return np.array([1e9, -1e9]) * (1 if "sum" in purpose else -1)
-
-
-def _cut(lp: LinearProgram) -> Any:
-    """Cuts, in so few rounds that a test may wait for them."""
-    with mock.patch.multiple("privlp.methods.ftpl", _CUTS_PER_VARIABLE=1, _FEWEST_CUTS=5):
-        return privlp.solve(lp, 1e12, 1e-6, 2.0, opt=2.0, method="ftpl", rng=0)
-
-
-_SUM, _MEAN = "release the sum of violated rows", "release the weighted mean of violated rows"
-_AS_MIRROR = "the rounds and rows are those of mirror"
+_SUM = "release the sum of violated rows"
 
 WHOLE_CONSTRAINTS: list[Subject] = [
     Played(
@@ -328,76 +303,6 @@ WHOLE_CONSTRAINTS: list[Subject] = [
             STOP=_STOPS,
         ),
         sharp=0.6,
-    ),
-    Played(
-        "mirror: sum",
-        frozenset(["mirror"]),
-        _MIRROR(opt=1.0),
-        _flipped(),
-        _SUM,
-        _faults(SCALE=Patch(_unscaled(RowsOfEqualNorm)), RELATION=Patch(_REMOVED), STOP=_STOPS),
-    ),
-    Played(
-        "mirror, soft rows: sum",
-        frozenset(["mirror"]),
-        _MIRROR(opt=1.0, width=_LONG),
-        _flipped(size=_LONG / math.sqrt(2), penalty=1.0),
-        _SUM,
-        _faults(
-            SCALE=Patch(_unscaled(RowsOfEqualNorm), _flipped(size=3 * _LONG, penalty=1.0)),
-            RELATION=Patch(_REMOVED),
-            STOP=_AS_MIRROR,
-        ),
-    ),
-    Played(
-        "mirror, range of opt: count",
-        frozenset(["mirror"]),
-        _MIRROR(opt=(0.5, 9.0)),
-        _satisfied_or_not(),
-        "count violated rows",
-        _faults(SCALE="a count does not see how long rows are", STOP=_AS_MIRROR),
-    ),
-    Played(
-        "mirror-dense: mean",
-        frozenset(["mirror-dense"]),
-        _solve("mirror-dense", 1.0, 1e-6, 5.0, alpha=1e6, opt=1.0),
-        _flipped(n=6),
-        _MEAN,
-        _faults(SCALE=Patch(_unscaled(RowsOfEqualNorm)), RELATION=_FOLLOWS_N, STOP=_STOPS),
-    ),
-    Played(
-        "mirror-best: choice",
-        frozenset(["mirror-best"]),
-        _solve("mirror-best", 1.0, 1e-6, 2.0, alpha=1e6, opt=1.0),
-        (_hurt(3, 2), _hurt(2, 3)),
-        "choose the better",
-        _faults(SCALE="changes of order are counted in rows, however long", STOP=_AS_MIRROR),
-        answer=_apart,
-    ),
-    Played(
-        "ftpl: sum",
-        frozenset(["ftpl"]),
-        _solve("ftpl", 1.0, 1e-6, 2.0, alpha=1e6, opt=1.0),
-        _flipped(bounds=(0, 1)),
-        _SUM,
-        _faults(
-            SCALE=Patch(_unscaled(RowsOnPolytope)),
-            RELATION=Patch(_REMOVED),
-            STOP=_STOPS_IN_A_BOX,
-        ),
-    ),
-    Played(
-        "ftpl, cuts: sum and value",
-        frozenset(["ftpl"]),
-        _cut,
-        (_flipped(bounds=(0, 1))[0], _flipped(b=-0.15 * _LONG * math.sqrt(2), bounds=(0, 1))[1]),
-        _SUM,
-        _faults(
-            SCALE=Patch(_unscaled(RowsOnPolytope)),
-            RELATION=Patch(_REMOVED),
-            STOP=_STOPS_IN_A_BOX,
-        ),
-        sharp=0.97,
     ),
 ]
 

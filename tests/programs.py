@@ -4,7 +4,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from privlp import LinearProgram
+from privlp.methods import METHODS
 from privlp.methods.auto import protecting
+from privlp.methods.tightened.quantiles import QuantileNoise
+from privlp.methods.tightened.slacks import MeasuredSlack
+from privlp.methods.tightened.truncated import TruncatedGaussian, TruncatedLaplace
 
 INF = float("inf")
 
@@ -97,9 +101,40 @@ KNOWN = {
 }
 
 
+#: The ways of ``"tightened"``, which takes one of them by public numbers. Each is a method too.
+WAYS = {
+    "quantile-noise": QuantileNoise(),
+    "measured-slack": MeasuredSlack(),
+    "truncated-laplace": TruncatedLaplace(),
+    "truncated-gaussian": TruncatedGaussian(),
+}
+#: Every method by name, with the ways of ``"tightened"`` in its place.
+ALL = {name: method for name, method in METHODS.items() if name != "tightened"} | WAYS
+
+
+def method_of(name):
+    """What `solve` is asked for: a way of ``"tightened"``, or the name of a method."""
+    return WAYS.get(name, name)
+
+
+def way_of(solution):
+    """The way that ``"tightened"`` took, from its ledger."""
+    entries = solution.privacy.entries
+    if any(entry.purpose.startswith("measure the slacks") for entry in entries):
+        return "measured-slack"
+    if any(entry.mechanism.startswith("truncated Gaussian") for entry in entries):
+        return "truncated-gaussian"
+    plain = all(entry.mechanism.startswith("truncated Laplace") for entry in entries)
+    return "truncated-laplace" if plain else "quantile-noise"
+
+
 def methods_for(relation):
-    """Names of the methods that protect a relation, those that never violate a row last."""
-    return [method.name for method in protecting(relation, None)]
+    """Names of the methods that protect a relation, those that never violate a row last.
+
+    The ways of ``"tightened"`` are in its place.
+    """
+    found = [method.name for method in protecting(relation, None) if method.name != "tightened"]
+    return found + [name for name, way in WAYS.items() if way.protects(relation)]
 
 
 def known(name, **fields):

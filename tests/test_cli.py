@@ -99,10 +99,6 @@ def test_commands_are_listed_with_a_line_each():
         ),
         (("--s", 20, "--opt", 5, "--time-limit", -1), "--time-limit must be a positive number"),
         (
-            ("--s", 20, "--method", "ftpl"),
-            "--box or --opt or --opt-range: The public region is unbounded, or HiGHS cannot",
-        ),
-        (
             ("--penalty", 1),
             "--box or --opt or --opt-range: The public region is unbounded",
         ),
@@ -153,7 +149,7 @@ def test_plan_of_rows_that_are_never_violated(model):
     )
     result = call(*request, "--b-range", -1.5, -0.5)
     assert result.exit_code == 0, result.output
-    assert "truncated-laplace (auto)     right-hand sides b" in result.output
+    assert "tightened (auto)  right-hand sides b" in result.output
     assert (
         "Too much noise for the declared range" in call(*request, "--b-range", -1.01, -0.99).output
     )
@@ -301,7 +297,7 @@ def test_a_solve_that_its_plan_calls_poor_says_so(model):
     assert "\nWarning: Too few rows for this eps: noise on all variables is" in poor.stderr
     assert poor.output.index("spent eps") < poor.output.index("Warning: ")
     assert "Note" not in poor.output
-    rough = call(*request, "--eps", 1, "--method", "mirror").stderr
+    rough = call(*request, "--eps", 1, "--method", "dmw").stderr
     assert "\nNote: Rough: the predicted violation is" in rough
     assert "Warning" not in rough
     unknown = call("solve", model, "--delta", 1e-6, "--s", 20, "--eps", 4, "--seed", 1)
@@ -403,7 +399,7 @@ def test_public_rows_need_no_simplex(model):
     request = ("solve", model, *SOLVE, "--private", "person1*", "--seed", 1)
     for method, purpose in (
         ("auto", "sum the slopes of violations"),
-        ("ftpl", "release the sum of violated rows each round"),
+        ("perturbed", "perturb the convex program"),
     ):
         result = call(*request, "--method", method)
         assert result.exit_code == 0
@@ -436,7 +432,7 @@ def test_warnings_are_one_line(model):
             "Error: --s must be between 1",
         ),
         (
-            ("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20, "--method", "mirror"),
+            ("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20, "--method", "dmw"),
             "Error: --opt or --opt-range: opt is missing.",
         ),
         (("solve", "MODEL", *SOLVE, "--private", "nobody*"), "No row name matches"),
@@ -560,7 +556,7 @@ def test_demo_without_its_libraries_says_what_to_install(monkeypatch, tmp_path, 
     assert "privlp[demo]" in result.output
 
 
-AUDIT = (*SOLVE, "--method", "mirror", "--pairs", 4, "--runs", 0, "--seed", 1)
+AUDIT = (*SOLVE, "--method", "staged", "--pairs", 4, "--runs", 0, "--seed", 1)
 
 
 def test_audit_finds_no_fault(model, tmp_path):
@@ -664,7 +660,7 @@ def test_plan_predicts_and_spends_nothing(model, tmp_path):
     picture = tmp_path / "plan.svg"
     result = call("plan", model, *SOLVE, "--plot", picture)
     assert result.exit_code == 0
-    assert "mirror-best" in result.output
+    assert "staged" in result.output
     assert "noise on all variables is" in result.output
     assert "<svg" in picture.read_text()
 
@@ -677,7 +673,7 @@ def test_plan_takes_the_relations_of_solve(model):
 
 def test_range_of_the_optimum(model):
     request = ("--eps", 4, "--delta", 1e-6, "--s", 20, "--opt-range", 2, 9)
-    searched = call("solve", model, *request, "--seed", 1, "--method", "mirror")
+    searched = call("solve", model, *request, "--seed", 1, "--method", "staged")
     assert searched.exit_code == 0
     assert "count violated rows" in searched.output
     result = call("solve", model, *request, "--seed", 1)

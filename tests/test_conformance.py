@@ -20,7 +20,6 @@ from sklearn.base import RegressorMixin
 
 import privlp
 import svm_models
-from privlp.methods import METHODS
 from privlp.privacy import (
     EuclideanLaplaceMechanism,
     ExponentialMechanism,
@@ -44,6 +43,7 @@ from tests.conformance_kit import (
 )
 from tests.conformance_subjects import SUBJECTS
 from tests.effort import THOROUGH
+from tests.programs import ALL as METHODS
 
 pytestmark = pytest.mark.statistical
 

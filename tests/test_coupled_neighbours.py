@@ -8,7 +8,6 @@ path, and the exact numbers behind each release can be compared. All that is pub
 the messages included, must be the same.
 """
 
-import math
 import warnings
 
 import numpy as np
@@ -27,11 +26,10 @@ from privlp import (
     ScalarPrivate,
 )
 from privlp.audits.tape import Tape, changes, differences
-from privlp.methods import METHODS
-from privlp.methods.staged_run import Stages
+from privlp.methods.staged.method import Stages
 from privlp.problem.standard_form import StandardForm
 from tests.effort import runs
-from tests.programs import methods_for
+from tests.programs import ALL, method_of, methods_for
 from tests.toy_method import NoisyWeights
 from tests.toy_relation import EuclideanPrivate
 from tests.toy_rows import SplitProgram
@@ -73,15 +71,10 @@ costs = st.lists(st.sampled_from([1.0, 1.0, 2.0, 0.5, 0.01, 100.0]), min_size=3,
 WHOLE = {
     "dmw": {"alpha": 1.0},
     "dmw-published": {"width": 3.0, "alpha": 20.0},
-    "mirror": {},
-    "mirror-dense": {},
-    "mirror-best": {},
-    "ftpl": {},
     "perturbed": {"delta": 1e-6},
     "chain": {"delta": 1e-6},
     "staged": {"delta": 1e-6},
-    "mirror, range": {"method": "mirror", "opt": (0.5, 9.0)},
-    "ftpl, cuts": {"method": "ftpl", "eps": 1e12, "alpha": None},
+    "staged, range": {"method": "staged", "opt": (0.5, 9.0), "delta": 1e-6},
     "one's own": {"method": NoisyWeights(), "alpha": None},
 }
 
@@ -127,7 +120,7 @@ def neighbours(draw, change, *, equality):
 @given(data=st.data(), s=st.sampled_from([1.0, 2.5, 4.0, 8.5]), quiet=st.booleans())
 def test_whole_constraints(name, change, data, s, quiet):
     options = {"method": name, "eps": 1.0, "opt": 2.0, "alpha": 1.0, "delta": 1e-9, **WHOLE[name]}
-    on_a_polytope = name.startswith(("chain", "ftpl", "perturbed"))
+    on_a_polytope = name.startswith(("chain", "perturbed"))
     pair = data.draw(neighbours(change, equality=on_a_polytope))
     size = 10.0 if on_a_polytope else float((2.0 / pair[0].c).max())
     if on_a_polytope:  # where a point within the bounds is
@@ -193,7 +186,9 @@ def test_numbers_that_move_a_little(relation, method):
     for quiet in (False, False, True):
         pair = lp.neighbours.extreme_pair(StandardForm.of(lp), rng)
         assert_within_what_is_charged(
-            lambda lp, tape: privlp.solve(lp, 1.0, 1e-3, method=method, rng=tape, **options),
+            lambda lp, tape: privlp.solve(
+                lp, 1.0, 1e-3, method=method_of(method), rng=tape, **options
+            ),
             pair,
             quiet=quiet,
         )
@@ -201,7 +196,7 @@ def test_numbers_that_move_a_little(relation, method):
 
 def test_every_method_is_here():
     little = {method for name in LITTLE for method in methods_for(numbers_of(name).neighbours)}
-    assert set(METHODS) <= set(WHOLE) | little
+    assert set(ALL) <= set(WHOLE) | little
 
 
 def test_a_huge_right_hand_side_takes_no_mass_from_other_rows():
@@ -215,7 +210,7 @@ def test_a_huge_right_hand_side_takes_no_mass_from_other_rows():
     other, side = A.copy(), b.copy()
     other[0], side[0] = [-1e-9, 0, 0], -1e9
     programs = [LinearProgram(COSTS, *pair) for pair in ((A, b), (other, side))]
-    for method in ("mirror-dense", "mirror-best"):
+    for method in ("dmw", "staged"):
         options = {"opt": 3.0, "method": method}
         assert_within_what_is_charged(
             lambda lp, tape, o=options: privlp.solve(lp, 1.0, 1e-6, 30, rng=tape, **o), programs
@@ -229,9 +224,9 @@ def test_soft_rows():
     for row in ([1e6, 0, 0], [0, 0, 0], [-0.5, 3, 1]):
         other = np.vstack([[row], A[1:]])
         programs = [LinearProgram(COSTS, rows, b, penalty=price) for rows in (A, other)]
-        options = {"opt": 2.0, "width": 1.0, "method": "mirror"}
+        options = {"opt": 2.0, "method": "perturbed"}
         assert_within_what_is_charged(
-            lambda lp, tape, o=options: privlp.solve(lp, 1.0, 1e-6, 5, rng=tape, **o), programs
+            lambda lp, tape, o=options: privlp.solve(lp, 1.0, 1e-6, rng=tape, **o), programs
         )
 
 
@@ -251,14 +246,7 @@ class TestWhatIsCharged:
         ).privacy
         return {entry.purpose: entry.sensitivity for entry in privacy.entries}
 
-    SUM, MEAN = (
-        "release the sum of violated rows each round",
-        "release the weighted mean of violated rows each round",
-    )
-
-    def test_sums(self):
-        assert self.entries("mirror")[self.SUM] == pytest.approx(4.0, rel=1e-6)
-        assert self.entries("ftpl", alpha=3.0)[self.SUM] == pytest.approx(4.0, rel=1e-6)
+    SUM = "release the sum of violated rows each round"
 
     def test_staged(self):
         """Rows of one sign are longer, and have the same sensitivity; a record has two rows."""
@@ -267,27 +255,10 @@ class TestWhatIsCharged:
         assert found[self.SUM] == pytest.approx(4.0, rel=1e-6)
         assert found["count violated rows"] == 2.0
 
-    def test_dense_means(self):
-        """W = 2 over M rows, M at most a third of them: 2·2/100 or more."""
-        assert self.entries("mirror-dense")[self.MEAN] == pytest.approx(0.04, rel=1e-6)
-        best = self.entries("mirror-best")
-        assert best[self.MEAN] == pytest.approx(0.04, rel=1e-6)
-        assert best[self.SUM] == pytest.approx(4.0, rel=1e-6)
-        assert best["choose the better of two points"] == 1.0
-
-    def test_cuts(self):
-        assert self.entries("ftpl", eps=1e12)[self.SUM] == pytest.approx(2 * math.sqrt(5), rel=1e-6)
-
-    def test_counts(self):
-        assert self.entries("mirror", opt=(1.0, 9.0))["count violated rows"] == 2.0
-
     def test_add_remove_follows_the_nominal_number(self):
         relation = ConstraintPrivate("add-remove", nominal_n=300)
         for method in (
-            "mirror",
-            "mirror-dense",
-            "mirror-best",
-            "ftpl",
+            "dmw",
             "staged",
         ):
             found = []

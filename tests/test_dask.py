@@ -13,7 +13,8 @@ import pytest
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.errors import InvalidProblemError
-from privlp.methods import perturbed_draws, staged_charges
+from privlp.methods import perturbed_draws
+from privlp.methods.staged import charges as staged_charges
 from privlp.privacy import Randomness
 from privlp.rows.in_blocks import InBlocks
 from privlp.rows.on_cluster import OnCluster
@@ -75,7 +76,7 @@ COLLECTIONS = {
 class TestTheSameAsInMemory:
     @pytest.mark.parametrize(
         ("kind", "method"),
-        [("arrays", method) for method in METHODS] + [(kind, "mirror") for kind in COLLECTIONS][1:],
+        [("arrays", method) for method in METHODS] + [(kind, "staged") for kind in COLLECTIONS][1:],
     )
     def test_on_two_workers(self, on_cluster, kind, method, monkeypatch):
         """What travels back does not grow with the rows.
@@ -94,7 +95,7 @@ class TestTheSameAsInMemory:
         assert isinstance(lp.rows(), OnCluster)
         assert lp.shape == (N, 4)
         assert_same(solved(LinearProgram(COSTS, *table()), method), solved(lp, method))
-        most = {"mirror": 4, "staged": 4, "ftpl": 4, "perturbed": 32}.get(method)
+        most = {"staged": 4, "perturbed": 32}.get(method)
         assert most is None or 1 < max(found) <= most < N // 2
 
     @pytest.mark.parametrize("kind", COLLECTIONS)
@@ -102,12 +103,12 @@ class TestTheSameAsInMemory:
         lp = LinearProgram(COSTS, *COLLECTIONS[kind]())
         assert isinstance(lp.rows(), InBlocks)
         with dask.config.set(scheduler="synchronous"):
-            assert_same(solved(LinearProgram(COSTS, *table()), "mirror"), solved(lp, "mirror"))
+            assert_same(solved(LinearProgram(COSTS, *table()), "staged"), solved(lp, "staged"))
 
     @pytest.mark.parametrize(
         "method",
         [
-            name if name in ("mirror-dense", "dmw") else pytest.param(name, marks=pytest.mark.slow)
+            name if name in ("staged", "dmw") else pytest.param(name, marks=pytest.mark.slow)
             for name in methods_for(ConstraintPrivate())
         ],
     )
@@ -115,7 +116,7 @@ class TestTheSameAsInMemory:
         base = programs.covering(40, costs=COSTS)
         A, b = da.from_array(base.A, chunks=(15, 4)), base.b
         request = request_of(method) | {"method": method, "rng": 0}
-        if method.startswith(("dmw", "mirror-dense", "ftpl", "mw")):
+        if method.startswith(("dmw", "mw")):
             request["alpha"] = 20.0  # few rounds
         one, other = (
             privlp.solve(LinearProgram(COSTS, *rows, bounds=base.bounds), 1.0, 1e-6, **request)
@@ -166,7 +167,7 @@ class TestTheSameAsInMemory:
         whole, lp = (
             LinearProgram(COSTS, *rows, neighbours=ADD) for rows in (table(), arrays([3, 50]))
         )
-        assert_same(solved(whole, "mirror"), solved(lp, "mirror"))
+        assert_same(solved(whole, "staged"), solved(lp, "staged"))
 
 
 def sizes_of(result):
@@ -179,7 +180,7 @@ def sizes_of(result):
 
 @pytest.mark.parametrize(
     "method",
-    [pytest.param(name, marks=pytest.mark.slow) for name in ("mirror", "staged")] + ["perturbed"],
+    [pytest.param("staged", marks=pytest.mark.slow), "perturbed"],
 )
 def test_a_worker_that_dies(on_cluster, monkeypatch, method):
     """The lost blocks are made anew, no draw is made again, and the ledger stays true."""

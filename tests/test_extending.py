@@ -15,7 +15,7 @@ from privlp.methods import Method
 from privlp.privacy import LaplaceMechanism
 from tests import programs
 from tests.effort import each
-from tests.programs import methods_for
+from tests.programs import method_of, methods_for
 from tests.toy_method import NoisyWeights
 from tests.toy_relation import EuclideanPrivate
 from tests.toy_rows import SplitProgram
@@ -129,10 +129,12 @@ EUCLIDEAN = EuclideanPrivate(0.3, lower=-2, upper=-0.1)
 def test_every_method_of_numbers_protects_it(method):
     lp = covering(EUCLIDEAN)
     request = {"opt": 6.0, "alpha": 1.0} if method == "mw" else {}
-    solution = privlp.solve(lp, 1.0, 1e-3, method=method, rng=0, **request)
+    solution = privlp.solve(lp, 1.0, 1e-3, method=method_of(method), rng=0, **request)
     assert solution.success
     assert "0.3 in L2" in str(solution.privacy)
-    found = privlp.audit_solve(lp, 1.0, 1e-3, method=method, pairs=8, runs=0, rng=0, **request)
+    found = privlp.audit_solve(
+        lp, 1.0, 1e-3, method=method_of(method), pairs=8, runs=0, rng=0, **request
+    )
     assert found.passed, str(found)
     assert found.releases[0].ratio > 0.99
 
@@ -151,7 +153,7 @@ def test_a_relation_that_states_too_little_is_caught(method, monkeypatch):
     )
     request = {"opt": 6.0, "alpha": 1.0} if method == "mw" else {}
     found = privlp.audit_solve(
-        covering(EUCLIDEAN), 1.0, 1e-3, method=method, pairs=8, runs=0, rng=0, **request
+        covering(EUCLIDEAN), 1.0, 1e-3, method=method_of(method), pairs=8, runs=0, rng=0, **request
     )
     assert not found.passed
 
@@ -160,7 +162,7 @@ def test_it_may_be_part_of_a_tuple():
     relation = (EUCLIDEAN, privlp.RowPrivate(0.01, lower=-1, upper=-0.1))
     lp = covering(relation)
     assert set(methods_for(lp.neighbours)) >= {"mw", "direct-noise"}
-    for method in ("direct-noise", "truncated-laplace"):
+    for method in ("direct-noise", "tightened"):
         found = privlp.audit_solve(lp, 1.0, 1e-3, method=method, pairs=10, runs=0, rng=0)
         assert found.passed, str(found)
 

@@ -101,16 +101,14 @@ def test_whatever_moment_a_solve_is_interrupted_at_its_draws_are_paid(drawn):
     lp, interrupted, charged = covering(3000), 0, 0
     for _ in "warm-up", "measured":
         start = time.perf_counter()
-        privlp.solve(lp, 0.5, 1e-6, 50, opt=1.7, method="mirror-dense", rng=0)
+        privlp.solve(lp, 0.5, 1e-6, 50, opt=1.7, method="staged", rng=0)
         took = time.perf_counter() - start
     for share in np.linspace(0.02, 0.98, 25):
         drawn.clear()
         budget = privlp.Budget(1.0, 1e-5)
         try:
             with ctrl_c_after(share * took):
-                privlp.solve(
-                    lp, 0.5, 1e-6, 50, opt=1.7, method="mirror-dense", budget=budget, rng=0
-                )
+                privlp.solve(lp, 0.5, 1e-6, 50, opt=1.7, method="staged", budget=budget, rng=0)
         except KeyboardInterrupt:
             interrupted += 1
         assert len(drawn) <= sum(entry.draws for entry in budget.entries)
@@ -410,8 +408,8 @@ EXACT = """
 """
 SOLVE = """
     import warnings
-    warnings.simplefilter("ignore", privlp.MostlyNoiseWarning)  # few rows, on purpose
-    privlp.solve(few, 0.5, 1e-9, 10, opt=1.7, method="mirror")
+    warnings.simplefilter("ignore")  # few rows, on purpose
+    privlp.solve(few, 0.5, 1e-9, 10, opt=1.7, method="staged")
     import privlp.players.game as game
     step = game.Game.step
     def tight_step(self, t):
@@ -419,7 +417,7 @@ SOLVE = """
         step(self, t)
     game.Game.step = tight_step
     try:
-        privlp.solve(lp, 0.5, 1e-9, 10_000, opt=1.7, method="mirror", budget=budget)
+        privlp.solve(lp, 0.5, 1e-9, 10_000, opt=1.7, method="staged", budget=budget)
     except MemoryError:
         free()
         print("out of memory", round(budget.spent(), 1))
@@ -898,8 +896,8 @@ def numbers(**options):
 
 METHODS = {
     "direct-noise": (numbers(), {}),
-    "truncated-laplace": (numbers(), {"feasible": "always"}),
-    "ftpl": (covering(bounds=(0, 10)), {"s": 50, "opt": 1.7}),
+    "tightened": (numbers(), {"feasible": "always"}),
+    "chain": (covering(bounds=(0, 10)), {"s": 50, "opt": 1.7}),
 }
 
 
@@ -938,7 +936,7 @@ def test_private_solves_are_honest_about_failures_of_highs(failing, failure, met
             which
         ],
     )
-    if which == "all runs" and method != "direct-noise":
+    if which == "all runs" and method == "tightened":
         with pytest.raises(PrivLPError, match=r"unbounded|no feasible point"):
             solve(budget)
         assert budget.entries == ()
@@ -948,10 +946,10 @@ def test_private_solves_are_honest_about_failures_of_highs(failing, failure, met
         solution = solve(budget)
     assert budget.spent() > 0.4
     assert solution.privacy.entries == budget.entries
-    if method == "ftpl":  # goes on with what it has
+    if method == "chain":  # goes on with what it has
         assert solution.status is Status.COMPLETED
         assert (solution.x >= 0).all()
-    elif method == "truncated-laplace" and solution.success:
+    elif method == "tightened" and solution.success:
         fallen_back = "No certain optimum of the tightened program was found" in solution.message
         assert fallen_back or which == "last run"  # the last run is that of a repair
         assert [str(warning.message).partition(" that")[0] for warning in caught] == [

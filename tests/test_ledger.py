@@ -699,7 +699,7 @@ def test_statement_names_every_relation_that_was_charged():
             -np.ones(50),
             neighbours=privlp.ConstraintPrivate(rows_per_record=rows),
         )
-        privlp.solve(lp, 0.5, 1e-6, 10, 1.0, opt=2.0, method="mirror", budget=budget, rng=0)
+        privlp.solve(lp, 0.5, 1e-6, 10, 1.0, opt=2.0, method="staged", budget=budget, rng=0)
     words = str(budget.statement())
     assert "at most 1 row)" in words
     assert "at most 7 rows)" in words
@@ -734,7 +734,7 @@ def charged(other):
     """A budget that paid for a program of another relation, and refuses one of whole rows."""
     budget = privlp.Budget(2.0, 1e-6)
     privlp.solve(privlp.examples.diet(), 0.5, 0.0, budget=budget, rng=0)
-    return refusal(other, budget=budget, method="mirror")
+    return refusal(other, budget=budget, method="staged")
 
 
 @pytest.mark.parametrize(
@@ -743,11 +743,11 @@ def charged(other):
         repr,
         lambda lp: privlp.quality(lp, [1.0, 1.0], 0.5, rng=0).privacy.relation,
         lambda lp: (
-            privlp.solve(lp, 0.5, 1e-6, 10, opt=2.0, method="mirror", rng=0).privacy.relation
+            privlp.solve(lp, 0.5, 1e-6, 10, opt=2.0, method="staged", rng=0).privacy.relation
         ),
         lambda lp: (
             privlp.audit_solve(
-                lp, 1.0, 1e-6, s=10, opt=2.0, method="mirror", pairs=2, runs=0, rng=0
+                lp, 1.0, 1e-6, s=10, opt=2.0, method="staged", pairs=2, runs=0, rng=0
             ).relation
         ),
         lambda lp: refusal(lp, method=privlp.methods.METHODS["direct-noise"]),

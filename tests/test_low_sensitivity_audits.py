@@ -29,10 +29,10 @@ from privlp import (
     ScalarPrivate,
     audit,
 )
-from privlp.methods import METHODS, Task
+from privlp.methods import Task
 from privlp.methods.moving_rows import MovingRows
 from privlp.methods.multiplicative_weights import AdaHedge
-from privlp.methods.tightened_program import TightenedProgram
+from privlp.methods.tightened.program import TightenedProgram
 from privlp.privacy import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -44,6 +44,7 @@ from privlp.privacy import (
 )
 from privlp.privacy.noise.rounding import grid
 from tests.conformance_kit import Claim, audited, release_many
+from tests.programs import ALL, method_of
 
 pytestmark = pytest.mark.statistical
 
@@ -151,7 +152,7 @@ class Rehearsal:
     def __init__(self, lp, method, eps, delta, *, twin=list, alpha=None, opt=None):
         self.tape = Tape()
         ledger = Rehearsing(eps, delta, self.tape, twin)
-        planned = METHODS[method].plan(Task(lp.public(), ledger, alpha=alpha, opt=opt))
+        planned = ALL[method].plan(Task(lp.public(), ledger, alpha=alpha, opt=opt))
         draws = ledger.charge_together(planned.charges, lp.neighbours, Randomness(0))
         self.charges = ledger.entries
         rows = lp.rows()
@@ -1002,7 +1003,12 @@ def solved(method, eps, delta, observe, *, twin=list, **options):
         tape.rewind()
         tape.randomness = Randomness(rng)
         result = privlp.solve(
-            lp, None, None, method=method, budget=Rehearsing(eps, delta, tape, twin), **options
+            lp,
+            None,
+            None,
+            method=method_of(method),
+            budget=Rehearsing(eps, delta, tape, twin),
+            **options,
         )
         assert result.privacy.eps <= eps
         return observe(result)

@@ -26,7 +26,7 @@ from privlp.methods import METHODS, Task
 from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.problem import highs_model
 from privlp.problem.standard_form import StandardForm
-from tests.programs import methods_for
+from tests.programs import method_of, methods_for
 
 INF = float("inf")
 
@@ -218,7 +218,7 @@ def test_split_is_not_ignored_by_other_methods(method):
             1,
             1.0,
             opt=1.0,
-            method=method,
+            method=method_of(method),
             width=1.0 if "published" in method else None,
             split=[1],
         )
@@ -442,7 +442,9 @@ def test_whether_a_private_zero_is_stored_shows_nowhere(method, stored):
     dense = LinearProgram(
         [1, 1], lp.A.toarray(), [1, 2], sense="max", bounds=(0, 5), neighbours=relation
     )
-    one, two = (solve(program, 1.0, 1e-3, method=method, rng=0) for program in (lp, dense))
+    one, two = (
+        solve(program, 1.0, 1e-3, method=method_of(method), rng=0) for program in (lp, dense)
+    )
     assert np.array_equal(one.x, two.x)
 
 
@@ -457,7 +459,7 @@ def test_a_time_limit_within_highs_releases_nothing(options, monkeypatch):
         stopped = options and "time_limit" in options
         return (HighsModelStatus.kTimeLimit if stopped else status, *rest)
 
-    for module in ("direct_noise", "tightened_rows"):
+    for module in ("direct_noise", "tightened.rows"):
         monkeypatch.setattr(f"privlp.methods.{module}.priced_optimum", limited)
     solution = solve(lp, 1.0, 1e-3, rng=0, time_limit=60, **options)
     assert (solution.status, solution.x, solution.trace) == (privlp.Status.TIME_LIMIT, None, {})

@@ -27,7 +27,7 @@ from privlp.regions.simplex import Simplex
 from privlp.relations import Combined, LowSensitivity
 from privlp.relations.private_numbers import ProgramNumbers
 from tests.effort import examples
-from tests.programs import methods_for
+from tests.programs import method_of, methods_for
 
 SETTINGS = settings(deadline=None, max_examples=examples(120))
 INF = float("inf")
@@ -1066,7 +1066,7 @@ def test_zeros_may_be_public(kind, storage):
     assert (moved.A.toarray() if sp.issparse(A) else moved.A).tolist() == [[-2, 0, -3], [0, 0, -4]]
     for method in methods_for(lp.neighbours):
         assert privlp.solve(
-            lp, 1.0, 1e-3, opt=3.0 if method == "mw" else None, method=method, rng=0
+            lp, 1.0, 1e-3, opt=3.0 if method == "mw" else None, method=method_of(method), rng=0
         ).success
     with pytest.raises(
         privlp.InvalidParameterError, match="zeros must be 'private' or 'public', got 'none'"

@@ -19,12 +19,15 @@ from privlp import (
     audit_solve,
     examples,
 )
-from privlp.methods import METHODS, Task, measured_slack, trial_runs
-from privlp.methods.measured_slack import MeasuredSlack, change_of_slacks
+from privlp.methods import Task
+from privlp.methods.tightened import method as trials
+from privlp.methods.tightened import slacks as measured_slack
+from privlp.methods.tightened.method import by_slacks
+from privlp.methods.tightened.slacks import MeasuredSlack, change_of_slacks
 from privlp.privacy import Ledger
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.private_numbers import ProgramNumbers
-from tests.programs import methods_for
+from tests.programs import WAYS, method_of, methods_for, way_of
 
 MEASURED = MeasuredSlack()
 RELATIONS = {
@@ -152,7 +155,7 @@ def test_it_loses_less_than_tightened_numbers_on_advertising():
     lost = {}
     for name, options in {
         "new": {"method": MEASURED},
-        "old": {"method": "truncated-gaussian"},
+        "old": {"method": method_of("truncated-gaussian")},
     }.items():
         points = [privlp.solve(lp, 1.0, 0.1, rng=k, **options).x for k in range(10)]
         lost[name] = np.array([1 - lp.objective(x) / best for x in points])
@@ -212,17 +215,9 @@ def test_three_fifths_of_the_budget_are_for_the_slacks():
     assert sum(mechanism.pure_eps for mechanism, *_ in numbers) == pytest.approx(0.8)
 
 
-def test_public_coefficients_are_refused_before_anything_is_spent():
+def test_public_coefficients_are_not_measured():
     lp = packing(ScalarPrivate(0.5, lower=1, upper=10))
     assert "measured-slack" not in methods_for(lp.neighbours)
-    relation = RowPrivate(0.1, lower=0.5, upper=0.5), ScalarPrivate(0.5, lower=1, upper=10)
-    lp = LinearProgram([1, 1], [[0.5, 0.5]], [2], bounds=(0, 9), sense="max", neighbours=relation)
-    with pytest.raises(privlp.UnsupportedProblemError) as error:
-        privlp.solve(lp, 1.0, 1e-4, method=MEASURED)
-    assert str(error.value) == (
-        "method='measured-slack' is for private coefficients A, and here they are public: use"
-        " method='truncated-laplace', which then adds less noise."
-    )
 
 
 @pytest.mark.parametrize(
@@ -258,8 +253,8 @@ def test_wrong_requests_say_what_to_do(options, message):
 def test_auto_takes_it_where_budgets_bind(pages, advertisers, private, expected):
     lp = examples.advertising(3, pages=pages, advertisers=advertisers, private=private)
     plan = privlp.plan(lp, 1.0, 0.1, feasible="always")
-    assert plan.best == expected
-    assert privlp.solve(lp, 1.0, 0.1, feasible="always", rng=0).method == expected
+    assert plan.best == "tightened"
+    assert way_of(privlp.solve(lp, 1.0, 0.1, feasible="always", rng=0)) == expected
     assert ("Three fifths of the budget measure" in plan.advice) == (expected == "measured-slack")
 
 
@@ -288,21 +283,21 @@ def test_the_choice_reads_no_private_number():
 )
 def test_elsewhere_it_does_not_compete(relation, options):
     asked = {"eps": 1.0, "delta": 1e-3, **options}
-    assert not METHODS["measured-slack"].competes(Task.of(packing(relation), **asked))
+    assert by_slacks(Task.of(packing(relation), **asked)) is None
 
 
 def test_programs_that_are_too_large_are_not_tried(monkeypatch):
     lp = examples.advertising(3, private="both")
     task = Task.of(lp, 1.0, 0.1)
-    assert METHODS["measured-slack"].competes(task)
-    monkeypatch.setattr(trial_runs, "_TRIALS", {10: 1})
-    assert not METHODS["measured-slack"].competes(task)
+    assert by_slacks(task) is not None
+    monkeypatch.setattr(trials, "_TRIALS", {10: 1})
+    assert by_slacks(task) is None
 
 
 def test_made_up_costs_follow_their_coefficients_and_stay_within_ranges():
     lp = examples.advertising(3, private="both")
     numbers = lp.neighbours.private_numbers(StandardForm.of(lp))
-    made_up = trial_runs.made_up_numbers(numbers, np.random.default_rng(0))
+    made_up = trials.made_up_numbers(numbers, np.random.default_rng(0))
     for part in numbers:
         assert (made_up[part.part] >= part.low).all()
         assert (made_up[part.part] <= part.high).all()
@@ -317,9 +312,9 @@ def test_losses_in_trials_are_near_those_of_solves():
     task, best = Task.of(lp, 1.0, 0.1), privlp.solve_exact(lp).objective
     numbers = lp.neighbours.private_numbers(StandardForm.of(lp))
     names = "measured-slack", "truncated-gaussian"
-    runs = [METHODS[name].plan(task) for name in names]
-    for name, loss in zip(names, trial_runs.loss_in_trials(task, numbers, runs), strict=True):
-        points = [privlp.solve(lp, 1.0, 0.1, method=name, rng=k).x for k in range(5)]
+    runs = [WAYS[name].plan(task) for name in names]
+    for name, loss in zip(names, trials.loss_in_trials(task, numbers, runs), strict=True):
+        points = [privlp.solve(lp, 1.0, 0.1, method=WAYS[name], rng=k).x for k in range(5)]
         assert 0.4 < loss / np.mean([1 - lp.objective(x) / best for x in points]) < 2.5
 
 

@@ -112,14 +112,3 @@ def test_a_refusal_is_made_once_too():
         with pytest.raises(UnsupportedProblemError, match="no"):
             public.once("this", refuse)
     assert calls == [1]
-
-
-def test_too_few_rows_take_no_linear_program_for_each_of_many_variables():
-    rng = np.random.default_rng(0)
-    A = np.vstack([rng.uniform(0.2, 1, (30, 120)), rng.uniform(0.2, 1, (2, 120))])
-    lp = LinearProgram(
-        rng.normal(size=120), A, np.ones(32), private=np.arange(32) < 30, bounds=(0, 9)
-    )
-    plan = privlp.plan(lp, 1.0, 1e-6, s=2)
-    assert plan.verdict is privlp.Verdict.TOO_FEW_ROWS
-    assert plan.not_applicable["ftpl"].startswith("Not planned: there are too few rows")

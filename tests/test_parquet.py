@@ -108,7 +108,7 @@ def test_a_file_that_is_exchanged_is_refused(folder):
     budget = privlp.Budget(1.0, 1e-6)
     frame(*table(10)).to_parquet(folder / "part-0.parquet", row_group_size=13, index=False)
     with pytest.raises(RuntimeError, match="message is withheld"):
-        privlp.solve(lp, 0.5, 1e-7, 9, opt=OPT, method="mirror", budget=budget, rng=0)
+        privlp.solve(lp, 0.5, 1e-7, 9, opt=OPT, method="staged", budget=budget, rng=0)
     assert budget.spent() > 0  # what was charged stays charged
 
 

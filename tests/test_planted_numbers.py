@@ -51,7 +51,7 @@ def fresh(name):
 
 @pytest.mark.parametrize(
     ("name", "method"),
-    [("replace", m) for m in ("dmw", "mirror-best", "ftpl")] + [("scalar", "mw")],
+    [("replace", m) for m in ("dmw", "staged", "chain")] + [("scalar", "mw")],
 )
 def test_a_solution_keeps_no_program_alive(name, method):
     lp, parts = fresh(name)
@@ -66,7 +66,7 @@ def test_a_solution_keeps_no_program_alive(name, method):
 def test_a_refused_call_keeps_no_program_alive():
     lp, parts = fresh("replace")
     with pytest.raises(privlp.InvalidParameterError) as caught:
-        privlp.solve(lp, 1.0, DELTA, 10_000, method="mirror", opt=9.0)
+        privlp.solve(lp, 1.0, DELTA, 10_000, method="staged", opt=9.0)
     error = caught.value.with_traceback(None)
     del lp, caught
     gc.collect()

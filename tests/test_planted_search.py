@@ -24,8 +24,8 @@ import privlp
 import svm_models.base
 from privlp import LinearProgram
 from privlp.checks import as_sparse
-from privlp.methods.descent import Descent
-from privlp.players.accelerated import AcceleratedDescent
+from privlp.methods.staged.charges import Stage
+from privlp.methods.staged.method import Stages
 from privlp.players.game import Game
 from privlp.privacy import LaplaceMechanism, Randomness
 from privlp.problem.highs_model import to_highs
@@ -293,14 +293,14 @@ def quote_a_count(monkeypatch):
 
 
 def put_norms_into_the_trace(monkeypatch):
-    seen, released = programs_seen(monkeypatch), AcceleratedDescent.released
+    seen, released = programs_seen(monkeypatch), Stages.released
     trace = {"length": np.zeros(1)}
 
     def show(self):
         trace["length"][:] = np.linalg.norm(seen[-1].A[2])
         return replace(released(self), trace=trace)
 
-    monkeypatch.setattr(AcceleratedDescent, "released", show)
+    monkeypatch.setattr(Stages, "released", show)
 
 
 def warn_of_a_norm(monkeypatch):
@@ -332,9 +332,9 @@ def stop_early(monkeypatch):
 
 
 def choose_rounds_by_the_data(monkeypatch):
-    seen, of = programs_seen(monkeypatch), Descent.of
+    seen, of = programs_seen(monkeypatch), Stage.of
     monkeypatch.setattr(
-        Descent,
+        Stage,
         "of",
         lambda *arguments, **options: replace(
             of(*arguments, **options), rounds=20 + int(seen[-1].A[0, 0] < 0)
@@ -355,7 +355,7 @@ FAULTS = (
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_faults_in_solvers_are_found(fault, monkeypatch):
-    path = Path("broken", attempt_of("replace", "mirror"), (Exception, None))
+    path = Path("broken", attempt_of("replace", "staged"), (Exception, None))
     assert try_path(path)[1] == []
     fault(monkeypatch)
     assert try_path(path)[1]

@@ -15,6 +15,7 @@ from matplotlib.colors import to_hex
 
 import privlp
 from privlp import LinearProgram, examples
+from privlp.methods.tightened.truncated import TruncatedGaussian
 from privlp.players.path import Path
 from privlp.report.figure import new_axes
 from privlp.report.style import COLOURS, STYLE
@@ -40,9 +41,10 @@ def legend_of(ax):
 
 
 def solved(method, **options):
-    return privlp.solve(
-        COVERING, 1.0, 1e-6, 20, opt=options.pop("opt", 4.6), method=method, rng=0, **options
-    )
+    lp, s = COVERING, 20
+    if method == "mw":
+        lp, s = LinearProgram(lp.c, lp.A, lp.b, neighbours=privlp.ScalarPrivate(0.01)), None
+    return privlp.solve(lp, 1.0, 1e-6, s, opt=4.6, method=method, rng=0, **options)
 
 
 def answer(bit, rng):
@@ -54,7 +56,7 @@ PICTURES = {
     "comparison": lambda ax: privlp.compare(COVERING, [1.0, 1.0, 0.0, 0.0]).plot(ax),
     "plan": lambda ax: privlp.plan(COVERING, 1.0, 1e-6, 20, opt=4.6).plot(ax),
     "trace of dmw": lambda ax: solved("dmw").plot_trace(ax),
-    "trace of mirror": lambda ax: solved("mirror").plot_trace(ax),
+    "trace of mw": lambda ax: solved("mw").plot_trace(ax),
     "trace of direct noise": (
         lambda ax: privlp.solve(examples.diet(), 1.0, 0.0, rng=0).plot_trace(ax)
     ),
@@ -385,43 +387,12 @@ def test_a_faulty_release_is_called_a_fault():
 # ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        ("mirror", {}),
-        ("mirror-dense", {}),
-        ("mirror-best", {}),
-        ("ftpl", {}),
-        ("mirror", {"opt": (4.0, 5.0)}),
-        ("mirror", {"opt": (1, 9)}),
-    ],
-    ids=["mirror", "mirror-dense", "mirror-best", "ftpl", "narrow range", "wide range"],
-)
-def test_the_trace_of_a_walk_ends_at_the_solution(method, options):
-    solution = solved(method, **options)
+def test_the_trace_of_a_walk_ends_at_the_solution():
+    solution = solved("mw")
     ax = solution.plot_trace()
     ends = [line.get_ydata()[-1] for line in ax.lines]
     assert ends == pytest.approx(solution.x)
     assert legend_of(ax) == ["x[0]", "x[1]", "x[2]", "x[3]"]
-
-
-@pytest.mark.parametrize("eps", [1e8, np.inf])
-def test_the_trace_of_cuts_ends_at_the_solution(eps):
-    few = LinearProgram(COVERING.c[:2], COVERING.A[:10, :2], COVERING.b[:10], bounds=(0, 10))
-    solution = privlp.solve(
-        few, eps, 1e-6, 1, opt=1.001 * privlp.solve_exact(few).objective, method="ftpl", rng=0
-    )
-    ax = solution.plot_trace()
-    assert [line.get_ydata()[-1] for line in ax.lines] == solution.x.tolist()
-    assert ("not private" in ax.get_title()) == (eps == np.inf)
-
-
-def test_the_trace_of_multiplicative_weights_over_variables():
-    lp = LinearProgram(COVERING.c, COVERING.A, COVERING.b, neighbours=privlp.ScalarPrivate(0.01))
-    solution = privlp.solve(lp, 1.0, 1e-6, opt=4.6, method="mw", rng=0)
-    assert [line.get_ydata()[-1] for line in solution.plot_trace().lines] == pytest.approx(
-        solution.x
-    )
 
 
 def test_the_trace_of_selections_ends_at_their_shares():
@@ -434,15 +405,16 @@ def test_the_trace_of_selections_ends_at_their_shares():
 
 
 def test_only_the_largest_variables_are_drawn_by_their_names():
-    lp = LinearProgram(COVERING.c, COVERING.A, COVERING.b, variable_names=list("abcd"))
-    solution = privlp.solve(lp, 1.0, 1e-6, 20, opt=4.6, method="mirror", rng=0)
+    fields = {"variable_names": list("abcd"), "neighbours": privlp.ScalarPrivate(0.01)}
+    lp = LinearProgram(COVERING.c, COVERING.A, COVERING.b, **fields)
+    solution = privlp.solve(lp, 1.0, 1e-6, opt=4.6, method="mw", rng=0)
     largest = np.sort(np.argsort(-solution.x)[:2])
     assert legend_of(solution.plot_trace(most=2)) == ["abcd"[j] for j in largest]
 
 
 def test_the_trace_of_released_numbers():
     solution = privlp.solve(
-        examples.advertising(private="both"), 1.0, 0.1, method="truncated-gaussian", rng=0
+        examples.advertising(private="both"), 1.0, 0.1, method=TruncatedGaussian(), rng=0
     )
     ax = solution.plot_trace()
     assert set(legend_of(ax)) == set(solution.trace) == {"tightened b", "largest A", "noisy c"}
@@ -462,24 +434,24 @@ def test_a_trace_of_one_number_is_numbered_0():
 @pytest.mark.parametrize("most", [0, -1, 2.0, True, "all"])
 def test_what_is_no_number_of_variables_is_refused(most):
     with pytest.raises(privlp.InvalidParameterError, match="most must be a positive integer"):
-        solved("mirror").plot_trace(most=most)
+        solved("mw").plot_trace(most=most)
 
 
 def test_lines_of_a_trace_differ_by_more_than_colour():
-    assert len({line.get_marker() for line in solved("mirror").plot_trace().lines}) == 4
+    assert len({line.get_marker() for line in solved("mw").plot_trace().lines}) == 4
 
 
 def test_a_solve_that_stopped_has_nothing_to_draw():
-    solution = solved("mirror", time_limit=1e-9)
+    solution = solved("mw", time_limit=1e-9)
     with pytest.raises(
         privlp.InvalidParameterError,
-        match=r"nothing to draw: this solution by method 'mirror' \(time limit\)",
+        match=r"nothing to draw: this solution by method 'mw' \(time limit\)",
     ):
         solution.plot_trace()
 
 
 def test_a_saved_solution_draws_the_same(tmp_path):
-    solution = solved("mirror")
+    solution = solved("mw")
     solution.save(tmp_path / "solution.json")
     one, two = (
         found.plot_trace() for found in (solution, privlp.Solution.load(tmp_path / "solution.json"))
@@ -490,7 +462,7 @@ def test_a_saved_solution_draws_the_same(tmp_path):
 
 def test_an_unknown_trace_has_nothing_to_draw():
     with pytest.raises(privlp.InvalidParameterError, match="nothing to draw"):
-        dataclasses.replace(solved("mirror"), trace={"sum": np.zeros(3)}).plot_trace()
+        dataclasses.replace(solved("mw"), trace={"sum": np.zeros(3)}).plot_trace()
 
 
 @pytest.mark.parametrize("size", [1, 40, 60_000])

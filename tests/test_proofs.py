@@ -10,8 +10,10 @@ import pytest
 
 import privlp
 import svm_models
-from privlp.methods import METHODS, perturbed, staged_charges
+from privlp.methods import perturbed
+from privlp.methods.staged import charges as staged_charges
 from privlp.privacy.mechanisms import Mechanism
+from tests.programs import ALL
 
 ROOT = Path(__file__).parents[1]
 PROOFS = (ROOT / "docs" / "proofs.md").read_text()
@@ -56,7 +58,7 @@ def test_mechanisms_name_their_proof():
 
 def test_methods_name_their_proof():
     """In their own docstring or that of the function of their module that they specialise."""
-    for name, method in METHODS.items():
+    for name, method in ALL.items():
         module = sys.modules[getattr(method, "__module__", None) or method.func.__module__]
         assert sections_named(inspect.getsource(module)), name
         assert method.__doc__, name

@@ -15,10 +15,10 @@ from privlp import (
     RowPrivate,
     ScalarPrivate,
 )
-from privlp.methods import METHODS, Task
+from privlp.methods import Task
 from privlp.problem.standard_form import StandardForm
 from tests.effort import runs
-from tests.programs import methods_for
+from tests.programs import ALL, methods_for
 
 N = 9
 COSTS = np.array([1.0, 2.0, 0.5])
@@ -116,14 +116,15 @@ def test_public_parts_tell_other_programs_apart(changed):
 def request_of(method, lp):
     special = {"dmw-published": {"width": 1.5, "alpha": 9.0}, "mw": {"alpha": 1.0, "opt": 5.0}}
     whole = {"s": 3, "opt": 5.0} if lp.neighbours.changes_whole_rows else {}
-    soft = {"width": 2.0} if lp.penalty is not None else {}
-    return {**whole, **soft, **special.get(method, {})}
+    if lp.penalty is not None:
+        whole = {"opt": 5.0}
+    return {**whole, **special.get(method, {})}
 
 
 def planned(lp, method, **request):
     """What would be charged, or the refusal."""
     try:
-        run = METHODS[method].plan(Task.of(lp, 1.0, 1e-4, **request))
+        run = ALL[method].plan(Task.of(lp, 1.0, 1e-4, **request))
         return list(run.charges), None if run.predict is None else run.predict()
     except PrivLPError as error:
         return str(error)

@@ -23,8 +23,8 @@ from privlp import (
     examples,
 )
 from privlp.methods import METHODS, Task
-from privlp.methods.quantile_noise import Margins
-from privlp.methods.tightening import needed_ends
+from privlp.methods.tightened.quantiles import Margins, QuantileNoise
+from privlp.methods.tightened.worst_case import needed_ends
 from privlp.privacy import GaussianMechanism, LaplaceMechanism, Randomness
 from privlp.problem.exact_arithmetic import violated
 from tests.effort import runs
@@ -46,7 +46,7 @@ def planned(lp, eps, delta, probability):
     """The private numbers of a program, their noise, and the margins."""
     task = Task.of(lp, eps, delta, feasible=probability)
     numbers = task.relation.private_numbers(task.form)
-    run = METHODS["quantile-noise"].plan(task)
+    run = QuantileNoise().plan(task)
     mechanisms = [mechanism for mechanism, _, _ in run.charges]
     return task.form, numbers, mechanisms, Margins.of(task.form, numbers, probability)
 
@@ -163,7 +163,7 @@ def failures_of_solutions(lp, probability, count, **options):
         privlp.solve(lp, 1.0, 0.0, feasible=probability, rng=seed, **options)
         for seed in range(count)
     ]
-    assert {solution.method for solution in found} == {"quantile-noise"}
+    assert {solution.method for solution in found} == {"tightened"}
     return sum(true_rows_fail(lp, solution.x) for solution in found)
 
 
@@ -240,7 +240,7 @@ def test_cost_lies_between_none_and_always():
 def test_a_lower_probability_costs_less():
     lp = examples.hospital_capacities()
     typical = [
-        privlp.plan(lp, 1.0, 0.0, feasible=p).predictions["quantile-noise"].on_numbers[0].typical
+        privlp.plan(lp, 1.0, 0.0, feasible=p).predictions["tightened"].on_numbers[0].typical
         for p in (0.5, 0.9, 0.99, 0.999999)
     ]
     assert typical == sorted(typical)
@@ -252,7 +252,7 @@ def test_by_name_the_probability_is_99_per_cent():
     lp = examples.advertising()
     one, two = (
         privlp.solve(lp, 1.0, 0.0, rng=0, **options)
-        for options in ({"method": "quantile-noise"}, {"feasible": 0.99})
+        for options in ({"method": QuantileNoise()}, {"feasible": 0.99})
     )
     assert np.array_equal(one.x, two.x)
     assert one.message == two.message
@@ -262,7 +262,7 @@ def test_by_name_the_probability_is_99_per_cent():
 def test_the_plan_names_the_margin_and_the_worst_objective():
     lp = examples.advertising()
     plan = privlp.plan(lp, 1.0, 0.0, feasible=0.99)
-    assert plan.best == "quantile-noise"
+    assert plan.best == "tightened"
     assert plan.verdict is privlp.Verdict.PROBABLY_HOLD
     assert not plan.verdict.worrying
     assert "Whatever the noise, the objective is at least 10" in plan.advice
@@ -329,12 +329,13 @@ def test_a_method_of_your_own_must_promise_what_is_asked_for():
     for name, feasible, promise in (
         ("direct-noise", 0.99, "nearly"),
         ("direct-noise", "always", "nearly"),
-        ("quantile-noise", "always", "probably"),
     ):
         with pytest.raises(
             privlp.InvalidParameterError,
             match=f"method='{name}' does not promise feasible=.*: its rows hold {promise}",
         ):
             privlp.solve(lp, 1.0, 1e-3, method=METHODS[name], feasible=feasible)
-    for name in ("quantile-noise", "truncated-laplace"):
+    with pytest.raises(privlp.InvalidParameterError, match="its rows hold probably"):
+        privlp.solve(lp, 1.0, 1e-3, method=QuantileNoise(), feasible="always")
+    for name in ("tightened", "truncated-laplace-published"):
         assert privlp.solve(lp, 1.0, 1e-3, method=METHODS[name], feasible=0.9, rng=0).success

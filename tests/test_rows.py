@@ -18,18 +18,15 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import LinearProgram
-from privlp.duals.dense import DenseDual, DenseRows, SmoothedWorstRows
+from privlp.duals.dense import DenseDual, DenseRows
 from privlp.duals.elastic import ElasticDual, ElasticRows
 from privlp.methods import METHODS
 from privlp.privacy import Randomness
-from privlp.regions.polytope import PublicPolytope
 from privlp.regions.simplex import Simplex
 from privlp.rows import parts, threads
 from privlp.rows.equal_norm import RowsOfEqualNorm
 from privlp.rows.in_memory import InMemory
-from privlp.rows.on_polytope import RowsOnPolytope
 from privlp.rows.on_simplex import RowsOnSimplex
-from privlp.rows.program_rows import RowBlock
 from tests import programs
 from tests.effort import each, pairs
 from tests.programs import methods_for
@@ -75,7 +72,6 @@ def program(A, b, storage=np.array):
 # numbers of a row
 
 SIMPLEX = Simplex(program(*table()).public().form, OPT)
-POLYTOPE = PublicPolytope(LinearProgram(COSTS, *table(), bounds=(0, 9)).public().form, OPT)
 POINT = SIMPLEX.centre()
 SCALED = {
     "equal range": (partial(RowsOnSimplex.of_equal_range, SIMPLEX), (0, 3, 1)),
@@ -83,11 +79,6 @@ SCALED = {
         partial(RowsOfEqualNorm, simplex=SIMPLEX, largest_n=N),
         (POINT, SIMPLEX.farthest()),
     ),
-    "soft": (
-        partial(RowsOfEqualNorm, simplex=SIMPLEX, largest_n=N, unit=2.0, largest_price=1.0),
-        (POINT, SIMPLEX.farthest()),
-    ),
-    "polytope": (partial(RowsOnPolytope, region=POLYTOPE, with_value=True), (POINT, POINT / 3)),
 }
 
 
@@ -198,13 +189,12 @@ def test_blocks_come_in_the_order_of_the_rows(source):
 DUALS = {
     "elastic": lambda rows: ElasticDual(rows, POINT, 0.7),
     "dense": lambda rows: DenseDual(rows, 5.5, 0.4),
-    "worst rows": lambda rows: SmoothedWorstRows(rows, POINT, 5.0, 0.2),
 }
 
 
 @pytest.mark.parametrize(
     ("source", "storage", "name", "dual"),
-    pairs(SOURCES, STORAGE, ["equal norm", "polytope"], DUALS),
+    pairs(SOURCES, STORAGE, ["equal norm"], DUALS),
 )
 def test_sums_differ_by_rounding_alone(source, storage, name, dual):
     lp, (prepare, answers) = program(*table(), STORAGE[storage]), SCALED[name]
@@ -224,8 +214,12 @@ def test_largest_of_all_rows(source):
     lp = program(*table())
     violations = np.sort((lp.rows().map(lambda block: block @ POINT - block.rhs))[0])[::-1]
     for count in (1, 4, N - 1, N, N + 9):
-        found = source(lp).largest(RowBlock.largest_violations, count, POINT)
+        found = source(lp).largest(largest_violations, count, POINT)
         np.testing.assert_array_equal(found, violations[:count])
+
+
+def largest_violations(block, count, point):
+    return np.sort(block @ point - block.rhs)[-count:]
 
 
 def test_what_is_kept_twice_is_apart(source):
@@ -284,7 +278,6 @@ LITTLE = privlp.ScalarPrivate(0.05, lower=-1.2, upper=-0.8)
 COEFFICIENTS = privlp.RowPrivate(0.01, lower=-1.2, upper=-0.1)
 REQUESTS = {
     "dmw-published": {"width": 1.0, "alpha": 20.0},
-    "ftpl": {"alpha": 5.0},
     "mw": {"alpha": 1.0},
 }
 
@@ -365,13 +358,14 @@ def test_soft_rows_give_the_same_wherever_they_stand():
 
 def test_an_audit_takes_rows_from_anywhere():
     lp = SplitProgram.like(programs.covering(30, costs=COSTS))
-    for method in ("mirror", "mirror-dense", "mirror-best"):
+    for method in ("staged", "dmw"):
         found = privlp.audit_solve(lp, 1.0, 1e-9, 5, opt=OPT, method=method, pairs=6, runs=0, rng=0)
         assert found.passed, str(found)
-        assert max(release.ratio for release in found.releases) > 0.9
+        if method == "staged":
+            assert max(release.ratio for release in found.releases) > 0.9
 
 
-@pytest.mark.parametrize("method", ["mw", "direct-noise", "truncated-laplace"])
+@pytest.mark.parametrize("method", ["mw", "direct-noise", "tightened"])
 def test_numbers_are_read_by_place_in_memory_only(method):
     """Rows elsewhere are refused before anything is charged."""
     relation = privlp.ScalarPrivate(0.1, lower=-9, upper=9)

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from privlp import LinearProgram, solve
-from privlp.methods import staged_charges
-from privlp.methods.staged_charges import Stage
+from privlp.methods.staged import charges as staged_charges
+from privlp.methods.staged.charges import Stage
 from privlp.problem.standard_form import StandardForm
 from privlp.rows.program_rows import RowBlock
 from privlp.rows.share import share_of
@@ -54,7 +54,7 @@ def test_coins_of_places_are_independent_and_alike():
 def test_every_stage_has_coins_of_its_own_that_nobody_else_has(monkeypatch):
     keys = []
     monkeypatch.setattr(
-        "privlp.methods.staged_run.share_of",
+        "privlp.methods.staged.method.share_of",
         lambda rows, share, key: keys.append(key) or share_of(rows, share, key),
     )
     costs, A, b = many_rows()
@@ -122,7 +122,7 @@ def shares(monkeypatch):
     """The shares that are taken of blocks."""
     found = []
     monkeypatch.setattr(
-        "privlp.methods.staged_run.share_of",
+        "privlp.methods.staged.method.share_of",
         lambda rows, share, key: found.append(share) or share_of(rows, share, key),
     )
     return found

@@ -24,7 +24,7 @@ from tests.programs import known, methods_for
 INF = float("inf")
 PLANTED = 0.123454321
 OPTIONS = {"dmw-published": {"width": 1.0}}
-ALPHA = {"dmw": 2.0, "dmw-published": 20.0, "ftpl": 5.0}  # few rounds
+ALPHA = {"dmw": 2.0, "dmw-published": 20.0}  # few rounds
 
 
 METHODS = sorted(methods_for(privlp.ConstraintPrivate()))
@@ -58,7 +58,7 @@ ON_A_SIMPLEX = (
 
 
 #: For the slowest methods, one program.
-SLOWEST, FOR_SLOWEST = ("dmw-published", "ftpl"), ("fixed variable",)
+SLOWEST, FOR_SLOWEST = ("dmw-published",), ("fixed variable",)
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,11 @@ def test_without_noise_every_method_approaches_the_exact_optimum(method, name):
         width, alpha = None, 0.1
     solution = run(lp, method, eps=INF, delta=0, s=1, opt=exact.objective, alpha=alpha, width=width)
     comparison = privlp.compare(lp, solution, exact)
-    if method == "ftpl":  # whose region holds better objectives too
-        assert lp.sign * (solution.objective - exact.objective) <= 1e-6
     assert solution.objective == pytest.approx(
         exact.objective,
-        rel={"ftpl": 5e-3, "perturbed": 1e-5, "chain": 1e-5}.get(method, 1e-9),
+        rel={"perturbed": 1e-5, "chain": 1e-5}.get(method, 1e-9),
     )
-    assert comparison.violation_at(0) < {"dmw": 0.005, "dmw-published": 0.12, "mirror": 0.02}.get(
-        method, 0.06
-    )
+    assert comparison.violation_at(0) < {"dmw": 0.005, "dmw-published": 0.12}.get(method, 0.06)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +105,7 @@ def test_without_noise_every_method_approaches_the_exact_optimum(method, name):
 def test_without_noise_smaller_alpha_means_smaller_violation_and_alpha_is_kept(method):
     lp = covering()
     opt = privlp.solve_exact(lp).objective
-    several = {"dmw-published": (20.0, 5.0, 2.0), "ftpl": (5.0, 2.0), "dmw": (2.0, 0.5)}
+    several = {"dmw-published": (20.0, 5.0, 2.0), "dmw": (2.0, 0.5)}
     alphas = several.get(method, (2.0, 0.5, 0.2))
     left = [
         privlp.compare(lp, run(lp, method, eps=INF, s=3, opt=opt, alpha=a)).scaled_violations
@@ -207,9 +203,7 @@ def test_solution_lies_on_the_public_region(method):
     lp = covering()
     solution = run(lp, method)
     assert (solution.x >= 0).all()
-    if method == "ftpl":
-        assert solution.objective <= 6.0 + 1e-6
-    elif method not in ("chain", "perturbed", "staged"):  # for which opt is a hint
+    if method not in ("chain", "perturbed", "staged"):  # for which opt is a hint
         assert solution.objective == pytest.approx(6.0)
     assert solution.success
     assert solution.status is privlp.Status.COMPLETED
@@ -431,8 +425,6 @@ def test_programs_outside_the_method_are_refused_with_the_reason(method, name):
             "public row": "takes public rows only if they bound the objective",
             "zero cost": "needs costs that are not 0|cost that is zero",
         }.get(name, message)
-    if method == "ftpl" and name not in ("soft rows", "no private rows"):
-        pytest.skip("ftpl takes any bounded region: see test_ftpl.py")
     budget = privlp.Budget(100.0, 1e-3)
     with pytest.raises(privlp.PrivLPError, match=message):
         run(make(), method, budget=budget)
@@ -462,7 +454,7 @@ def test_method_specific_errors(method_name, options, message):
         ({"lp": "model.mps"}, "lp must be a LinearProgram, got str"),
         (
             {"method": "simplex"},
-            "method must be 'auto' or one of 'dmw', 'dmw-published', 'mirror', 'mirror-dense'",
+            "method must be 'auto' or one of 'dmw', 'dmw-published', 'staged'",
         ),
         ({"budget": 1.0}, "budget must be a privlp.Budget, got float"),
     ],
@@ -647,7 +639,7 @@ class TestNothingPrivateLeaves:
 
     def test_in_refusals(self, method):
         taken = {"staged": 1}.get(method, 0)
-        taken = 2 if method.startswith(("chain", "ftpl", "perturbed")) else taken
+        taken = 2 if method.startswith(("chain", "perturbed")) else taken
         for fields in ({"bounds": (0, 2)}, {"private": [1, 2]}, {"penalty": 1.0})[taken:]:
             with pytest.raises(privlp.PrivLPError) as caught:
                 run(self.planted(**fields), method, s=2)
@@ -667,7 +659,6 @@ def test_one_budget_pays_for_several_solves(method):
         run(covering(), method, eps=0.7, delta=delta, budget=budget)
     assert 0 < budget.spent() < 1.4
     assert len(budget.entries) == {
-        "mirror-best": 6,
         "chain": 2 * 7,
         "perturbed": 26,
         "staged": 2 * (2 + 2 * 6 + 1),
@@ -697,10 +688,18 @@ def test_one_budget_speaks_of_one_relation(method):
 
 
 @pytest.mark.parametrize(
-    ("gone", "taken_over"), [("staged-at-opt", "staged"), ("perturbed-at-opt", "perturbed")]
+    ("gone", "taken_over"),
+    [
+        ("staged-at-opt", "staged"),
+        ("perturbed-at-opt", "perturbed"),
+        ("mirror", "auto"),
+        ("mirror-dense", "auto"),
+        ("mirror-best", "auto"),
+        ("ftpl", "chain"),
+    ],
 )
 def test_a_name_that_is_gone_says_what_took_over(gone, taken_over):
-    message = f"no method='{gone}' any more. Give opt to method='{taken_over}', or to 'auto'"
+    message = f"There is no method='{gone}' any more: take method='{taken_over}'."
     with pytest.raises(privlp.InvalidParameterError, match=message) as caught:
         privlp.solve(covering(), 1.0, 1e-6, 30, opt=6.0, method=gone)
     assert caught.value.parameter == "method"

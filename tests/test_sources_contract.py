@@ -121,7 +121,7 @@ SOURCES = {
     "CVXPY": lambda n, _: cvxpy(n),
 }
 
-OPTIONS = {"dmw-published": {"width": 1.0, "alpha": 60.0}, "ftpl": {"alpha": 30.0}}
+OPTIONS = {"dmw-published": {"width": 1.0, "alpha": 60.0}}
 REQUEST = {"eps": 1.0, "delta": 1e-6, "s": 5, "opt": 9.0, "rng": 0}
 
 
@@ -138,7 +138,7 @@ REQUESTS = {
 } | {
     "unknown optimum": lambda lp, budget: solved(lp, budget, opt=None, s=40),
     "all of the budget": lambda lp, budget: solved(
-        lp, budget, eps=None, delta=None, method="mirror"
+        lp, budget, eps=None, delta=None, method="staged"
     ),
     "beyond the budget": lambda lp, budget: solved(lp, budget, eps=3.0),
     "prices": lambda lp, budget: solved(lp, budget, prices=True),

@@ -14,7 +14,7 @@ import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.methods import METHODS, Task
 from privlp.methods.crossing import Crossing
-from privlp.methods.staged_run import Stages
+from privlp.methods.staged.method import Stages
 from privlp.privacy import Randomness
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex, _within

@@ -207,7 +207,7 @@ def test_a_large_delta_is_warned_of():
     ("parameters", "message"),
     [
         ({"score": "margin"}, "score must be one of 'distance', 'count'; got 'margin'"),
-        ({"method": "mirror"}, "method must be one of 'dmw', 'dmw-published'; got 'mirror'"),
+        ({"method": "staged"}, "method must be one of 'dmw', 'dmw-published'; got 'staged'"),
         ({"form": "elastic"}, "form must be one of 'hard', 'soft'; got 'elastic'"),
         ({"radius": -1.0}, "radius must be a positive finite number"),
         ({"radius_share": 1.0}, "radius_share must be between 0 and 1"),

@@ -22,6 +22,7 @@ from privlp.privacy.gaussian_dp import log_delta_of
 from privlp.privacy.gaussian_tails import Change
 from tests.conformance_kit import Claim, audited, release_many
 from tests.effort import examples
+from tests.programs import method_of, way_of
 from tests.test_low_sensitivity_audits import exact_delta as exact_delta_of_laplace
 from tests.test_low_sensitivity_audits import on_the_grid
 
@@ -424,11 +425,12 @@ def test_the_narrower_noise_is_taken(m, neighbours, method):
     lp = packing(m, neighbours)
     planned = privlp.plan(lp, 1.0, 1e-6, feasible="always")
     solution = privlp.solve(lp, 1.0, 1e-6, feasible="always", rng=0)
-    assert planned.best == solution.method == method
+    assert planned.best == solution.method == "tightened"
+    assert way_of(solution) == method
     assert (lp.A @ solution.x <= lp.b).all()
     assert solution.privacy.eps <= 1.0
     planned_parts = [
-        noise.typical for noise in planned.predictions[method].on_numbers if noise.part != "c"
+        noise.typical for noise in planned.predictions[planned.best].on_numbers if noise.part != "c"
     ]
     paid = [entry.parameter for entry in solution.privacy.entries if "costs" not in entry.purpose]
     assert [parameter.rpartition(" ")[2] for parameter in paid] == [
@@ -460,7 +462,7 @@ def test_several_parts_share_one_budget():
     ):
         for method in ("truncated-gaussian", "truncated-laplace"):
             charged.clear()
-            privlp.solve(lp, 1.0, 1e-6, method=method, rng=0)
+            privlp.solve(lp, 1.0, 1e-6, method=method_of(method), rng=0)
             mechanisms = [mechanism for mechanism, _, _ in charged]
             assert math.fsum(m.pure_eps for m in mechanisms) == pytest.approx(1.0, abs=1e-6)
             assert 0.99e-6 < math.fsum(m.own_delta for m in mechanisms) <= 1e-6
@@ -491,7 +493,7 @@ def test_a_given_split_is_honoured():
         return charge(self, requests, *rest, **how)
 
     with mock.patch.object(privlp.privacy.Ledger, "charge_together", noted):
-        privlp.solve(lp, 1.0, 1e-6, method="truncated-gaussian", split=shares, rng=0)
+        privlp.solve(lp, 1.0, 1e-6, method=method_of("truncated-gaussian"), split=shares, rng=0)
     assert prices == pytest.approx([0.2, 0.8], rel=1e-6)
 
 
@@ -502,10 +504,8 @@ def test_a_budget_that_was_used_before():
     """
     budget, lp = privlp.Budget(1.0, 1e-6), packing(100, ALL_MOVE)
     privlp.solve(lp, 0.4, 5e-7, method="direct-noise", budget=budget, rng=0)
-    assert (
-        privlp.solve(lp, None, None, feasible="always", budget=budget, rng=0).method
-        == "truncated-gaussian"
-    )
+    solution = privlp.solve(lp, None, None, feasible="always", budget=budget, rng=0)
+    assert way_of(solution) == "truncated-gaussian"
     assert budget.spent() <= 1.0
 
 

@@ -26,7 +26,6 @@ def nothing_kept(tmp_path, monkeypatch):
         ("hard", CASES),
         ("hints", hints.TOLD),
         ("soft", SOFT_CASES),
-        ("before", ["ftpl", "perturbed", "mirror-best, exact"]),
         ("files", ["Not measured: PRIVLP_DATA names no folder"]),
     ],
 )

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import Budget, LinearProgram, PublicPointWarning, RowPrivate, ScalarPrivate, examples
-from privlp.methods import certain_point, tightened_program
-from privlp.methods.certain_point import certain_near, strictly_inside
-from privlp.methods.tightened_rows import PRECISELY, TightenedRows
-from privlp.methods.worst_case import WorstCase
+from privlp.methods.tightened import program as tightened_program
+from privlp.methods.tightened import rows as certain_point
+from privlp.methods.tightened.rows import PRECISELY, TightenedRows, certain_near, strictly_inside
+from privlp.methods.tightened.worst_case import WorstCase
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.private_numbers import ProgramNumbers
 from tests.effort import runs

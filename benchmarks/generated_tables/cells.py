@@ -21,11 +21,9 @@ EPSILONS, DELTA = (0.5, 1.0, 2.0, 4.0), 1e-6
 #: So large that three values of eps would add nothing but time.
 LARGE = {"covering with many rows": (1.0,)}
 
-AUTO, UNKNOWN, BEFORE = "auto, opt given", "auto, nothing known", "before"
+AUTO, UNKNOWN = "auto, opt given", "auto, nothing known"
 NOISELESS, LONG = "no noise", "no noise, more rounds"
-PLAYERS = (BEFORE, AUTO, UNKNOWN)
-#: What `auto` took before, if the optimum was given: the first that applies.
-_BEFORE = ("mirror-best", "ftpl")
+PLAYERS = (AUTO, UNKNOWN)
 _DESCENT = "staged"
 
 Cell = dict[str, Any]
@@ -78,11 +76,6 @@ def _solved(
     def solve(method: str, eps: float = eps) -> privlp.Solution:
         return privlp.solve(instance.lp, eps, DELTA, instance.s, opt=opt, method=method, rng=seed)
 
-    if player == BEFORE:
-        try:
-            return solve(_BEFORE[0])
-        except privlp.UnsupportedProblemError:
-            return solve(_BEFORE[1])
     if player == NOISELESS:
         # Planned for eps, and nothing is added to what is released: for measuring only.
         with mock.patch.object(additive, "rounded_sum", _exactly):

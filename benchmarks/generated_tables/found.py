@@ -1,4 +1,4 @@
-"""Means over programs, and verdicts on differences."""
+"""Means over programs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.generated_tables.cells import AUTO, BEFORE, Cell, Result
+from benchmarks.generated_tables.cells import Cell, Result
 
 FloatArray = npt.NDArray[np.float64]
 
-BETTER, EQUAL, WORSE, DEARER = "better", "equal", "worse", "equal, dearer"
-_MARGIN, _ERRORS = 0.05, 2.0
-#: Differences below this, in units of a program, are none.
-_NOTHING = 1e-4
 #: For measured violations below this, per row norm, no ratio is given.
 MEASURABLE = 1e-3
 
@@ -48,32 +44,6 @@ class Found:
             return "–"
         names, counts = np.unique(self.of(family, player, eps, "method"), return_counts=True)
         return ", ".join(names[np.argsort(-counts, kind="stable")])
-
-    def verdict(self, family: str, eps: float, *, maximised: bool) -> str:
-        """How `auto` with the optimum does beside what it was before."""
-        if not all(self.applies(family, player, eps) for player in (AUTO, BEFORE)):
-            return "–"
-        old, new = (self.violation(family, player, eps) for player in (BEFORE, AUTO))
-        costs = [self.of(family, player, eps, "cost") for player in (BEFORE, AUTO)]
-        found = compared(old, new)
-        sign = -1 if maximised else 1
-        dear = compared(sign * costs[0], sign * costs[1], scale=abs(float(costs[0].mean())))
-        return DEARER if found == EQUAL and dear == WORSE else found
-
-
-def compared(old: FloatArray, new: FloatArray, *, scale: float | None = None) -> str:
-    """Whether `new` is less than `old`: better, equal or worse, by paired differences.
-
-    A difference counts if it exceeds 5 % of `scale` (by default the mean of `old`) and two
-    standard errors.
-    """
-    difference = new - old
-    mean, error = float(difference.mean()), standard_error(difference)
-    size = float(old.mean()) if scale is None else scale
-    needed = max(_MARGIN * size, _ERRORS * error, _NOTHING)
-    if abs(mean) <= needed:
-        return EQUAL
-    return WORSE if mean > 0 else BETTER
 
 
 def standard_error(values: Sequence[float] | FloatArray) -> float:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
-from benchmarks.families.generated import FIRST_SEED, GENERATED
+from benchmarks.families.generated import FIRST_SEED
 from benchmarks.generated_tables.cells import (
     AUTO,
-    BEFORE,
     LONG,
     NOISELESS,
     PLAYERS,
@@ -16,11 +14,7 @@ from benchmarks.generated_tables.cells import (
     epsilons,
 )
 from benchmarks.generated_tables.found import (
-    BETTER,
-    DEARER,
-    EQUAL,
     MEASURABLE,
-    WORSE,
     Found,
     mean_and_error,
 )
@@ -29,8 +23,8 @@ Part = str | tuple[Any, Any]
 _NONE = "–"
 
 
-def about(found: Found, seeds: int, minutes: float, delta: float) -> list[Part]:
-    """What is measured, and how often `auto` is better or worse."""
+def about(seeds: int, minutes: float, delta: float) -> list[Part]:
+    """What is measured."""
     short = "**A short run, to try the page.** " if seeds < 5 else ""
     return [
         (
@@ -48,35 +42,10 @@ def about(found: Found, seeds: int, minutes: float, delta: float) -> list[Part]:
         (
             f'*{AUTO}*: `method="auto"` with the exact optimum (LP-SVM: with a drawn 1-norm;'
             " no rule satisfies all rows, and x = 0 leaves a violation of 1 at an objective of 0)."
-            f" *{UNKNOWN}*: without `opt`. *{BEFORE}*: with the exact"
-            " optimum, the method that `auto` took before: `mirror-best`, or `ftpl` where that does"
-            " not apply. Difference: paired, of positive parts. A verdict needs a difference of"
-            " more than 5 % and two standard errors; *dearer*: violations are equal, and the"
-            " objective is worse by as much."
+            f" *{UNKNOWN}*: without `opt`."
         ),
-        _summary(found),
         f"{minutes:.0f} CPU minutes of solves.",
     ]
-
-
-def _summary(found: Found) -> str:
-    verdicts: Counter[str] = Counter()
-    worse = []
-    for family in GENERATED:
-        for eps in epsilons(family):
-            verdict = found.verdict(family, eps, maximised=_maximised(family))
-            verdicts[verdict] += 1
-            if verdict == WORSE:
-                worse.append(f"{family} at ε = {eps:g}")
-    counted = ", ".join(
-        f"{verdicts[name]} {name}" for name in (BETTER, EQUAL, DEARER, WORSE) if verdicts[name]
-    )
-    names = f" Worse: {', '.join(worse)}." if worse else ""
-    return f"Over all families and ε, *{AUTO}* beside *{BEFORE}*: {counted}.{names}"
-
-
-def _maximised(family: str) -> bool:
-    return family in {"packing", "zero-sum game"}
 
 
 def parts(
@@ -107,26 +76,15 @@ def _of_family(found: Found, family: str, shown: tuple[float, ...]) -> tuple[Any
             rows.append((name, *cells))
 
         line(player, lambda p, eps: mean_and_error(found.violation(family, p, eps)))
-        if player != BEFORE or found.methods(family, player, there[0]) == "ftpl":
-            line(
-                f"{player}: objective",
-                lambda p, eps: mean_and_error(found.of(family, p, eps, "cost"), 3),
-            )
+        line(
+            f"{player}: objective",
+            lambda p, eps: mean_and_error(found.of(family, p, eps, "cost"), 3),
+        )
         line(f"{player}: method", lambda p, eps: found.methods(family, p, eps))
         line(
             f"{player}: seconds",
             lambda p, eps: f"{found.of(family, p, eps, 'seconds').mean():.1f}",
         )
-    pairs = [(found.applies(family, AUTO, e) and found.applies(family, BEFORE, e)) for e in shown]
-    differences = (
-        mean_and_error(found.violation(family, AUTO, e) - found.violation(family, BEFORE, e))
-        if both
-        else _NONE
-        for e, both in zip(shown, pairs, strict=True)
-    )
-    rows.append((f"{AUTO} − {BEFORE}", *differences))
-    maximised = _maximised(family)
-    rows.append(("verdict", *(found.verdict(family, e, maximised=maximised) for e in shown)))
     return ("", *(f"ε = {eps:g}" for eps in shown)), rows
 
 

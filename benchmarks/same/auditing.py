@@ -38,7 +38,7 @@ def audits() -> Iterator[Case]:
     rng = np.random.default_rng(0)
     costs, needs = np.array([1.0, 2.0, 1.0]), rng.uniform(0.2, 1.0, (40, 3))
     lp = privlp.LinearProgram(costs, -needs, -np.ones(40))
-    for method in ("dmw", "mirror", "mirror-dense", "mirror-best", "ftpl", "auto"):
+    for method in ("dmw", "staged", "auto"):
         asked: dict[str, Any] = {
             "s": 6,
             "opt": 3.0,
@@ -48,8 +48,8 @@ def audits() -> Iterator[Case]:
             "rng": 2,
         }
         yield f"audit_solve:{method}", later(privlp.audit_solve, lp, 1.0, 1e-6, **asked)
-    asked = {"s": 6, "opt": 3.0, "method": "mirror", "pairs": 2, "runs": 100, "rng": 2}
-    yield "audit_solve:mirror with runs", later(privlp.audit_solve, lp, 1.0, 1e-6, **asked)
+    asked = {"s": 6, "opt": 3.0, "method": "staged", "pairs": 2, "runs": 100, "rng": 2}
+    yield "audit_solve:staged with runs", later(privlp.audit_solve, lp, 1.0, 1e-6, **asked)
     for private in ("budgets", "prices", "both"):
         sold = privlp.examples.advertising(private=private, pages=3, advertisers=2)
         for feasible in (None, "always"):

@@ -46,26 +46,20 @@ def _uneven() -> privlp.LinearProgram:
 
 
 def solves() -> Iterator[Case]:
-    """Many rows, large budgets, cuts."""
+    """Many rows."""
     for n, eps in ((3000, 1.0), (3000, 30.0)):
         for boxed in (False, True):
             lp = _many_rows(n, 4, boxed=boxed)
-            for method in ("dmw", "mirror", "mirror-best", "ftpl", "auto"):
+            for method in ("dmw", "staged", "auto"):
                 label = f"corner:{method}:{n} rows eps={eps} boxed={boxed}"
                 asked = {"s": 300, "alpha": 1.0, "opt": 3.5, "method": method, "rng": n}
                 yield label, later(privlp.solve, lp, eps, 1e-6, **asked)
-    for eps, delta in ((math.inf, 0.0), (1e8, 1e-6)):
-        for boxed in (False, True):
-            lp = _many_rows(200, 4, boxed=boxed)
-            asked = {"s": 20, "opt": 3.5, "method": "ftpl", "rng": 3}
-            label = f"corner:ftpl:cuts eps={eps} {boxed}"
-            yield label, later(privlp.solve, lp, eps, delta, **asked)
 
 
 def few_rows() -> Iterator[Case]:
     """Rows of uneven size, programs that noise makes infeasible, exact solutions that are none."""
     for s in (1, 1.5, 29.5, 30):
-        for method in ("dmw", "mirror-dense", "mirror"):
+        for method in ("dmw", "staged"):
             asked = {"s": s, "alpha": 0.2, "opt": 3.0, "method": method, "rng": 1}
             label = f"corner:{method}:uneven s={s}"
             yield label, later(privlp.solve, _uneven(), 50.0, 1e-6, **asked)

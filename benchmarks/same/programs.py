@@ -124,9 +124,9 @@ def relations(name: str) -> dict[str, Any]:
 NUMBERS = tuple(_numbers("dense"))
 
 #: Methods for each kind of relation.
-FOR_WHOLE_ROWS = ("auto", "dmw", "dmw-published", "mirror", "mirror-dense", "mirror-best", "ftpl")
+FOR_WHOLE_ROWS = ("auto", "dmw", "dmw-published", "staged", "chain", "perturbed")
 FOR_NUMBERS = ("auto", "mw", "direct-noise")
-NEVER_VIOLATING = ("truncated-laplace", "truncated-gaussian", "truncated-laplace-published")
+NEVER_VIOLATING = ("tightened", "truncated-laplace-published")
 
 
 def optimum(name: str) -> float:

@@ -52,7 +52,7 @@ def examples() -> Iterator[Case]:
             yield f"{label}:compare", later(_looked_at, example)
     screening = privlp.examples.screening
     yield "example:screening:program", screening
-    for method in ("dmw", "mirror", "mirror-best"):
+    for method in ("dmw", "staged", "chain"):
         asked = {"eps": 2.0, "delta": DELTA, "s": 60, "opt": 30.0, "alpha": 1.0, "method": method}
         solve = later(_with, privlp.solve, screening, rng=1, **asked)
         yield f"example:screening:{method}", solve
@@ -164,8 +164,7 @@ def pictures() -> Iterator[Case]:
     rows: dict[str, Any] = {"eps": 1.0, "delta": DELTA, "s": 20, "opt": 3.0}
     covering, diet = program("dense", "replace"), privlp.examples.diet()
     sold = privlp.examples.advertising(private="both", pages=3, advertisers=2)
-    for method in ("dmw", "mirror", "ftpl"):
-        yield f"picture:trace {method}", later(_trace, covering, {**rows, "method": method})
+    yield "picture:trace dmw", later(_trace, covering, {**rows, "method": "dmw"})
     yield "picture:trace diet", later(_trace, diet, {"eps": 1.0, "delta": 0.0})
     always: dict[str, Any] = {"eps": 1.0, "delta": 1e-4, "feasible": "always"}
     yield "picture:trace always", later(_trace, sold, always)

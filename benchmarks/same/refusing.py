@@ -118,7 +118,7 @@ def requests() -> Iterator[Case]:
         "always": {"feasible": "always"},
         "feasible": {"feasible": "maybe"},
         "split": {"split": (1.0, 1.0)},
-        "width": {"width": 2.0, "method": "mirror"},
+        "width": {"width": 2.0, "method": "staged"},
         "no width": {"method": "dmw-published", "alpha": 1.0},
         "budget": {"budget": 1.0},
         "rng": {"rng": -1},
@@ -138,7 +138,7 @@ def requests() -> Iterator[Case]:
         "width": {"width": 1.0},
     }
     for name, change in small.items():
-        for method in ("mw", "direct-noise", "truncated-laplace"):
+        for method in ("mw", "direct-noise", "tightened"):
             asked = {"eps": 1.0, "delta": DELTA, "opt": 3.0, "method": method, "rng": 0, **change}
             yield f"odd:{method} {name}", later(privlp.solve, numbers, **asked)
     for name, call in {

@@ -59,8 +59,6 @@ def _solved(name: str, relation: str, method: str, seed: int, **asked: Any) -> p
         asked["alpha"] = max(asked.get("alpha") or 0.0, 3.0)  # smaller ones play many rounds
     elif name == "soft":
         asked["width"] = 2.0
-    if method == "ftpl" and asked.get("alpha"):
-        asked["alpha"] = max(asked["alpha"], 2.0)
     return privlp.solve(lp, method=method, rng=seed, **asked)
 
 
@@ -166,7 +164,7 @@ def others() -> Iterator[Case]:
             label = f"solve:scalar and row:split {split}:{next(iter(options))}"
             asked = {**small, **options, "split": split, "rng": 3}
             yield label, later(privlp.solve, program("dense", "scalar and row"), **asked)
-    limited = {**rows, "method": "mirror", "time_limit": 1e-9, "rng": 0}
+    limited = {**rows, "method": "staged", "time_limit": 1e-9, "rng": 0}
     yield "solve:time limit reached", later(privlp.solve, program("dense", "replace"), **limited)
     limited = {**limited, "time_limit": 1000.0}
     yield "solve:time limit ample", later(privlp.solve, program("dense", "replace"), **limited)
@@ -177,7 +175,7 @@ def others() -> Iterator[Case]:
     yield "solve:saved and loaded", _saved_and_loaded
     yield (
         "solve:soft without penalty named",
-        later(privlp.solve, program("soft", "replace"), 1.0, DELTA, 20, method="mirror", rng=1),
+        later(privlp.solve, program("soft", "replace"), 1.0, DELTA, 20, method="perturbed", rng=1),
     )
 
 

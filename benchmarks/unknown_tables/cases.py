@@ -1,4 +1,4 @@
-"""The programs of the page, what is public of their optimum, and the method of earlier versions."""
+"""The programs of the page, what is public of their optimum."""
 
 from __future__ import annotations
 
@@ -33,15 +33,12 @@ class Case:
         Seed and sizes to the program.
     known : str
         What is public of the optimum, one of ``HINTS``.
-    old : str
-        What ``"auto"`` took before, with the optimum given: ``"mirror-best"`` or ``"ftpl"``.
     sizes, small : dict
         Sizes, and those of a quick run.
     """
 
     make: Callable[..., Instance]
     known: str = "none"
-    old: str = "mirror-best"
     sizes: dict[str, Any] = field(default_factory=dict)
     small: dict[str, Any] = field(default_factory=dict)
 
@@ -55,14 +52,12 @@ CASES = {
     "map 5,000 x 80": Case(map_covering, sizes={"n": 5_000}, small={"n": 200, "d": 20}),
     "diet 20,000 x 25": Case(diet, small=_TINY_DIET),
     "diet with stock 20,000 x 25": Case(
-        diet, old="ftpl", sizes={"stock": True}, small={"stock": True, **_TINY_DIET}
+        diet, sizes={"stock": True}, small={"stock": True, **_TINY_DIET}
     ),
     "random covering 50,000 x 12": Case(random_covering, small={"n": 1_000, "d": 4}),
-    "packing 20,000 x 30 (maximised)": Case(packing, old="ftpl", small={"n": 1_000, "d": 6}),
-    "transport 20,000 x 48": Case(
-        transport, old="ftpl", small={"n": 1_000, "sources": 2, "sinks": 3}
-    ),
-    "portfolio 10,000 x 11": Case(portfolio, old="ftpl", small={"n": 1_000, "d": 3}),
+    "packing 20,000 x 30 (maximised)": Case(packing, small={"n": 1_000, "d": 6}),
+    "transport 20,000 x 48": Case(transport, small={"n": 1_000, "sources": 2, "sinks": 3}),
+    "portfolio 10,000 x 11": Case(portfolio, small={"n": 1_000, "d": 3}),
 }
 SOFT_CASES = {
     "L1 regression 5,000 x 8": Case(l1_regression, small={"n": 1_000, "d": 2}),

@@ -107,10 +107,10 @@ def audit_solve(
     >>> import numpy as np, privlp
     >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(60, 3))
     >>> lp = privlp.LinearProgram(c=[1, 2, 1], A=-needs, b=-np.ones(60))
-    >>> request = {"s": 6, "opt": 3.0, "method": "mirror"}
+    >>> request = {"s": 6, "method": "staged"}
     >>> found = privlp.audit_solve(lp, 1.0, 1e-6, **request, pairs=6, runs=0, rng=0)
     >>> found.passed, [f"{release.ratio:.2f}" for release in found.releases]
-    (True, ['1.00'])
+    (True, ['0.91', '1.00', '0.98', '1.00'])
     """
     eps, delta = validated_budget(eps, delta)
     if math.isinf(eps):

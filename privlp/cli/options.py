@@ -217,7 +217,7 @@ MANNER = options(
         "--method",
         default="auto",
         show_default=True,
-        help="auto, or one by name: perturbed, mirror, direct-noise, ...",
+        help="auto, or one by name: chain, perturbed, direct-noise, ...",
     ),
     method(
         "--split", help="Shares of the budget for b, A, c where several are private, such as 2,1,1."

@@ -1,4 +1,4 @@
-"""Dense dual players: distributions over the rows in which no row has more than 1/s."""
+"""The dense dual player: a distribution over the rows in which no row has more than 1/s."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from privlp.rows.grid import Grid
 
 FloatArray = npt.NDArray[np.float64]
 
-# Log-weights of a smoothed dual are clipped here: an arbitrary right-hand side must not make
-# numbers too large to add.
-_LARGEST_LOG_WEIGHT = 1e6
 # Scores count less by this share: that is more than what rounding them once moves them.
 _LESS = 2.0**-16
 
@@ -71,43 +68,6 @@ class DenseDual:
         self.rows.update(DenseRows.add, answer, self._step)
 
 
-class SmoothedWorstRows(DenseDual):
-    """A dense distribution over the rows that a point violates most.
-
-    Only the last point counts. Weights are the projection of exp(violation/temperature): the slopes
-    of a smoothed mean of the s largest violations. As the temperature falls they become 1/s on the
-    s largest; tied rows get equal weights.
-
-    Parameters
-    ----------
-    rows : Rows of ScaledRows
-        Private rows as the player's region sees them.
-    start : (d,)
-        The first point, public.
-    s : float
-        Density.
-    temperature : float
-        Temperature, in units of scaled violation.
-    grid : Grid
-        The grid of the rows; by default that of few rows.
-    """
-
-    def __init__(
-        self,
-        rows: Rows[ScaledRows],
-        start: FloatArray,
-        s: float,
-        temperature: float,
-        grid: Grid | None = None,
-    ) -> None:
-        super().__init__(rows, s, 1.0 / temperature, grid)
-        self.learn(start)
-
-    def learn(self, answer: FloatArray) -> None:
-        """Set the weights by how far a released point violates each row."""
-        self.rows.update(DenseRows.see, answer, self._step)
-
-
 class DenseRows(LogWeights):
     """A block of rows with its part of a dense distribution."""
 
@@ -118,12 +78,6 @@ class DenseRows(LogWeights):
     def add(self, answer: Any, step: float) -> None:
         """Add the violations of an answer to the raw log-weights."""
         self._rows.add_violations(answer, step, self.raw)
-
-    def see(self, answer: FloatArray, step: float) -> None:
-        """Replace the raw log-weights by the violations at a point."""
-        self.raw[:] = 0.0
-        self._rows.add_violations(answer, step, self.raw)
-        np.clip(self.raw, -_LARGEST_LOG_WEIGHT, _LARGEST_LOG_WEIGHT, out=self.raw)
 
     def scores(self, place: Place, bits: int) -> FloatArray:
         """The block's part of the scores, in units of a weight: unmoved, and of rows that move."""

@@ -79,7 +79,3 @@ class ElasticRows:
     def weights(self, point: FloatArray) -> FloatArray:
         """The weights of rows at a point, but for rounding to a grid."""
         return np.clip(self._slope * self._rows.violations(point) - self._offset, 0.0, 1.0)
-
-    def violated_by_more(self, point: FloatArray, threshold: float) -> int:
-        """How many rows of the block a point violates by more than a threshold."""
-        return int(np.count_nonzero(self._rows.violations(point) > threshold))

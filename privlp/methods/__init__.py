@@ -6,19 +6,14 @@ from privlp.methods.base import PlannedRun as PlannedRun
 from privlp.methods.chain import Chain
 from privlp.methods.direct_noise import DirectNoise
 from privlp.methods.dmw import DenseMultiplicativeWeights
-from privlp.methods.ftpl import FollowThePerturbedLeader
-from privlp.methods.measured_slack import MeasuredSlack
-from privlp.methods.mirror import Mirror, MirrorDense
-from privlp.methods.mirror_best import MirrorBest
 from privlp.methods.multiplicative_weights import MultiplicativeWeights
-from privlp.methods.never_violated import TruncatedGaussian, TruncatedLaplace
 from privlp.methods.perturbed import Perturbed
 from privlp.methods.prediction import Prediction as Prediction
 from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
 from privlp.methods.published.truncated_laplace import PublishedTruncatedLaplace
-from privlp.methods.quantile_noise import QuantileNoise
 from privlp.methods.staged import Staged
 from privlp.methods.task import Task as Task
+from privlp.methods.tightened import Tightened
 
 #: Every method, by the name under which users ask for it.
 METHODS: dict[str, Method] = {
@@ -26,23 +21,28 @@ METHODS: dict[str, Method] = {
     for method in (
         DenseMultiplicativeWeights(),
         PublishedDenseMultiplicativeWeights(),
-        Mirror(),
-        MirrorDense(),
-        MirrorBest(),
         Staged(),
-        FollowThePerturbedLeader(),
         Perturbed(),
         Chain(),
         MultiplicativeWeights(),
         DirectNoise(),
-        QuantileNoise(),
-        # It competes only where it does better than the next two: of equals the first is taken.
-        MeasuredSlack(),
-        TruncatedLaplace(),
-        TruncatedGaussian(),
+        Tightened(),
         PublishedTruncatedLaplace(),
     )
 }
 
-#: Names that are gone, and the method that took over.
-REPLACED = {"staged-at-opt": "staged", "perturbed-at-opt": "perturbed"}
+_HINT = ". opt is a hint there: noisy counts say whether it is right"
+_CERTAIN = ", which takes the noise that loses less"
+#: Names that are gone, and what to take for each.
+REPLACED = {
+    "staged-at-opt": f"method='staged'{_HINT}",
+    "perturbed-at-opt": f"method='perturbed'{_HINT}",
+    "mirror": f"method='auto'{_HINT}",
+    "mirror-dense": f"method='auto'{_HINT}",
+    "mirror-best": f"method='auto'{_HINT}",
+    "ftpl": f"method='chain'{_HINT}",
+    "truncated-laplace": f"method='tightened' or feasible='always'{_CERTAIN}",
+    "truncated-gaussian": f"method='tightened' or feasible='always'{_CERTAIN}",
+    "measured-slack": f"method='tightened' or feasible='always'{_CERTAIN}",
+    "quantile-noise": "feasible=0.99",
+}

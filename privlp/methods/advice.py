@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any
 
 from privlp.methods.descent import noise_of_one_release
 from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.prediction import NoiseOnNumbers, Prediction
 from privlp.methods.task import Task
 from privlp.privacy import Ledger
-from privlp.regions.optimum import is_range, range_of
+from privlp.regions.optimum import is_range
 from privlp.verdict import Verdict
 
 # Predicted violations, as shares of the amount by which a row typically varies over the region: one
@@ -66,17 +65,17 @@ def _advice_on_violation(task: Task, prediction: Prediction, share: float) -> tu
     compared = (
         f"the predicted violation is {share:.2g} of what a row typically varies by over the region"
     )
-    on_search = _advice_on_search(task)
+    on_word = _advice_on_word(task) if _single_optimum(task) else ""
     if share > _USELESS:
         return Verdict.TOO_FEW_ROWS, (
             f"{Verdict.TOO_FEW_ROWS}: {compared}, so the result would tell next to nothing."
-            f" {more}{on_search}"
+            f" {more}{on_word}"
         )
     if share > _USEFUL:
-        return Verdict.ROUGH, f"{Verdict.ROUGH}: {compared}. {more}{on_search}"
+        return Verdict.ROUGH, f"{Verdict.ROUGH}: {compared}. {more}{on_word}"
     return Verdict.ENOUGH_ROWS, (
         f"{Verdict.ENOUGH_ROWS}: {compared}, if all rows can be satisfied; else that is what"
-        f" noise adds to the least possible.{on_search}"
+        f" noise adds to the least possible.{on_word}"
     )
 
 
@@ -157,30 +156,6 @@ def other_relations(task: Task) -> str:
     )
 
 
-def _advice_on_search(task: Task) -> str:
-    """What a search for the optimum does, if there is one."""
-    advice = ""
-    if task.lp.penalty is None and (task.opt is None or is_range(task.opt)):
-        advice = (
-            f" Up to s = {task.density():g} rows are given up where that improves the objective,"
-            " within its public range."
-        )
-    if _single_optimum(task):
-        advice += _advice_on_word(task)
-    if _is_wide(task.opt):
-        advice += (
-            " This range is wide: the search for the optimum may end far from it, at either side."
-            " Give a narrower one."
-        )
-    elif task.opt is None and task.lp.c.any():
-        advice += (
-            " Without opt that is the range of all objectives within the public rows and bounds:"
-            " the search for the optimum may end far from it, at either side. Give a value, or a"
-            " range."
-        )
-    return advice
-
-
 def _advice_on_word(task: Task) -> str:
     """What a wrong optimum does to a method that takes it at its word."""
     low, high, loss = ("low", "high", "cost") if task.lp.sign > 0 else ("high", "low", "objective")
@@ -188,14 +163,6 @@ def _advice_on_word(task: Task) -> str:
         " opt is taken at its word, and nothing shows whether it is right: too"
         f" {low} a value costs violations, too {high} a one {loss}."
     )
-
-
-def _is_wide(opt: Any) -> bool:
-    """Whether the ends of a range are farther apart than half of the nearer one."""
-    if not is_range(opt):
-        return False
-    low, high = range_of(opt)
-    return high - low > min(abs(low), abs(high)) / 2
 
 
 def _advice_on_noise(task: Task, noises: Sequence[NoiseOnNumbers]) -> tuple[Verdict, str]:

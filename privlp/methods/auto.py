@@ -23,8 +23,6 @@ from privlp.relations.base import NeighbourRelation
 
 # So many variables are many. An end of a variable's range of at most this share of it is natural.
 _MANY, _NATURAL = 15, 1e-3
-# Of more variables ranges are not looked for where another method says that rows are too few.
-_MOST_RANGES = 100
 
 
 class Proposals:
@@ -50,34 +48,13 @@ class Proposals:
         self.planned: dict[str, PlannedRun] = {}
         self.predictions: dict[str, Prediction] = {}
         self.reasons: dict[str, PrivLPError] = {}
-        for method in sorted(methods, key=lambda method: method.needs_oracle):
-            if method.needs_oracle and self._in_vain():
-                self.reasons[method.name] = UnsupportedProblemError(
-                    "Not planned: there are too few rows, and the range of each variable would take"
-                    " linear programs.",
-                    parameter="s",
-                )
-                continue
+        for method in methods:
             try:
                 run = self.planned[method.name] = method.plan(method.adapted(task))
                 if run.predict is not None:
                     self.predictions[method.name] = run.predict()
             except (InvalidParameterError, UnsupportedProblemError, BudgetExceededError) as error:
                 self.reasons[method.name] = error
-        self.reasons = {
-            method.name: self.reasons[method.name]
-            for method in methods
-            if method.name in self.reasons
-        }
-
-    def _in_vain(self) -> bool:
-        """Whether there are many variables, and too few rows for a method that is planned."""
-        bounds = self._task.lp.bounds
-        many = np.count_nonzero(bounds[:, 0] < bounds[:, 1]) > _MOST_RANGES
-        return bool(many) and any(
-            found.difficulty is not None and found.difficulty > found.hopeless
-            for found in self.predictions.values()
-        )
 
     def best(self, candidates: Sequence[Method]) -> str:
         """The candidate of the least predicted error.
@@ -95,10 +72,8 @@ class Proposals:
         }
         if difficulties:
             return next(name for name in in_order(self._task) if name in difficulties)
-        # HiGHS takes many times longer than closed formulas: it is for regions without them.
-        closed = [method for method in found if not method.needs_oracle] or found
-        if closed:
-            return min(closed, key=lambda method: self.predictions[method.name].violation).name
+        if found:
+            return min(found, key=lambda method: self.predictions[method.name].violation).name
         for method in candidates:  # nothing is predicted
             if method.name in self.planned:
                 return method.name
@@ -150,12 +125,9 @@ def protecting(relation: NeighbourRelation, feasible: str | float | None) -> lis
         If `feasible` is not None, "always" or a probability, or no method can promise it.
     """
     found = [method for method in METHODS.values() if method.protects(relation)]
-    nearly, probably, always = (
-        [method for method in found if method.rows_hold == promise]
-        for promise in ("nearly", "probably", "always")
-    )
     if feasible is None:
-        return nearly + probably + always
+        order = ("nearly", "probably", "always")
+        return sorted(found, key=lambda method: order.index(method.rows_hold))
     certain = is_one_of(feasible, ("always",))
     if not certain and not is_probability(feasible):
         raise InvalidParameterError(
@@ -163,7 +135,8 @@ def protecting(relation: NeighbourRelation, feasible: str | float | None) -> lis
             f" {shown(feasible)}.",
             parameter="feasible",
         )
-    promising = always if certain else probably
+    enough = ("always",) if certain else ("probably", "always")
+    promising = [method for method in found if method.rows_hold in enough]
     if not promising:
         raise UnsupportedProblemError(
             "feasible must be None here: when a whole constraint may change, no private solution"
@@ -189,7 +162,9 @@ def candidates(task: Task, methods: Sequence[Method]) -> list[Method]:
     offered = [method for method in methods if method.rows_hold == "nearly"]
     if len(offered) > 1:
         task.accuracy()
-    return [method for method in offered or methods if method.competes(task)]
+    found = offered or list(methods)
+    # If none competes, all of them say why.
+    return [method for method in found if method.competes(task)] or found
 
 
 def best_run(task: Task, methods: Sequence[Method]) -> tuple[str, PlannedRun]:

@@ -70,8 +70,6 @@ class Method(ABC):
         ``task.feasible``, or with certainty (``feasible="always"``).
     listed : bool
         Whether :func:`privlp.plan` lists it.
-    needs_oracle : bool
-        Whether it solves a linear program each round, which takes many times longer than others.
 
     Examples
     --------
@@ -113,7 +111,6 @@ class Method(ABC):
     name: ClassVar[str]
     rows_hold: ClassVar[Literal["nearly", "probably", "always"]] = "nearly"
     listed: ClassVar[bool] = True
-    needs_oracle: ClassVar[bool] = False
 
     @abstractmethod
     def protects(self, relation: NeighbourRelation) -> bool:
@@ -144,9 +141,9 @@ class Method(ABC):
         >>> from privlp import LinearProgram
         >>> from privlp.methods import METHODS, Task
         >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-        >>> planned = METHODS["mirror"].plan(Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5))
+        >>> planned = METHODS["dmw"].plan(Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5))
         >>> [purpose for _, _, purpose in planned.charges]
-        ['release the sum of violated rows each round']
+        ['select a vertex each round']
         """
 
     def competes(self, task: Task) -> bool:  # noqa: ARG002

@@ -17,15 +17,16 @@ from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblem
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.noisy_numbers import (
     AdditiveNoise,
+    OneRelease,
     deviation,
     largest_of,
     low_sensitivity,
     mechanisms_of,
     private_numbers,
     quieter_noise_on,
+    run_of_one_release,
     shares,
 )
-from privlp.methods.one_release import OneRelease, run_of_one_release
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.game import Released
@@ -197,7 +198,7 @@ class NoisyProgram(OneRelease):
     Parameters
     ----------
     form, numbers, values, draws, time_limit
-        As for :class:`~privlp.methods.one_release.OneRelease`.
+        As for :class:`~privlp.methods.noisy_numbers.OneRelease`.
     value : float or None
         Public optimum.
     slack : float

@@ -31,7 +31,7 @@ _WIDTH = 2.0
 # Assumed spread of the violations of one vertex over dual-weighted rows: see below, *Step*.
 _SPREAD = 0.2
 _MOST_DEFAULT_ROUNDS = 2_000
-# For predictions only, measured on the programs of docs/results/family.md: the violation over the
+# For predictions only, measured on the programs of docs/results/covering.md: the violation over the
 # square of its bound, in units of half the span of a row's values; and this half span over the
 # Euclidean norm of the values.
 _TYPICAL_SHARE = 0.065

@@ -106,9 +106,9 @@ class Task:
         >>> from privlp import LinearProgram
         >>> from privlp.methods import METHODS, Task
         >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-        >>> planned = METHODS["mirror"].plan(Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5))
+        >>> planned = METHODS["dmw"].plan(Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5))
         >>> [purpose for _, _, purpose in planned.charges]
-        ['release the sum of violated rows each round']
+        ['select a vertex each round']
         """
         return cls(lp.public(), Ledger(eps, delta), s, alpha, **asked)
 

@@ -136,18 +136,6 @@ class Player(Protocol):
         """The outcome of all answers."""
 
 
-class PointPlayer(Player, Protocol):
-    """A player that answers with points of its region."""
-
-    @property
-    def point(self) -> FloatArray:
-        """The point whose violations the duals see next."""
-
-    @property
-    def solution(self) -> FloatArray:
-        """The solution so far, in the coordinates of :attr:`point`."""
-
-
 class SelectionPlayer:
     """Selects one vertex of the simplex a round by the exponential mechanism.
 

@@ -31,19 +31,3 @@ class MirrorMap(Protocol):
 
     def objective(self, x: FloatArray) -> float | None:
         """The objective of x in the user's variables, if there is one."""
-
-
-class Region(Protocol):
-    """The numbers of a region on which the parameters of a descent depend."""
-
-    @property
-    def size(self) -> int:
-        """How many numbers a release has: vertices, or directions."""
-
-    @property
-    def longest(self) -> float:
-        """Largest Euclidean norm of a row on the region, per unit of ||A_i||_2."""
-
-    @property
-    def typical_norm(self) -> float:
-        """Typical Euclidean norm of a row on the region, per unit of ||A_i||_2."""

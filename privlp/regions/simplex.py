@@ -27,9 +27,6 @@ class Simplex:
         The public part of the program.
     opt : float or None
         Public optimal value, in the user's units and sense.
-    least : float, optional
-        Share q of V in [0, 1]: the region is {u >= 0, q V <= cost·u <= V} instead, within the
-        simplex that has the origin as one more vertex, the last.
     cost : float, optional
         V itself, in place of `opt`.
     capped : bool, optional
@@ -49,22 +46,19 @@ class Simplex:
         form: StandardForm,
         opt: Any,
         *,
-        least: float | None = None,
         cost: float | None = None,
         capped: bool = False,
     ) -> None:
         if opt is None and cost is None:
             raise InvalidParameterError(
                 "opt is missing. Give the optimal value, or a public guess of it, as opt=... in the"
-                " objective's own units; where whole constraints are private, methods 'mirror' and"
-                " 'ftpl' also take a public range, opt=(low, high). It must be public: do not"
-                " compute it from private rows.",
+                " objective's own units. It must be public: do not compute it from private rows.",
                 parameter="opt",
             )
         if isinstance(opt, tuple | list | np.ndarray):
             raise InvalidParameterError(
-                "opt must be a number with this method, got a sequence. Methods 'mirror' and 'ftpl'"
-                " take a range, opt=(low, high).",
+                "opt must be a number with this method, got a sequence. Methods 'chain', 'staged'"
+                " and 'perturbed' take a range, opt=(low, high).",
                 parameter="opt",
             )
         value = form.cost_of(real(opt, "opt")) if cost is None else cost
@@ -78,11 +72,9 @@ class Simplex:
                 "This method needs the public region {x >= 0, c·x = opt} to be a simplex, and here"
                 " it is not: "
                 + "; ".join(reasons)
-                + ". Or use method='ftpl', which takes any bounded region."
+                + ". Or use method='chain', which takes any bounded region."
             )
         self.form = form
-        self.origin = least is not None
-        self._most_of_origin = 0.0 if least is None else 1.0 - least
         self.vertices: FloatArray = value / form.cost
         if not 1e-100 < self.vertices.min() <= self.vertices.max() < 1e100:
             raise UnsupportedProblemError(
@@ -96,24 +88,19 @@ class Simplex:
     @property
     def size(self) -> int:
         """Number of vertices."""
-        return len(self.vertices) + self.origin
+        return len(self.vertices)
 
     def point(self, share: FloatArray) -> FloatArray:
         """The point u with these shares of the vertices, shape (size,)."""
-        return share[: len(self.vertices)] * self.vertices
+        return share * self.vertices
 
     def nearest(self, share: FloatArray) -> FloatArray:
         """The shares of the region that are nearest in relative entropy to shares of the simplex.
 
-        A too large share of the origin is reduced, and shares beyond their caps are; if all shares
-        are at their caps, these are returned, and cost·u is below V. Shapes (size,).
+        Shares beyond their caps are reduced; if all shares are at their caps, these are returned,
+        and cost·u is below V. Shapes (size,).
         """
-        if self._caps is not None:
-            return _within(self._caps, share)
-        if not self.origin or share[-1] <= self._most_of_origin:
-            return share
-        others = share[:-1] / share[:-1].sum()
-        return np.append((1 - self._most_of_origin) * others, self._most_of_origin)
+        return share if self._caps is None else _within(self._caps, share)
 
     def centre(self) -> FloatArray:
         """The mean of the vertices, in the user's variables."""
@@ -132,18 +119,6 @@ class Simplex:
         solutions lie.
         """
         return float(math.sqrt(np.linalg.norm(self.centre()) * np.linalg.norm(self.farthest())))
-
-    @property
-    def costs(self) -> FloatArray:
-        """cost·u at the vertices."""
-        costs = np.zeros(self.size)
-        costs[: len(self.vertices)] = self.form.cost * self.vertices
-        return costs
-
-    @property
-    def longest(self) -> float:
-        """Largest Euclidean norm of a row's values at the vertices, per unit of ||A_i||_2."""
-        return float(self.vertices.max())
 
     @property
     def typical_norm(self) -> float:

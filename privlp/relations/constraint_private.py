@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -230,19 +229,12 @@ class ConstraintPrivate(NeighbourRelation):
         """
         return min(1.0, rows_of_one_record / s) * diameter
 
-    def sum_sensitivity(
-        self, largest: float, rows_of_one_record: int, largest_value: float = 0.0
-    ) -> float:
+    def sum_sensitivity(self, largest: float, rows_of_one_record: int) -> float:
         """Sensitivity of a sum of one vector per row.
 
         Each vector is a function of its row alone, and its norm is at most `largest`. A record of k
         rows adds at most k vectors: the sum moves by k * largest when the record is added or
         removed. When it is replaced, k vectors leave and k others come: twice that.
-
-        Each row may also add a number in [0, largest_value]. The sum of these moves by at most
-        k * largest_value, replaced or not: the numbers that leave have a sum between 0 and that,
-        and so have those that come. The vector and the number are different entries of one release,
-        so the squares of both bounds add. Proof: ``docs/proofs.md``, "Follow the perturbed leader".
 
         Examples
         --------
@@ -251,12 +243,8 @@ class ConstraintPrivate(NeighbourRelation):
         6.0
         >>> ConstraintPrivate("add-remove", nominal_n=500).sum_sensitivity(1.0, 3)
         3.0
-        >>> with_numbers = ConstraintPrivate().sum_sensitivity(1.0, 3, largest_value=1.0)
-        >>> round(with_numbers**2, 6)  # 3^2 (2^2 + 1)
-        45.0
         """
-        moved = largest * (2 if self.change == "replace" else 1)
-        return rows_of_one_record * math.hypot(moved, largest_value)
+        return rows_of_one_record * largest * (2 if self.change == "replace" else 1)
 
     def extreme_pair(
         self,

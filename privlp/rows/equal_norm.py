@@ -8,10 +8,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from privlp.regions.simplex import Simplex
 from privlp.rows.on_grid import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM, RowsOnGridOfSimplex
 from privlp.rows.parts import Part
-from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -28,34 +26,14 @@ class RowsOfEqualNorm(RowsOnGridOfSimplex):
     makes its violations largest. A row whose values vary by little of their size is not stretched
     all the way, and a constant row contributes nothing but rounding. Scale and centre are functions
     of that row alone. Everything is finite because programs hold no entry of 1e15 or more.
-
-    Parameters
-    ----------
-    block, simplex, largest_n, largest_price
-        As for :class:`~privlp.rows.on_grid.RowsOnGrid`.
-    unit : float, optional
-        For soft rows, whose scale matters: rows are divided by this public number, or by their own
-        norm where that is larger.
     """
-
-    def __init__(
-        self,
-        block: RowBlock,
-        simplex: Simplex,
-        *,
-        largest_n: int,
-        unit: float | None = None,
-        largest_price: float | None = None,
-    ) -> None:
-        self._unit = unit
-        super().__init__(block, simplex, largest_n=largest_n, largest_price=largest_price)
 
     def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:
         size = self._region.size
         mean = part.sums() / size
         norm = np.sqrt(part.squares_about(mean, size))
         varies = norm > CONSTANT_ROW
-        divisor = norm if self._unit is None else np.maximum(norm, self._unit)
+        divisor = norm
         # No entry is larger than the norm of the row before it is centred.
         if (np.sqrt(norm**2 + size * mean**2) > _NEAR * LARGEST_OF_EQUAL_NORM * divisor).any():
             low, high = part.extremes()

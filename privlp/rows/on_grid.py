@@ -54,9 +54,6 @@ class RowsOnGrid(ABC):
         The region: a simplex in most cases.
     largest_n : int
         Public bound on the number of rows of all blocks.
-    largest_price : float, optional
-        For soft rows: the largest price of all rows, public. A unit of violation of a row then
-        counts as its own price divided by this one.
     """
 
     #: Largest norm of a row, squared.
@@ -70,12 +67,8 @@ class RowsOnGrid(ABC):
         simplex: Region,
         *,
         largest_n: int,
-        largest_price: float | None = None,
     ) -> None:
         self._region, self.grid = simplex, self._grid(largest_n)
-        self._price = None
-        if largest_price is not None and block.price is not None:
-            self._price = block.price / largest_price
         self._rhs = np.empty(len(block.rhs))
         # Like entries, centres are integers of at most 24 bits.
         self._centre = np.zeros(len(block.rhs), dtype=np.float32)
@@ -179,8 +172,6 @@ class RowsOnGrid(ABC):
         if offset:
             products -= offset * most
         np.clip(products, 0.0, most, out=products)
-        if self._price is not None:
-            products *= self._price[rows]
         return np.rint(products, out=products)
 
     def scores(self, z: FloatArray) -> FloatArray:
@@ -191,7 +182,7 @@ class RowsOnGrid(ABC):
         """The weighed sum of some parts of rows, in units."""
 
         def add(total: FloatArray, rows: slice, part: Integers) -> None:
-            weights = z[rows] if self._price is None else z[rows] * self._price[rows]
+            weights = z[rows]
             sums = part.transposed_times(weights)
             total[: len(sums)] -= sums
             total += weights @ self._centre[rows].astype(np.float64)

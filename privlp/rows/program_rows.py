@@ -150,13 +150,6 @@ class RowBlock:
         low, high, above = low[self.form.row], high[self.form.row], self.form.row_sign > 0
         return np.where(above, low, -high), np.where(above, high, -low)
 
-    def largest_violations(self, count: int, u: FloatArray) -> FloatArray:
-        """The largest violations A' u - b', `count` of them or all."""
-        violations = self @ u - self.rhs
-        if len(violations) <= count:
-            return violations
-        return np.partition(violations, -count)[-count:]
-
     def __matmul__(self, u: FloatArray) -> FloatArray:
         """A' u, shape (m,), with the same order of additions in every row."""
         x = np.zeros(self._A.shape[1])

@@ -106,7 +106,7 @@ def test_programs(options, message):
         (lambda: ScalarPrivate(HUGE), "sensitivity is beyond double precision"),
         (lambda: privlp.Budget(HUGE, 0.0), "eps is beyond double precision"),
         (lambda: solve(feasible=FRAME), "feasible must be None, 'always' or"),
-        (lambda: solve(method=np.array(["dmw", "ftpl"])), "method must be 'auto' or one of"),
+        (lambda: solve(method=np.array(["dmw", "chain"])), "method must be 'auto' or one of"),
         (lambda: solve(opt=np.array("a"), method="dmw"), "opt must be a number"),
         (
             lambda: solve(neighbours=TWO, s=None, opt=None, split=sp.coo_matrix([1.0, 2.0])),

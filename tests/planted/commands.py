@@ -35,7 +35,7 @@ _COMMANDS: dict[str, tuple[str, list[str]]] = {
         "soft",
         ["solve", "MODEL", *_REQUEST, "--s", "3", "--opt-range", "1", "40", "--json", "out.json"],
     ),
-    "solve ftpl": (
+    "solve chain": (
         "mixed",
         [
             "solve",
@@ -44,7 +44,7 @@ _COMMANDS: dict[str, tuple[str, list[str]]] = {
             "--s",
             "2",
             "--method",
-            "ftpl",
+            "chain",
             "--seed",
             "1",
             "--private",
@@ -135,7 +135,7 @@ _FAILING_COMMANDS: dict[str, tuple[str, list[str]]] = {
     "too precise": ("scalar", ["solve", "MODEL", *_REQUEST, "--scalar-private", "1e-12"]),
     "method of another relation": (
         "scalar",
-        ["solve", "MODEL", *_REQUEST, "--scalar-private", "1", "--method", "mirror"],
+        ["solve", "MODEL", *_REQUEST, "--scalar-private", "1", "--method", "staged"],
     ),
     "never violated": (
         "replace",

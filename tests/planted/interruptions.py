@@ -111,14 +111,14 @@ def without_highs(*, dear: bool) -> Iterator[Path]:
         ("scalar", "direct-noise"),
         ("row", "truncated-laplace"),
         ("all parts", "direct-noise"),
-        ("replace", "ftpl"),
-        ("departed", "ftpl"),
+        ("replace", "chain"),
+        ("departed", "chain"),
     ]
-    pairs += [("scalar", "mw"), ("mixed", "ftpl"), ("objective", "truncated-laplace")]
+    pairs += [("scalar", "mw"), ("mixed", "chain"), ("objective", "truncated-laplace")]
     for name, method in pairs:
         for status in STATUSES if dear else STATUSES[:3]:
             for after in (0, 1, 2, 5) if dear else (0, 2):
-                if (method == "ftpl" and after) and not dear:
+                if (method == "chain" and after) and not dear:
                     continue
                 attempt = functools.partial(
                     _failing, solving("", name, request_of(name, method)).attempt, status, after

@@ -27,7 +27,7 @@ from privlp import (
 )
 from privlp.problem.standard_form import StandardForm
 from tests.planted.search import Secrets
-from tests.programs import methods_for
+from tests.programs import method_of, methods_for
 
 INF = float("inf")
 BRANDS = ("7.310475", "4.927093")
@@ -321,8 +321,8 @@ _OF_METHOD: dict[str, dict[str, Any]] = {
     "dmw-published": {"width": 10.0, "alpha": 60.0},
     "mw": {"alpha": 4.0},
 }
-#: Programs that few methods take.
-_ONLY = {"soft": ("mirror", "perturbed"), "mixed": ("ftpl",)}
+#: Programs that one method takes.
+_ONLY = {"soft": "perturbed", "mixed": "chain"}
 _NO_OPT = (
     "quantile-noise",
     "measured-slack",
@@ -359,9 +359,7 @@ def methods_of(name: str) -> Iterator[str]:
 
 def request_of(name: str, method: str) -> dict[str, Any]:
     """The arguments of `solve` for a method on a program of :data:`PROGRAMS`."""
-    request = {**PROGRAMS[name][1], **_OF_METHOD.get(method, {}), "method": method}
-    if name == "soft" and method == "mirror":
-        request |= {**_WHOLE, "width": 1.0}
+    request = {**PROGRAMS[name][1], **_OF_METHOD.get(method, {}), "method": method_of(method)}
     if name == "exotic" and method == "dmw-published":
         request["width"] = 1e15, 1e20
         request["alpha"] = 5e20

@@ -273,9 +273,9 @@ _BAD_REQUESTS: dict[str, dict[str, Any]] = {
     "time limit of zero": {"time_limit": 0},
 }
 _REFUSING = {
-    "replace": ("mirror", "dmw", "ftpl", "dmw-published"),
-    "add-remove": ("mirror",),
-    "departed": ("mirror", "dmw", "ftpl", "mirror-dense", "mirror-best"),
+    "replace": ("staged", "dmw", "chain", "dmw-published"),
+    "add-remove": ("staged",),
+    "departed": ("staged", "dmw", "chain"),
     "scalar": ("mw", "direct-noise", "truncated-laplace"),
     "all parts": ("direct-noise",),
 }
@@ -292,13 +292,7 @@ def refused() -> Iterator[Path]:
                     "no s",
                     "opt of the wrong sign",
                 )
-                dear = few or method in (
-                    "dmw",
-                    "dmw-published",
-                    "ftpl",
-                    "mirror-dense",
-                    "mirror-best",
-                )
+                dear = few or method in ("dmw", "dmw-published", "chain")
                 yield Path(
                     f"request {name} {method}: {title}", attempt, (*Refusal, None), dear=dear
                 )
@@ -323,7 +317,7 @@ def _request(name: str, method: str, change: dict[str, Any], variant: int) -> At
     request = {"eps": 1.0, "delta": DELTA, "rng": 0, **request_of(name, method), **change}
     if request["method"] == "other":
         request["method"] = (
-            "mirror" if method in ("mw", "direct-noise", "truncated-laplace") else "mw"
+            "staged" if method in ("mw", "direct-noise", "truncated-laplace") else "mw"
         )
     budget = Budget(1.5, 0.1)
     if request.get("budget") in ("spent", "other"):

@@ -24,22 +24,22 @@ mpl.use("Agg")
 #: Further requests, by program: each changes some arguments.
 _VARIATIONS: dict[str, dict[str, dict[str, Any]]] = {
     "replace": {
-        "mirror, opt in a range": {"method": "mirror", "opt": (1.0, 40.0)},
-        "ftpl, opt in a range": {"method": "ftpl", "opt": (1.0, 40.0), "eps": 0.3},
+        "staged, opt in a range": {"method": "staged", "opt": (1.0, 40.0)},
+        "chain, opt in a range": {"method": "chain", "opt": (1.0, 40.0), "eps": 0.3},
         "auto": {"method": "auto", "alpha": None},
         "dmw, pure": {"method": "dmw", "delta": 0.0, "alpha": 5.0},
-        "mirror, large delta": {"method": "mirror", "delta": 0.2},
-        "mirror, little budget": {"method": "mirror", "eps": 0.01},
-        "ftpl, cuts": {"method": "ftpl", "eps": 1e12, "alpha": None},
+        "staged, large delta": {"method": "staged", "delta": 0.2},
+        "staged, little budget": {"method": "staged", "eps": 0.01},
+        "chain, next to no noise": {"method": "chain", "eps": 1e12, "alpha": None},
     },
     "add-remove": {"auto": {"method": "auto"}},
     "departed": {
         "auto": {"method": "auto"},
-        "mirror, opt in a range": {"method": "mirror", "opt": (1.0, 40.0)},
-        "mirror, little budget": {"method": "mirror", "eps": 0.01},
+        "staged, opt in a range": {"method": "staged", "opt": (1.0, 40.0)},
+        "staged, little budget": {"method": "staged", "eps": 0.01},
         "dmw, pure": {"method": "dmw", "delta": 0.0, "alpha": 5.0},
     },
-    "mixed": {"ftpl, no opt": {"method": "ftpl", "opt": None, "alpha": 20.0}},
+    "mixed": {"chain, no opt": {"method": "chain", "opt": None}},
     "scalar": {
         "direct noise, opt": {"method": "direct-noise", "opt": 9.0, "alpha": None},
         "always": {"method": "auto", "feasible": "always", "opt": None},
@@ -74,11 +74,9 @@ _DEAR_PROGRAMS = (
     "exotic",
     "scalar in sum",
     "row+column",
-    "add-remove ftpl",
     "add-remove dmw-published",
-    "departed ftpl",
 )
-_DEAR_VARIATIONS = ("ftpl, opt in a range", "ftpl, cuts", "ftpl, no opt")
+_DEAR_VARIATIONS = ("chain, opt in a range", "chain, no opt")
 
 
 def solving(
@@ -123,7 +121,7 @@ def secrets_after(given: Problem, x: Any) -> Secrets:
 
 def reports() -> Iterator[Path]:
     """Progress bars, time limits, cryptographic noise; quality and plan; a program in words."""
-    for method in ("mirror", "ftpl"):
+    for method in ("staged", "chain"):
         request = request_of("replace", method)
         yield solving(f"progress {method}", "replace", request, twins=False, progress=True)
         yield solving(f"time limit {method}", "replace", request, twins=False, time_limit=1e-9)

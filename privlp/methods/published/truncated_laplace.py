@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from privlp.methods.never_violated import TruncatedLaplace
-from privlp.methods.task import Task
+from privlp.methods.tightened.truncated import TruncatedLaplace
 from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.relations.private_numbers import PrivateNumbers
 
 
 class PublishedTruncatedLaplace(TruncatedLaplace):
-    """As :class:`~privlp.methods.never_violated.TruncatedLaplace`, with the published width.
+    """As :class:`~privlp.methods.tightened.truncated.TruncatedLaplace`, with the published width.
 
     The width is ln(m (e^eps - 1)/delta + 1) for m numbers (Muñoz Medina et al. 2021).
     Proof: ``docs/proofs.md``, "Truncated Laplace mechanism".
     """
 
     name = "truncated-laplace-published"
-
-    def competes(self, task: Task) -> bool:  # noqa: ARG002
-        return False
+    listed = False
 
     def _of_eps(
         self, numbers: list[PrivateNumbers], split: list[float], eps: float, delta: float

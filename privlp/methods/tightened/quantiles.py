@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.base import Method, PlannedRun
-from privlp.methods.bounded_noise import caution
 from privlp.methods.noisy_numbers import (
     AdditiveNoise,
     deviation,
@@ -22,19 +21,19 @@ from privlp.methods.noisy_numbers import (
     mechanisms_of,
     private_numbers,
     quieter_noise,
+    run_of_one_release,
     shares,
 )
-from privlp.methods.one_release import run_of_one_release
 from privlp.methods.prediction import NoiseOnNumbers, Prediction
 from privlp.methods.task import Task
-from privlp.methods.tightened_program import TightenedProgram
-from privlp.methods.tightening import (
+from privlp.methods.tightened.program import TightenedProgram, caution
+from privlp.methods.tightened.worst_case import (
+    WorstCase,
     needed_ends,
     open_ended,
     require_inequalities,
     require_one_end,
 )
-from privlp.methods.worst_case import WorstCase
 from privlp.privacy import ChargedDraws, GaussianMechanism
 from privlp.privacy.noise.rounding import grid
 from privlp.problem.standard_form import StandardForm
@@ -45,7 +44,7 @@ from privlp.relations.private_numbers import PrivateNumbers
 
 FloatArray = npt.NDArray[np.float64]
 
-#: The probability where this method is asked for by name, without ``feasible``.
+#: The probability without ``feasible``.
 _PROBABILITY = 0.99
 #: Share of the allowed failures that margins use; the rest is a reserve.
 _USED = 0.5
@@ -144,14 +143,11 @@ class QuantileNoise(Method):
     infeasible, without x. Proof: ``docs/proofs.md``, "Constraints that hold with a probability".
     """
 
-    name = "quantile-noise"
+    name = "tightened"
     rows_hold = "probably"
 
     def protects(self, relation: NeighbourRelation) -> bool:
         return isinstance(relation, LowSensitivity)
-
-    def competes(self, task: Task) -> bool:  # noqa: ARG002
-        return True
 
     def plan(self, task: Task) -> PlannedRun:
         relation = low_sensitivity(task, self.name)

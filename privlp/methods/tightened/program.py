@@ -1,25 +1,149 @@
-"""The run of methods that tighten private numbers: released numbers, then the tightened program."""
+"""Noise of bounded support, and the program of tightened numbers that it makes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import highspy
 import numpy as np
 import numpy.typing as npt
 
-from privlp.methods.bounded_noise import certain_ends
-from privlp.methods.certain_point import certain_near
-from privlp.methods.one_release import OneRelease
-from privlp.methods.tightened_rows import PRECISELY, TightenedRows
+from privlp.methods.noisy_numbers import NAMES, OneRelease
+from privlp.methods.prediction import NoiseOnNumbers
+from privlp.methods.task import Task
+from privlp.methods.tightened.rows import PRECISELY, TightenedRows, certain_near
 from privlp.players.game import Released
-from privlp.privacy import ChargedDraws
+from privlp.privacy import ChargedDraws, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
+from privlp.privacy.mechanisms.truncated_laplace import log_odds
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.private_numbers import PrivateNumbers
 from privlp.status import Status
 
 FloatArray = npt.NDArray[np.float64]
+BoundedNoise = TruncatedLaplaceMechanism | TruncatedGaussianMechanism
+
+# Share of delta that is split evenly, so that every part has some.
+_EVEN = 1e-3
+
+
+def deviation(mechanism: BoundedNoise) -> float:
+    """Standard deviation of the noise before it is truncated."""
+    return (
+        mechanism.sigma
+        if isinstance(mechanism, TruncatedGaussianMechanism)
+        else math.sqrt(2) * mechanism.scale
+    )
+
+
+def noise_on(numbers: PrivateNumbers, mechanism: BoundedNoise) -> NoiseOnNumbers:
+    """How far noise moves the numbers of one part.
+
+    Noise on b and A is shifted: its median is its width. Noise on costs is centred, and at most its
+    width.
+    """
+    declared = float(np.median(numbers.high - numbers.low))
+    if numbers.part == "c":
+        typical = (
+            mechanism.sigma
+            if isinstance(mechanism, TruncatedGaussianMechanism)
+            else mechanism.scale
+        )
+        return NoiseOnNumbers("c", min(typical, mechanism.width), mechanism.width, declared)
+    return NoiseOnNumbers(numbers.part, mechanism.width, mechanism.most, declared)
+
+
+def certain_ends(
+    numbers: PrivateNumbers, draw: ChargedDraws, values: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Draw once; an interval that holds each number with certainty.
+
+    For costs both ends are the released cost, with centred noise.
+    """
+    mechanism = cast("BoundedNoise", draw.mechanism)
+    if numbers.part == "A":
+        largest = -draw(-values)
+        smallest = largest - mechanism.most
+        # There are four roundings of at most half a unit in the last place. They must not lift it
+        # above the true value.
+        if mechanism.most > 0:
+            smallest -= 4 * np.spacing(np.maximum(np.abs(largest), np.abs(smallest)))
+        return smallest, largest
+    if numbers.part == "b":
+        return draw(values), np.full(len(values), np.inf)
+    released = draw(values) + mechanism.width
+    return released, released
+
+
+def caution(noises: Sequence[NoiseOnNumbers]) -> str:
+    """A sentence on parts whose noise is as wide as their range, from public numbers."""
+    drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
+    return (
+        f"Noise is wider than the declared range of the {drowned}: x hardly depends on them. "
+        if drowned
+        else ""
+    )
+
+
+def gaussian_noise(part: PrivateNumbers, eps: float, delta: float) -> TruncatedGaussianMechanism:
+    """Truncated Gaussian noise on one part."""
+    return TruncatedGaussianMechanism.of_budget(
+        part.l2, eps, delta, l1=part.l1, entry=part.entry, touched=part.touched
+    )
+
+
+def deltas(
+    numbers: list[PrivateNumbers], split: list[float], eps: float, delta: float
+) -> list[float]:
+    """The delta of each part: in units of their scales, widths of Laplace noise are about equal."""
+    if len(numbers) == 1 or math.isinf(eps):
+        return [delta] * len(numbers)
+    logs = np.array(
+        [
+            log_odds(share * eps, part.l1 / part.entry)
+            for part, share in zip(numbers, split, strict=True)
+        ]
+    )
+    weights = np.exp(logs - logs.max())
+    parts = (1 - _EVEN) * weights / weights.sum() + _EVEN / len(numbers)
+    return [float(share) * delta for share in parts / parts.sum()]
+
+
+def _whole_budget(task: Task, part: PrivateNumbers) -> TruncatedLaplaceMechanism:
+    """Laplace noise on one part that takes all that is left of the budget."""
+    delta = task.ledger.delta_left
+
+    def make(eps: float) -> TruncatedLaplaceMechanism:
+        return TruncatedLaplaceMechanism.of_budget(part.l1, eps, delta, entry=part.entry)
+
+    return task.ledger.calibrate(make, 1)
+
+
+def is_narrower(task: Task, numbers: list[PrivateNumbers]) -> list[bool]:
+    """On which parts Gaussian noise is narrower than Laplace noise, at the whole budget."""
+    laplace = [_whole_budget(task, part) for part in numbers]
+    gaussian = [
+        gaussian_noise(part, one.pure_eps, one.own_delta)
+        for part, one in zip(numbers, laplace, strict=True)
+    ]
+    return [one.width < other.width for one, other in zip(gaussian, laplace, strict=True)]
+
+
+def gaussian_parts(task: Task, numbers: list[PrivateNumbers]) -> list[bool]:
+    """Which parts get Gaussian noise: those where it is narrower; if there are none, all."""
+    narrower = is_narrower(task, numbers)
+    return narrower if any(narrower) else [True] * len(numbers)
+
+
+def gaussian_effect(task: Task, part: PrivateNumbers) -> float:
+    """The L1 change for which Laplace noise would be as wide as this Gaussian noise."""
+    laplace = _whole_budget(task, part)
+    if laplace.width == 0:
+        return part.l1
+    return part.l1 * gaussian_noise(part, laplace.pure_eps, laplace.own_delta).width / laplace.width
+
+
 #: Draws once for the private numbers of a part, and gives an interval that holds each of them.
 Ends = Callable[[PrivateNumbers, ChargedDraws, FloatArray], tuple[FloatArray, FloatArray]]
 
@@ -40,7 +164,7 @@ class TightenedProgram(OneRelease):
     Parameters
     ----------
     form, numbers, values, draws, time_limit
-        As for :class:`~privlp.methods.one_release.OneRelease`.
+        As for :class:`~privlp.methods.noisy_numbers.OneRelease`.
     fallback : (d,) or None
         Public point that satisfies every possible program. Without one the run may end as
         infeasible.

@@ -13,21 +13,22 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import as_sparse
-from privlp.errors import PrivLPError, UnsupportedProblemError
 from privlp.methods.base import PlannedRun
-from privlp.methods.bounded_noise import BoundedNoise, caution, gaussian_noise, noise_on
-from privlp.methods.never_violated import (
-    TruncatedGaussian,
-    TruncatedLaplace,
-    gaussian_is_narrower,
-)
 from privlp.methods.noisy_numbers import low_sensitivity, private_numbers, shares
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
-from privlp.methods.tightened_program import TightenedProgram
-from privlp.methods.tightened_rows import TightenedRows, at_ends
-from privlp.methods.trial_runs import loss_in_trials
-from privlp.methods.worst_case import WorstCase
+from privlp.methods.tightened.program import (
+    BoundedNoise,
+    TightenedProgram,
+    caution,
+    gaussian_noise,
+    noise_on,
+)
+from privlp.methods.tightened.rows import TightenedRows, at_ends
+from privlp.methods.tightened.truncated import (
+    TruncatedLaplace,
+)
+from privlp.methods.tightened.worst_case import WorstCase
 from privlp.players.game import Released
 from privlp.privacy import ChargedDraws, TruncatedLaplaceMechanism
 from privlp.problem.exact_arithmetic import violated
@@ -43,10 +44,6 @@ FloatArray = npt.NDArray[np.float64]
 #: Share of eps and delta for the slacks; numbers that make the point share the rest so.
 _OF_SLACKS = 0.6
 _OF_PARTS = {"A": 2.0, "b": 1.0, "c": 1.0}
-#: `auto` takes it where its loss in trials is at most this share of the loss of released numbers
-#: alone, and less by this share of the optimum. Chosen on advertising, packing and staffing
-#: programs with seeds below 100: docs/explanation/methods.md says what came of it.
-_CLEARLY_LESS, _WORTH_IT = 0.9, 1e-3
 _NOTE = (
     "Three fifths of the budget measure how far rows are from their right-hand sides at a released"
     " point, so noise on numbers matters less."
@@ -63,7 +60,7 @@ class MeasuredSlack(TruncatedLaplace):
     Tightened coefficients cost a row sum_j w_j x_j, where w_j, the width of their noise, grows with
     the change of *all* coefficients. The slack of a row at a released point y moves by much less:
     by the change of its right-hand side and the change of A times y. So the numbers are released
-    first, as by :class:`~privlp.methods.never_violated.TruncatedLaplace`; the middles of the
+    first, as by :class:`~privlp.methods.tightened.truncated.TruncatedLaplace`; the middles of the
     intervals that hold them make a program, and its solution is y. Then b - A y is released, below
     its true value. The second program asks for A (x - y) <= what was released, with each
     coefficient at the end of its interval that is worse for x. If it has no certain solution, or a
@@ -79,41 +76,20 @@ class MeasuredSlack(TruncatedLaplace):
     composition. A `split` divides the rest.
 
     *Choice.* Which of the two loses less depends on which rows bind: slacks cost the same noise in
-    every row, tightened coefficients only what a row's variables use. `auto` runs both in trials on
+    every row, tightened coefficients only what a row's variables use. Both are run in trials on
     programs drawn from the declared ranges
-    (:func:`~privlp.methods.trial_runs.loss_in_trials`), which are public.
+    (:func:`~privlp.methods.tightened.method.loss_in_trials`), which are public.
 
     *Certainty.* b - A y >= r, and A lies within its intervals. So
     A x = A y + A (x - y) <= b - r + sup A (x - y) <= b. The last inequality is checked in exact
     arithmetic. Proof: ``docs/proofs.md``, "Slacks at a released point".
     """
 
-    name = "measured-slack"
-
     def protects(self, relation: NeighbourRelation) -> bool:
         return isinstance(relation, LowSensitivity) and "A" in relation.private_parts
 
-    def competes(self, task: Task) -> bool:
-        """Whether it loses clearly less than released numbers alone, on made-up public programs."""
-        present = TruncatedGaussian() if gaussian_is_narrower(task) else TruncatedLaplace()
-        try:
-            numbers = private_numbers(task, low_sensitivity(task, self.name))
-            losses = loss_in_trials(task, numbers, [self.plan(task), present.plan(task)])
-        except PrivLPError:
-            return False
-        if losses is None:
-            return False
-        own, others = losses
-        return own <= _CLEARLY_LESS * others and others - own >= _WORTH_IT
-
     def plan(self, task: Task) -> PlannedRun:
         numbers = private_numbers(task, low_sensitivity(task, self.name))
-        if not any(part.part == "A" for part in numbers):
-            raise UnsupportedProblemError(
-                f"method={self.name!r} is for private coefficients A, and here they are public: use"
-                " method='truncated-laplace', which then adds less noise.",
-                parameter="method",
-            )
         run = super().plan(task)  # checks the request
         eps, delta = self._budget(task, numbers)
         slack = TruncatedLaplaceMechanism.of_budget(1.0, _OF_SLACKS * eps, _OF_SLACKS * delta)

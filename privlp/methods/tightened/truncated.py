@@ -7,8 +7,18 @@ from functools import partial
 
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.methods.base import Method, PlannedRun
-from privlp.methods.bounded_noise import (
+from privlp.methods.noisy_numbers import (
+    NAMES,
+    low_sensitivity,
+    private_numbers,
+    run_of_one_release,
+    shares,
+)
+from privlp.methods.prediction import Prediction
+from privlp.methods.task import Task
+from privlp.methods.tightened.program import (
     BoundedNoise,
+    TightenedProgram,
     caution,
     deltas,
     deviation,
@@ -18,13 +28,12 @@ from privlp.methods.bounded_noise import (
     is_narrower,
     noise_on,
 )
-from privlp.methods.noisy_numbers import NAMES, low_sensitivity, private_numbers, shares
-from privlp.methods.one_release import run_of_one_release
-from privlp.methods.prediction import Prediction
-from privlp.methods.task import Task
-from privlp.methods.tightened_program import TightenedProgram
-from privlp.methods.tightening import open_ended, require_inequalities, require_one_end
-from privlp.methods.worst_case import WorstCase
+from privlp.methods.tightened.worst_case import (
+    WorstCase,
+    open_ended,
+    require_inequalities,
+    require_one_end,
+)
 from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.bounded import require_bounded
@@ -59,14 +68,11 @@ class TruncatedLaplace(Method):
     ``docs/proofs.md``, "Constraints that are never violated".
     """
 
-    name = "truncated-laplace"
+    name = "tightened"
     rows_hold = "always"
 
     def protects(self, relation: NeighbourRelation) -> bool:
         return isinstance(relation, LowSensitivity)
-
-    def competes(self, task: Task) -> bool:
-        return not gaussian_is_narrower(task)
 
     def plan(self, task: Task) -> PlannedRun:
         relation = low_sensitivity(task, self.name)
@@ -140,11 +146,6 @@ class TruncatedGaussian(TruncatedLaplace):
     it is narrower at the whole budget, and Laplace noise otherwise. If it is narrower on no part,
     all parts get it.
     """
-
-    name = "truncated-gaussian"
-
-    def competes(self, task: Task) -> bool:
-        return gaussian_is_narrower(task)
 
     def _mechanisms(self, task: Task, numbers: list[PrivateNumbers]) -> list[BoundedNoise]:
         """The noise on each part: Gaussian noise instead of Laplace noise of the same price."""

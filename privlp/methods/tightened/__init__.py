@@ -1,0 +1,3 @@
+"""Numbers that are released so that the true rows hold, surely or probably."""
+
+from privlp.methods.tightened.method import Tightened as Tightened
