@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves scm_kernel methods_over_eps private_lp_svc svc_limits few_positives whitened lp_svm svm_audits
+SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves scm_kernel private_lp_svc few_positives whitened svm_audits
 # What test-range tests: the lowest versions that pyproject.toml allows and the newest ones, each on a Python of its own.
 RANGE ?= oldest-3.11 newest-3.13
 RESOLUTION_oldest := lowest-direct
@@ -11,7 +11,7 @@ RESOLUTION_newest := highest
 TOGETHER := -n 2 --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-step bench-covering bench-low-sensitivity bench-unknown bench-generated bench-svm clean
+.PHONY: help demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-step bench-covering bench-low-sensitivity bench-unknown bench-svm clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -84,15 +84,13 @@ planted: $(VENV)/dev  ## Search every known path for planted private numbers
 stale: $(VENV)/dev  ## List the pages of results whose draws or prices have changed since they were measured
 	$(BIN)/python -m benchmarks.stale
 
-bench-trust: $(VENV)/dev planted  ## Which faults the audits catch, what exact noise costs, a soak (an hour)
+bench-trust: $(VENV)/dev planted  ## Which faults the audits catch, what exact noise costs (an hour)
 	$(BIN)/python -m benchmarks.trust
 	$(BIN)/python -m benchmarks.exact_noise
-	$(BIN)/python -m benchmarks.soak
 
-bench: $(VENV)/dev  ## All quick benchmarks: reading, accounting (docs/results/accounting.md, some minutes), one round
-	$(BIN)/python -m benchmarks.exact
+bench: $(VENV)/dev  ## The quick benchmarks: prices of noise, times of plans and solves (some minutes)
 	$(BIN)/python -m benchmarks.accounting
-	$(BIN)/python -m benchmarks.rounds
+	$(BIN)/python -m benchmarks.speed
 
 bench-step: $(VENV)/dev  ## The step size, tried on four families of programs
 	$(BIN)/python -m benchmarks.step
@@ -107,9 +105,6 @@ bench-low-sensitivity: $(VENV)/dev  ## Private numbers: multiplicative weights a
 
 bench-allocation: $(VENV)/dev  ## Supplies shared by private prices: welfare and supply used
 	$(BIN)/python -m benchmarks.allocation
-
-bench-generated: $(VENV)/dev  ## Generated families: the default beside what came before and beside no noise (resumable)
-	$(BIN)/python -m benchmarks.generated
 
 bench-unknown: $(VENV)/dev  ## Programs whose optimum nobody knows: cost, rows missed, success; model files (resumable)
 	$(BIN)/python -m benchmarks.unknown

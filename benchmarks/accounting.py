@@ -1,8 +1,10 @@
-"""Exact Gaussian prices against other computations of them, and how much noise they save."""
+"""Exact Gaussian prices against other computations, and what budgets pay for."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import click
 import mpmath
@@ -10,10 +12,9 @@ import numpy as np
 from dp_accounting.pld import privacy_loss_distribution
 from tqdm import tqdm
 
-from benchmarks import noise_levels as levels
 from benchmarks.published import write_page
-from privlp import ConstraintPrivate
-from privlp.privacy import ExponentialMechanism, Ledger, Randomness
+from privlp import Budget, BudgetExceededError, ConstraintPrivate
+from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, Randomness
 from privlp.privacy.gaussian_dp import delta_of, eps_of, mu_of
 
 POINTS, SEED, TOLERANCE = 50, 1, 1e-6
@@ -25,6 +26,10 @@ GRIDS = (1e-7, 1e-6, 1e-5, 1e-4)
 EPS, DELTA = 1.0, 1e-6
 SELECTIONS = (100, 1_000, 10_000, 30_000)
 TARGET = 4.6  # at 1,000 rounds
+#: Calls of this much that a shared budget of so much is asked for.
+CALL, SHARED, ROUNDS = (0.1, 1e-7), (1.0, 1e-6), 1000
+
+Part = str | tuple[list[str], list[list[str]]]
 
 
 @click.command()
@@ -39,7 +44,6 @@ def main() -> None:
                 " -m benchmarks.accounting`."
             ),
             *_exactness(),
-            *_noise(),
             *_calls(),
             *_against_published(),
         ],
@@ -50,7 +54,7 @@ def main() -> None:
 # exactness
 
 
-def _exactness() -> list[str | tuple[list[str], list[list[str]]]]:
+def _exactness() -> list[Part]:
     """The curve against 60 digits, and against privacy loss distributions of 1 and T releases."""
     rng = np.random.default_rng(SEED)
     points = [
@@ -126,10 +130,7 @@ def _exact_eps(mu: float, delta: float, start: float) -> mpmath.mpf:
 def _by_loss_distribution(
     mu: float, rounds: int, eps: float, delta: float, grid: float
 ) -> tuple[float, float]:
-    """(delta at eps, eps at delta) of `rounds` releases, mu-Gaussian-DP together.
-
-    Computed by dp-accounting.
-    """
+    """(delta at eps, eps at delta) of `rounds` releases, mu-Gaussian-DP together."""
     composed = privacy_loss_distribution.from_gaussian_mechanism(
         math.sqrt(rounds) / mu,
         pessimistic_estimate=True,
@@ -141,79 +142,41 @@ def _by_loss_distribution(
     return composed.get_delta_for_epsilon(eps), composed.get_epsilon_for_delta(delta)
 
 
-# ------------------------------------------------------------------------------------------ before
-# and after
-
-
-def _noise() -> list[str | tuple[list[str], list[list[str]]]]:
-    now, then = levels.numbers(), levels.BEFORE
-    budgets = [f"({eps:g}, {delta:g})" for eps, delta in levels.BUDGETS]
+def _calls() -> list[Part]:
+    kinds: list[tuple[Any, int]] = [
+        (lambda t: GaussianMechanism(1.0, 1.0 / t), 1),
+        (lambda t: ExponentialMechanism(1.0, t), ROUNDS),
+    ]
     rows = [
-        [
-            words,
-            *(_change(b, a) for b, a in zip(then["noise"][name], now["noise"][name], strict=True)),
-        ]
-        for name, words in levels.NAMES.items()
+        [composition, *(str(_paid(composition, *kind)) for kind in kinds)]
+        for composition in ("basic", "adaptive", "planned")
     ]
-    factors = [
-        [
-            (
-                f"accelerated descent, {rounds:,} rounds: noise of all together, in that of one"
-                " release"
-            ),
-            _change(before, after),
-        ]
-        for rounds, before, after in zip(
-            levels.WEIGHTED, then["weighted"], now["weighted"], strict=True
-        )
-    ]
-    return [
-        "## How much noise",
-        (
-            f"Noise by the code before exact prices (commit {levels.BEFORE_COMMIT}) → now, and the"
-            " ratio. Sensitivity 1, replacing one record. Objective perturbation:"
-            f" {levels.RECORDS:,} records of norm 1, regularisation {levels.REG:g}, noise on the"
-            " sum of gradients, of sensitivity 2; at δ = 0 whatever the δ of the column. Never"
-            " violated: each number moves by at most 1. –: no amount of noise was enough."
-        ),
-        (["(ε, δ)", *budgets], rows),
-        "What does not depend on the budget:",
-        (["", "before → now"], factors),
-    ]
-
-
-def _change(before: float | None, after: float | None) -> str:
-    words = " → ".join("–" if value is None else f"{value:.5g}" for value in (before, after))
-    return words if before is None or after is None else f"{words} ({after / before:.3g})"
-
-
-def _calls() -> list[str | tuple[list[str], list[list[str]]]]:
-    rows = [["before", *(str(count) for count in levels.BEFORE["calls"].values())]]
-    for composition in ("basic", "adaptive", "planned"):
-        rows.append([composition, *(str(count) for count in levels.calls(composition).values())])
-    (eps, delta), (all_eps, all_delta) = levels.CALL, levels.SHARED
     return [
         "## How many calls a shared budget pays for",
+        f"Calls of ({CALL[0]:g}, {CALL[1]:g}), each using all it asks for, of a budget of"
+        f' ({SHARED[0]:g}, {SHARED[1]:g}). "basic" and "adaptive" hold for calls chosen in view of'
+        ' earlier answers, "planned" only if none is.',
         (
-            f"Calls of ({eps:g}, {delta:g}), each using all it asks for, of a budget of"
-            f' ({all_eps:g}, {all_delta:g}). "basic" and "adaptive" hold for calls chosen in view'
-            ' of earlier answers, "planned" only if none is. The code before composed all draws as'
-            ' "planned" does, by Rényi divergence, whether calls were planned or not: its number'
-            " is no guarantee for calls that were chosen in view of answers, and its calls had"
-            " more noise."
-        ),
-        (
-            [
-                "composition",
-                "one Gaussian release a call",
-                f"`dmw`: {levels.ROUNDS:,} selections a call",
-            ],
+            ["composition", "one Gaussian release a call", f"`dmw`: {ROUNDS:,} selections a call"],
             rows,
         ),
     ]
 
 
-def _against_published() -> list[str | tuple[list[str], list[list[str]]]]:
+def _paid(composition: Any, make: Callable[[float], Any], count: int) -> int:
+    """How many calls of `count` draws each a shared budget pays for."""
+    budget, paid = Budget(*SHARED, composition=composition), 0
+    while True:
+        try:
+            ledger = budget.ledger(*CALL)
+            draw = ledger.calibrate(make, count)
+            ledger.charge(draw, count, "a call", ConstraintPrivate(), Randomness(0))
+        except BudgetExceededError:
+            return paid
+        paid += 1
+
+
+def _against_published() -> list[Part]:
     rows = []
     for rounds in SELECTIONS:
         published = EPS / math.sqrt(8 * rounds * math.log(1 / DELTA))

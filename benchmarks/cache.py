@@ -20,15 +20,7 @@ _FOLDER = Path(__file__).parent / ".cache"
 
 
 class Cache:
-    """Finished measurements, keyed by their settings and by the source code of privlp.
-
-    Parameters
-    ----------
-    name : str
-        Of the file.
-    state : str, optional
-        Fingerprint of what is measured; by default of all files of privlp and of benchmarks.
-    """
+    """Finished measurements, keyed by their settings and by the source code of privlp."""
 
     def __init__(self, name: str, state: str | None = None) -> None:
         self._store = ResultStore(_FOLDER / f"{name}-{state or _fingerprint()}.jsonl")
@@ -47,10 +39,7 @@ class Cache:
         processes: int,
         description: str,
     ) -> list[Any]:
-        """The measurements at many settings, in their order; those that are missing in parallel.
-
-        Each is kept as soon as it is finished. `run` must be a function of a module.
-        """
+        """The measurements at many settings, in their order; those that are missing in parallel."""
         missing = [cell for cell in cells if cell not in self._store]
         for cell, result in finished(missing, run, processes, description):
             self._store.add(cell, result)
@@ -81,8 +70,10 @@ def _with_cell(
 
 
 def _fingerprint() -> str:
-    sources = [*Path(privlp.__file__).parent.rglob("*.py"), *Path(__file__).parent.glob("*.py")]
+    """Of the code that decides draws: both packages and the programs they are measured on."""
+    here = Path(__file__).parent
+    folders = Path(privlp.__file__).parent, here.parent / "svm_models", here / "families"
     digest = hashlib.sha256()
-    for source in sorted(sources):
+    for source in sorted(path for folder in folders for path in folder.rglob("*.py")):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:12]

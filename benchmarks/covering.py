@@ -244,11 +244,7 @@ def _draw(means: dict, errors: dict, uniform: float) -> None:
                     label=method,
                     **METHOD_STYLES[method],
                 )
-            ax.axhline(
-                means["auto", eps, None],
-                label="auto, default α",
-                **METHOD_STYLES["auto"],
-            )
+            ax.axhline(means["auto", eps, None], label="auto, default α", **METHOD_STYLES["auto"])
             ax.axhline(uniform, color=GREY, linestyle=":", label="uniform x")
             ax.set(
                 xscale="log",

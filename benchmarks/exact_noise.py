@@ -30,10 +30,7 @@ from privlp.privacy import (
 )
 from privlp.privacy.mechanisms import additive, objective_perturbation
 from privlp.privacy.noise.laws import Gaussian, Laplace, Law
-from privlp.privacy.noise.truncated_laws import (
-    OneSidedTruncatedGaussian,
-    OneSidedTruncatedLaplace,
-)
+from privlp.privacy.noise.truncated_laws import OneSidedTruncatedGaussian, OneSidedTruncatedLaplace
 from svm_models import DMWSVC, ObjectivePerturbationSVC, PrivateLPSVC
 
 SIZES = (1, 100, 10_000)
@@ -89,11 +86,7 @@ def whole_solves(turns: int) -> list[list[object]]:
     """Rows of the table of solves and fits."""
     instance = problems.covering(0)
     actions: dict[str, Callable[[], Any]] = {}
-    for method, eps, alpha in (
-        ("staged", 1.0, None),
-        ("chain", 1.0, None),
-        ("dmw", 1.0, None),
-    ):
+    for method, eps, alpha in (("staged", 1.0, None), ("chain", 1.0, None), ("dmw", 1.0, None)):
         actions[f"covering program, {method}"] = partial(
             privlp.solve,
             instance.lp,

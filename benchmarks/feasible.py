@@ -40,11 +40,7 @@ _SPREAD = 0.1
 
 
 def staffing(seed: int = 0, *, hours: int = 168, shift: int = 8) -> LinearProgram:
-    """Start shifts at the least cost, so that each hour of a week has enough people.
-
-    Demands are private: one customer's visits move them by at most 1 in sum. They lie in a public
-    range of [5, 120].
-    """
+    """Start shifts at the least cost, so that each hour of a week has enough people."""
     rng = np.random.default_rng(seed)
     clock = np.arange(hours)
     on_duty = (clock[:, None] - clock[None, :]) % hours < shift
@@ -62,11 +58,7 @@ def staffing(seed: int = 0, *, hours: int = 168, shift: int = 8) -> LinearProgra
 
 
 def flow(seed: int = 0, *, nodes: int = 24, amount: float = 100.0) -> LinearProgram:
-    """Send an amount through a network at the least cost; capacities of its arcs are private.
-
-    One record moves one capacity by at most 1, in a public range of [20, 150]. Arcs lead from each
-    node to the next six. Conservation of flow is public.
-    """
+    """Send an amount through a network at the least cost; capacities of its arcs are private."""
     rng = np.random.default_rng(seed)
     arcs = [(i, j) for i in range(nodes) for j in range(i + 1, min(i + 7, nodes))]
     balance = np.zeros((nodes, len(arcs)))
@@ -220,10 +212,7 @@ def _draw(curves: dict[str, dict[str, Sequence[tuple[float, float]]]]) -> None:
         for axis, (program, of_promises) in zip(axes, curves.items(), strict=True):
             for (name, points), marker in zip(of_promises.items(), MARKERS, strict=False):
                 axis.errorbar(
-                    EPSILONS,
-                    *zip(*points, strict=True),
-                    marker=marker,
-                    label=f"feasible={name}",
+                    EPSILONS, *zip(*points, strict=True), marker=marker, label=f"feasible={name}"
                 )
             over_eps(axis, EPSILONS)
             axis.set(title=program)

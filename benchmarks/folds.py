@@ -54,10 +54,7 @@ class _Solved(RegularizedRisk):
 
 @dataclass(frozen=True)
 class Learner:
-    """A loss and how its minimiser is released.
-
-    Whether that raises the regularisation, and in words to what.
-    """
+    """A loss and how its minimiser is released."""
 
     loss: MarginLoss
     release: Callable[[RegularizedRisk, Account], FloatArray] | None = None
@@ -71,13 +68,7 @@ class Learner:
 
 
 def perturb_objective_with_two_logs(risk: RegularizedRisk, account: Account) -> FloatArray:
-    """Objective perturbation as published: the curvature is paid for twice.
-
-    eps' = eps - 2 ln(1 + q/(n reg)) is left for the noise; where that is not positive, reg is
-    raised to q/(n (e^{eps/4} - 1)) and eps/2 is left (Chaudhuri, Monteleoni and Sarwate 2011,
-    Algorithm 2). The error of the computed minimiser is covered as in
-    :func:`svm_models.perturbation.perturb_objective`.
-    """
+    """Objective perturbation as published: the curvature is paid for twice."""
     ledger, n = account.ledger, risk.shape[0]
     if raised_with_two_logs(risk, ledger.eps):
         risk = replace(
@@ -101,10 +92,7 @@ def perturb_objective_with_two_logs(risk: RegularizedRisk, account: Account) -> 
 
 
 def raised(risk: RegularizedRisk, eps: float) -> bool:
-    """Whether objective perturbation raises the regularisation.
-
-    If so, the value does not depend on what it was.
-    """
+    """Whether objective perturbation raises the regularisation."""
     return curvature_cost(risk) > _SHARE_OF_THE_CURVATURE * eps
 
 
@@ -152,12 +140,7 @@ def measure(
     draws: int = 10,
     progress: bool = True,
 ) -> dict[Cell, CrossValidation]:
-    """Scores of each cell on the same folds, each fold with `draws` draws of the noise.
-
-    **Not private**.
-
-    `name` stands for the records in the store.
-    """
+    """Scores of each cell on the same folds, each fold with `draws` draws of the noise."""
     cells = list(cells)
     scores: dict[Cell, list[Scores]] = {cell: [] for cell in cells}
     splits = KFold(folds, shuffle=True, random_state=0).split(X)

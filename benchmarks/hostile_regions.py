@@ -224,10 +224,7 @@ def main(seeds: int, processes: int) -> None:
         "Hostile regions",
         [
             _ABOUT.format(solves=len(results)),
-            (
-                ["region", "rows", "solves", "refused", "minima", "by integers", "uncertified"],
-                rows,
-            ),
+            (["region", "rows", "solves", "refused", "minima", "by integers", "uncertified"], rows),
             "Refusals come before anything is charged. " + (said or "There are none."),
             _OF_TIMES,
             (["variables", "solves", "median, s", "longest, s", "over 10 medians"], times),

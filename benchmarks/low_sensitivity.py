@@ -34,10 +34,7 @@ METHODS = {"mw": "multiplicative weights", "direct-noise": "direct noise"}
 
 
 def covering(n: int) -> LinearProgram:
-    """Cover n needs from 20 services, half of which help with each.
-
-    A mix of four services leaves slacks of about 0.1.
-    """
+    """Cover n needs from 20 services, half of which help with each."""
     rng, d = np.random.default_rng(0), 20
     A = np.where(rng.random((n, d)) < 0.5, rng.uniform(0.2, 1.0, (n, d)), 0.0)
     c, x = rng.uniform(0.5, 2.0, d), np.zeros(d)
@@ -52,10 +49,7 @@ def packing(n: int) -> LinearProgram:
 
 
 def wide_covering(n: int) -> LinearProgram:
-    """The covering program of the other benchmarks, 80 services.
-
-    Not used when the shares of the prediction were chosen.
-    """
+    """The covering program of the other benchmarks, 80 services."""
     return problems.covering(n=n).lp
 
 
@@ -171,10 +165,7 @@ def measure(lp: LinearProgram, step: float, draws: int) -> Cell:
 
 
 def crossing(cells: Sequence[Cell], values: Callable[[Cell], tuple[float, ...]]) -> str:
-    """Between which n multiplicative weights begins to be better.
-
-    Interpolated on logarithmic axes.
-    """
+    """Between which n multiplicative weights begins to be better."""
     ahead = [math.log(values(cell)[0] / values(cell)[1]) for cell in cells]
     for (left, a), (right, b) in zip(
         zip(cells, ahead, strict=True), list(zip(cells, ahead, strict=True))[1:], strict=False
@@ -214,7 +205,7 @@ def main(draws: int) -> None:
             " of docs/proofs.md at probability 0.95, for scalar-private programs. *auto* takes the"
             " smaller prediction; it sees public numbers alone. Means that differ by less than two"
             " standard errors count as a tie."
-        ),
+        )
     ]
     for name, cells in found.items():
         parts += [f"## {name.capitalize()}", (headers, [cell.row() for cell in cells])]

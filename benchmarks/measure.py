@@ -1,4 +1,4 @@
-"""Interleaved timing, time by part, and peak memory.
+"""Interleaved timing, and peak memory.
 
 Whatever is compared is measured in turns within one run.
 """
@@ -11,10 +11,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from tabulate import tabulate
@@ -23,20 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Turns:
-    """Times of two actions that took turns, so that both saw the same noise of the machine.
-
-    Parameters
-    ----------
-    ours, baseline : callable
-        What is compared.
-    turns : int
-        Number of turns; who goes first alternates.
-    calls : int
-        Calls in a row that are timed as one block.
-    clock : callable
-        ``time.process_time`` counts what the process itself computes, in all of its threads. So
-        others who use the machine hardly count.
-    """
+    """Times of two actions that took turns, so that both saw the same noise of the machine."""
 
     def __init__(
         self,
@@ -67,46 +52,6 @@ class Turns:
     def of_minima(self) -> float:
         """Shortest time of ours / shortest time of the baseline."""
         return float(self.ours.min() / self.baseline.min())
-
-
-class Parts:
-    """Time spent in named callables while the context is open.
-
-    Parameters
-    ----------
-    places : dict
-        Name of a part to (object, attribute): the callable that is that part.
-
-    Attributes
-    ----------
-    seconds : dict
-        Name of a part to the times of its calls.
-    """
-
-    def __init__(self, places: dict[str, tuple[Any, str]]) -> None:
-        self.seconds: dict[str, list[float]] = {name: [] for name in places}
-        self._places = places
-        self._patches = ExitStack()
-
-    def __enter__(self) -> Parts:
-        for name, (owner, attribute) in self._places.items():
-            timed = self._timed(getattr(owner, attribute), self.seconds[name])
-            self._patches.enter_context(mock.patch.object(owner, attribute, timed))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._patches.close()
-
-    @staticmethod
-    def _timed(part: Callable[..., Any], times: list[float]) -> Callable[..., Any]:
-        def call(*arguments: Any, **options: Any) -> Any:
-            start = time.perf_counter()
-            try:
-                return part(*arguments, **options)
-            finally:
-                times.append(time.perf_counter() - start)
-
-        return call
 
 
 def resident_bytes(entry: str = "VmRSS") -> int:

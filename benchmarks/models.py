@@ -35,19 +35,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Case:
-    """A model on made-up data.
-
-    Attributes
-    ----------
-    words : str
-        Of the data.
-    model, data : callable
-        The function of the model, and that of its arguments, by the seed.
-    share : float or None
-        `s` as a share of the private rows; None where all rows hold, or all are soft.
-    always : bool
-        Whether the solve has ``feasible="always"``.
-    """
+    """A model on made-up data."""
 
     words: str
     model: Callable[..., Any]
@@ -69,20 +57,12 @@ class Case:
 CASES: dict[str, list[Case]] = {
     "diet": [
         Case("20,000 people, 3 nutrients, 24 foods", models.diet, simulated.canteen, 0.05),
-        Case(
-            "2,000 people",
-            models.diet,
-            lambda seed: simulated.canteen(seed, people=2_000),
-            0.05,
-        ),
+        Case("2,000 people", models.diet, lambda seed: simulated.canteen(seed, people=2_000), 0.05),
     ],
     "staffing": [
         Case("20,000 clients, 20 shifts", models.staffing, simulated.care, 0.05),
         Case(
-            "2,000 clients",
-            models.staffing,
-            lambda seed: simulated.care(seed, clients=2_000),
-            0.05,
+            "2,000 clients", models.staffing, lambda seed: simulated.care(seed, clients=2_000), 0.05
         ),
     ],
     "min-cost flow": [

@@ -49,10 +49,7 @@ EVERY = {
 
 
 def rival(lp: LinearProgram, private: str) -> LinearProgram:
-    """The program as the solver of Hsu et al. can take it: with public, positive costs.
-
-    So pairs of price zero are left out.
-    """
+    """The program as the solver of Hsu et al. can take it: with public, positive costs."""
     sold = lp.c > 0
     rows = lp.private[:, None] & (lp.A > 0)
     relations: dict[str, Any] = {
@@ -121,10 +118,7 @@ def many(m: int) -> LinearProgram:
 
 
 def cost_of_many(eps: float, draws: int) -> list[tuple[Any, ...]]:
-    """Programs of many private numbers: mean sub-optimality of each method.
-
-    Beside it the number of violated rows in all draws.
-    """
+    """Programs of many private numbers: mean sub-optimality of each method."""
     rows = []
     for m in SIZES:
         lp, found, violated = many(m), [], 0
@@ -176,7 +170,7 @@ def main(draws: int, draws_of_many: int, programs: int) -> None:
             " The solver of Hsu et al. (with this package's sensitivities and accounting) is given"
             " the true optimum for nothing and does not protect the costs; it keeps the revenue at"
             " the optimum and violates rows."
-        ),
+        )
     ]
     curves: dict[str, dict[str, list[tuple[float, float]]]] = {
         private: {name: [] for name in NEVER} for private in VARIANTS

@@ -24,14 +24,7 @@ from sklearn.model_selection import KFold
 from tqdm import tqdm
 
 from benchmarks.measure import Turns, in_fresh_process, peak_resident_bytes
-from benchmarks.published import (
-    RANKINGS,
-    power_of_ten,
-    rankings,
-    save_picture,
-    store,
-    write_page,
-)
+from benchmarks.published import RANKINGS, power_of_ten, rankings, save_picture, store, write_page
 from benchmarks.thesis import DataSet, Model, data_set, measure
 from privlp.privacy import GaussianMechanism, Ledger
 from svm_models import HuberSVC, ObjectivePerturbationSVC, PrivateLPSVC
@@ -88,10 +81,7 @@ def models(relation: str) -> dict[Any, Model]:
 def descend(
     M: FloatArray, steps: FloatArray, rounds: int, sigma: float, rngs: list[np.random.Generator]
 ) -> npt.NDArray[np.float32]:
-    """Nesterov's method on the mean Huber hinge (h = 1/2) of signed records: a column a step.
-
-    Every gradient has noise.
-    """
+    """Nesterov's method on the mean Huber hinge (h = 1/2) of signed records: a column a step."""
     columns = M.astype(np.float32)
     transposed = np.ascontiguousarray(columns.T)
     x = ahead = total = np.zeros((M.shape[1], len(steps)))

@@ -95,20 +95,14 @@ _ROOT = Path(__file__).parents[1]
 
 
 def store(name: str) -> ResultStore:
-    """Finished measurements of a command.
-
-    Delete ``benchmarks/.cache/<name>.jsonl`` to measure anew, as after a change of code.
-    """
+    """Finished measurements of a command."""
     return ResultStore(Path(__file__).parent / ".cache" / f"{name}.jsonl")
 
 
 def write_page(
     name: str, title: str, parts: Iterable[str | tuple[Sequence[str], Sequence[Sequence[Any]]]]
 ) -> None:
-    """Write docs/results/<name>.md, and print it.
-
-    It has paragraphs, tables as (headers, rows), and the state of the code measured.
-    """
+    """Write docs/results/<name>.md, and print it."""
     texts = [
         (
             part
@@ -126,21 +120,7 @@ def write_page(
 def picture(
     name: str, panels: int = 1, *, size: tuple[float, float] | None = None, sharey: bool = False
 ) -> Iterator[list[Axes]]:
-    """Draw docs/results/<name>.png in the house style, at most 12 inches wide.
-
-    Panels stand in rows of three, with one legend beside the data.
-
-    Parameters
-    ----------
-    name : str
-        Of the picture, without its ending.
-    panels : int
-        Number of axes; the legend stands where the last row has room, or below.
-    size : (float, float), optional
-        Width and height in inches.
-    sharey : bool
-        Whether all axes have one vertical scale.
-    """
+    """Draw docs/results/<name>.png in the house style, at most 12 inches wide."""
     columns = min(panels, 3)
     rows = math.ceil(panels / columns)
     with plt.rc_context(STYLE):

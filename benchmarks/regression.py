@@ -18,12 +18,7 @@ from scipy.optimize import minimize
 
 from benchmarks.published import over_eps, picture, write_page
 from privlp import ConstraintPrivate, LinearProgram, MostlyNoiseWarning, solve
-from privlp.privacy import (
-    GaussianMechanism,
-    GaussianObjectivePerturbation,
-    Ledger,
-    Randomness,
-)
+from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation, Ledger, Randomness
 from privlp.report.style import COLOURS
 from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor
 
@@ -41,15 +36,7 @@ N, P = 5_000, 5
 
 @dataclass(frozen=True)
 class Data:
-    """Records with their public bounds.
-
-    Attributes
-    ----------
-    title : str
-    X, y : (n, p) and (n,) arrays
-    X_bounds, y_bounds
-        Pairs (low, high).
-    """
+    """Records with their public bounds."""
 
     title: str
     X: FloatArray
@@ -157,11 +144,7 @@ def soft_rows(data: Data, q: float, eps: float, seed: int) -> FloatArray:
 
 
 def objective(data: Data, q: float, eps: float, seed: int, *, width: float) -> FloatArray:
-    """Objective perturbation of the pinball loss smoothed within `width` ranges of y.
-
-    Kifer, Smith and Thakurta (2012), priced by this package: a secret linear term and a quadratic
-    about 0, whose strength lets curvature cost a fifth of eps.
-    """
+    """Objective perturbation of the pinball loss smoothed within `width` ranges of y."""
     A, y, _ = data.scaled()
     p = A.shape[1]
     longest, steep = np.sqrt(p), max(q, 1 - q)
@@ -188,10 +171,7 @@ def objective(data: Data, q: float, eps: float, seed: int, *, width: float) -> F
 
 
 def statistics(data: Data, q: float, eps: float, seed: int) -> FloatArray:
-    """Least squares from noisy sums: the functional mechanism's polynomial, with Gaussian noise.
-
-    For the median only. Zhang et al. (2012); a ridge of the size of the noise, as in Wang (2018).
-    """
+    """Least squares from noisy sums: the functional mechanism's polynomial, with Gaussian noise."""
     del q
     A, y, _ = data.scaled()
     p = A.shape[1]

@@ -102,10 +102,7 @@ def in_two_threads(turns: int) -> float:
 
 
 def print_map(n: int) -> None:
-    """On a map: exact seconds, then seconds and violation of a default solve, without opt and with.
-
-    Times are those of the process, because the machine may be shared, and medians of turns.
-    """
+    """On a map: exact seconds, then seconds and violation of a default solve, without opt and with."""
     instance = map_covering(0, n=n)
     lp, s = instance.lp, instance.s
     small = map_covering(0, n=2_000)
@@ -254,10 +251,7 @@ def _write(
 ) -> None:
     large = [line for line in solves if line[0] >= 10**5]
     logs = np.log([line[0] for line in large])
-    measured = (
-        [line[1] / line[6] for line in large],
-        [line[3] * line[0] for line in large],
-    )
+    measured = ([line[1] / line[6] for line in large], [line[3] * line[0] for line in large])
     growth = [float(np.polyfit(logs, np.log(each), 1)[0]) for each in measured]
     with picture("scale", 2) as (of_time, of_memory):
         numbers = [line[0] for line in large]

@@ -37,10 +37,7 @@ EPS, BAYES = 0.1, 0.05
 
 @dataclass(frozen=True)
 class Kernel:
-    """exp(-gamma ||x - x'||^2) by D = frequencies random frequencies.
-
-    With the regularisation with and without privacy.
-    """
+    """exp(-gamma ||x - x'||^2) by D = frequencies random frequencies."""
 
     gamma: float
     frequencies: int

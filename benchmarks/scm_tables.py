@@ -64,10 +64,7 @@ class DataSet:
     regs_aside: tuple[float, ...]
 
     def measure(self, *, progress: bool = True) -> Found:
-        """Test errors of every learner at every eps.
-
-        Logistic regression and two logarithms on the grid `regs_aside`.
-        """
+        """Test errors of every learner at every eps."""
         X, y = self.fetch(preprocessing="unit", return_X_y=True)
         regs = {
             "objective": self.regs,
@@ -89,10 +86,7 @@ class DataSet:
     def measure_raises(
         self, *, progress: bool = True
     ) -> dict[tuple[float, float], CrossValidation]:
-        """(eps, share) to test error.
-
-        The regularisation is that at which the curvature costs that share of eps.
-        """
+        """(eps, share) to test error."""
         X, y = self.fetch(preprocessing="unit", return_X_y=True)
         n = round(len(y) * (1 - 1 / FOLDS))
         cells = {

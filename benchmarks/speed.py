@@ -135,12 +135,7 @@ def main() -> None:
     write_page(
         "speed",
         "Times of plans and default solves",
-        [
-            _ABOUT,
-            ([*_HEADERS, *_OF_SOLVES], rows),
-            "## Too few rows",
-            (_HEADERS, [refused]),
-        ],
+        [_ABOUT, ([*_HEADERS, *_OF_SOLVES], rows), "## Too few rows", (_HEADERS, [refused])],
     )
 
 

@@ -56,26 +56,7 @@ def work(path: str, log: str, unit: float, seed: int) -> None:
 
 
 class Trial:
-    """Workers on one file, some of them killed; what they noted, and what the file says.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the file and the notes go.
-    charges, processes, kills : int
-        About so many charges spend the budget; so many processes at a time; so many are killed.
-    seed : int
-        Of sizes and moments.
-
-    Attributes
-    ----------
-    drawn, recorded : set of str
-        Purposes, each of one draw.
-    spent : float
-        Sum of the eps on record, of a limit of 1.
-    killed : int
-        How many workers were killed while they were at work.
-    """
+    """Workers on one file, some of them killed; what they noted, and what the file says."""
 
     def __init__(
         self, folder: Path, *, charges: int, processes: int, kills: int, seed: int
@@ -113,10 +94,7 @@ class Trial:
 
     @property
     def holds(self) -> bool:
-        """Whether every draw is on record, within the limit, and the limit is used up.
-
-        What is left is less than the smallest request.
-        """
+        """Whether every draw is on record, within the limit, and the limit is used up."""
         used_up = self.spent + min(SIZES) * self._unit > 1.0
         return (
             self.drawn <= self.recorded

@@ -86,14 +86,7 @@ def measure(
     folds: int = 10,
     only: int | None = None,
 ) -> dict[str, Fits]:
-    """Train each model on the same folds, `draws` times where it is noisy.
-
-    Finished fits are not run again.
-
-    Repeats have seeds of their own, the same for all models: what two models have in common, such
-    as the radius that a share of eps buys, is then the same draw. `only` stops after so many of the
-    folds.
-    """
+    """Train each model on the same folds, `draws` times where it is noisy."""
     finished = store(f"thesis_{data.name}")
     found: dict[str, Fits] = {name: Fits([]) for name in models}
     splits = list(KFold(folds, shuffle=True, random_state=0).split(data.y))[:only]
@@ -132,10 +125,7 @@ def _fit(estimator: Any, parts: tuple[Any, ...], fold: int, draw: int) -> dict[s
         )
     start = time.process_time()
     estimator.fit(X, y)
-    result = {
-        "seconds": time.process_time() - start,
-        **held_out_scores(estimator, X_test, y_test),
-    }
+    result = {"seconds": time.process_time() - start, **held_out_scores(estimator, X_test, y_test)}
     if hasattr(estimator, "solution_"):
         selected, times = np.unique(estimator.solution_.trace["selected"], return_counts=True)
         result |= {

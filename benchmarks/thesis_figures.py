@@ -61,10 +61,7 @@ Curves = dict[Any, Fits]
 
 
 class OracleDMWSVC(DMWSVC):
-    """With the exact optimum of the soft-margin program as if it were public.
-
-    **Not private**: for comparison only.
-    """
+    """With the exact optimum of the soft-margin program as if it were public."""
 
     _known: dict[str, tuple[float, float]] = {}  # noqa: RUF012 (a cache)
 

@@ -1,4 +1,4 @@
-"""Programs whose optimum nobody knows beforehand: hard rows, hints, soft rows, model files.
+"""Programs whose optimum nobody knows beforehand: hard rows, soft rows, model files.
 
 Run with ``python -m benchmarks.unknown``; an interrupted run goes on where it stopped. ``--only``
 measures some of the tables and prints them; all together write the page. Model files are read from
@@ -7,7 +7,6 @@ the folder that the environment variable PRIVLP_DATA names.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -16,11 +15,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
-from benchmarks import stale
 from benchmarks.cache import Cache
 from benchmarks.measure import print_table
 from benchmarks.published import over_eps, picture, write_page
-from benchmarks.unknown_tables import files, hard, hints, soft
+from benchmarks.unknown_tables import files, hard, soft
 from benchmarks.unknown_tables.cases import (
     CASES,
     DELTA,
@@ -34,10 +32,8 @@ from benchmarks.unknown_tables.draws import standard_error, values
 from benchmarks.unknown_tables.runner import Runner
 from privlp.report.style import GREY, MARKERS
 
-TABLES = {"hard": hard, "hints": hints, "soft": soft, "files": files}
+TABLES = {"hard": hard, "soft": soft, "files": files}
 _FULL = 20
-#: What decides measurements; texts and layout may change without measuring anew.
-_MEASURED = tuple(f"benchmarks/unknown_tables/{name}.py" for name in ("cases", "cells", "commands"))
 
 
 @click.command()
@@ -63,7 +59,7 @@ def main(
     quick: bool,
 ) -> None:
     """Measure, and write the page with its picture; with --only or --quick print tables alone."""
-    cache = None if quick else Cache("unknown", _state())
+    cache = None if quick else Cache("unknown")
     programs, draws = (1, 1) if quick else (programs, draws)
     run = Runner(programs, draws, quick, processes, cache)
     found = {name: TABLES[name].parts(run) for name in only or TABLES if name not in without}
@@ -100,15 +96,6 @@ def _print(part: Any) -> None:
         print(f"\n{part}")
     else:
         print_table("", *part, disable_numparse=True)
-
-
-def _state() -> str:
-    """Fingerprint of the code that decides the measurements; docstrings do not count."""
-    of_page = stale.state_of("unknown")
-    tables = "benchmarks/unknown"
-    kept = {path: of_page[path] for path in of_page if not path.startswith(tables)}
-    kept |= {path: of_page[path] for path in _MEASURED}
-    return hashlib.sha256(repr(sorted(kept.items())).encode()).hexdigest()[:12]
 
 
 def _draw(run: Runner) -> None:

@@ -1,19 +1,14 @@
 """Generated families: a seed decides everything; sizes, optima and verdicts are what is said."""
 
-import re
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from click.testing import CliRunner
 
 import privlp
-from benchmarks import generated, problems
 from benchmarks.families import covering, others, sizes
 from benchmarks.families import instance as instances
 from benchmarks.families.generated import FIRST_SEED, GENERATED
 from benchmarks.families.instance import Instance
-from benchmarks.generated_tables import cells
 from privlp import LinearProgram
 
 DRAWN = [name for name in GENERATED if "20000" not in name and "5000" not in name]
@@ -123,58 +118,8 @@ def test_no_rule_separates_the_noisy_labels():
     assert privlp.solve_exact(norm).status is privlp.Status.INFEASIBLE
 
 
-def test_units_and_violations_by_hand():
+def test_units_by_hand():
     A = np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0]])
-    lp = LinearProgram([1, 1], A, [2.0, 4.0, 4.0])
-    instance = Instance(lp, 1)
-    assert instance.unit == 4.0
-    signed, per_norm = cells.violations(instance, np.array([2.0, 3.0]))
-    # Violations 16, -2, 2; by norm 3.2, -2, 1: the second largest counts.
-    assert (signed, per_norm) == (0.5, 1.0)
+    assert Instance(LinearProgram([1, 1], A, [2.0, 4.0, 4.0]), 1).unit == 4.0
     homogeneous = LinearProgram([1, 1], A, [0.0, 0.0, 0.0])
     assert Instance(homogeneous, 1).unit == 2.0  # median of 4, 1, 2
-
-
-def test_without_noise_the_same_rounds_leave_less():
-    instance = Instance(problems.covering(QUICK, n=4_000, d=30).lp, 100, given=10.0)
-    options = {"opt": 10.0, "method": "staged", "rng": 0}
-    noisy = privlp.solve(instance.lp, 0.25, 1e-6, 100, **options)
-    exact = cells._solved(instance, cells.NOISELESS, 0.25, 10.0, 0)
-    again = cells._solved(instance, cells.NOISELESS, 0.25, 10.0, 1)
-    assert noisy.iterations == exact.iterations
-    assert np.array_equal(exact.x, again.x)  # nothing is drawn
-    assert cells.violations(instance, exact.x)[0] < cells.violations(instance, noisy.x)[0]
-    # The patch is gone: noise is back.
-    assert not np.array_equal(
-        privlp.solve(instance.lp, 0.25, 1e-6, 100, **{**options, "rng": 1}).x, noisy.x
-    )
-
-
-def test_the_command_prints_a_part_and_keeps_what_it_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(generated, "_state", lambda: "test")
-    monkeypatch.setattr("benchmarks.cache._FOLDER", tmp_path)
-    monkeypatch.setattr(sizes, "MOST_ENTRIES", 20_000)
-    calls = ["--families", "zero-sum", "--seeds", "2", "--eps", "0.5,4"]
-    calls += ["--first-seed", "0", "--noise-free-seeds", "0", "--processes", "1"]
-    done = CliRunner().invoke(generated.main, calls, catch_exceptions=False)
-    assert done.exit_code == 0
-    assert re.search(r"auto, opt given +\d", done.output)
-    assert "ε = 0.5" in done.output
-    assert "ε = 4" in done.output
-    assert "ε = 2" not in done.output
-    again = CliRunner().invoke(generated.main, calls, catch_exceptions=False)
-    assert again.output.splitlines()[-5:] == done.output.splitlines()[-5:]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--families", "knapsack"], "no family has such a name; there are: map covering"),
-        (["--eps", "1,three"], "not numbers: '1,three'"),
-        (["--eps", "3"], "must be among 0.5, 1, 2, 4"),
-    ],
-)
-def test_wrong_arguments_say_what_there_is(arguments, message):
-    done = CliRunner().invoke(generated.main, arguments)
-    assert done.exit_code == 2
-    assert message in re.sub(r"\s*[│\n]\s*", " ", done.output)

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import privlp
 from benchmarks import cache, unknown
 from benchmarks.families import instance as instances
-from benchmarks.unknown_tables import cells, commands, draws, files, hints
+from benchmarks.unknown_tables import cells, commands, draws, files
 from benchmarks.unknown_tables.cases import CASES, SOFT_CASES, told
 
 
@@ -24,7 +24,6 @@ def nothing_kept(tmp_path, monkeypatch):
     ("table", "rows"),
     [
         ("hard", CASES),
-        ("hints", hints.TOLD),
         ("soft", SOFT_CASES),
         ("files", ["Not measured: PRIVLP_DATA names no folder"]),
     ],
@@ -69,21 +68,6 @@ def test_means_and_shares_are_those_of_the_textbook():
 
 def _draws(costs, missed=0):
     return [{"ratio": cost, "missed": missed, "s": 5} for cost in costs]
-
-
-def test_a_worse_hint_is_told_from_a_better_one_in_both_senses():
-    none = _draws([1.0, 1.01, 0.99, 1.0])
-    dear, cheap = _draws([1.04, 1.045, 1.03, 1.04]), _draws([0.9, 0.91, 0.9, 0.89])
-    assert hints.worse_in(dear, none, maximised=False) == ["cost"]
-    assert hints.worse_in(cheap, none, maximised=False) == []
-    assert hints.worse_in(cheap, none, maximised=True) == ["cost", "success"]
-    assert hints.worse_in(dear, none, maximised=True) == []
-    assert hints.worse_in(_draws([0.5] * 4, missed=6), none, maximised=False) == ["success"]
-
-
-def test_a_worse_hint_is_not_named_within_two_standard_errors():
-    none, other = _draws([1.0, 1.0, 1.0, 1.0]), _draws([1.05, 0.95, 1.04, 0.97])
-    assert hints.worse_in(other, none, maximised=False) == []
 
 
 def test_the_way_out_is_read_from_the_advice_of_a_real_plan():

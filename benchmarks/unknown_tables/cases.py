@@ -25,17 +25,7 @@ EPSILONS, DELTA = (0.5, 1.0, 4.0), 1e-6
 
 @dataclass(frozen=True)
 class Case:
-    """A family at one size.
-
-    Attributes
-    ----------
-    make : callable
-        Seed and sizes to the program.
-    known : str
-        What is public of the optimum, one of ``HINTS``.
-    sizes, small : dict
-        Sizes, and those of a quick run.
-    """
+    """A family at one size."""
 
     make: Callable[..., Instance]
     known: str = "none"

@@ -25,10 +25,7 @@ _ANSWERS = {
 
 
 def measure(cell: Cell) -> Result:
-    """The measurement that a cell asks for; it runs in a process of its own.
-
-    Seconds are of CPU. A refusal is a result: its message stands in ``"refused"``.
-    """
+    """The measurement that a cell asks for; it runs in a process of its own."""
     wanted = dict(cell)
     run = _MEASUREMENTS[wanted.pop("what")]
     with warnings.catch_warnings():
@@ -48,9 +45,7 @@ def plan(case: str, seed: int, quick: bool, eps: float, opt: str) -> Result:
     program = instance(case, seed, quick)
     hint = told(opt, program.opt)
     try:
-        found, seconds = _timed(
-            lambda: privlp.plan(program.lp, eps, DELTA, program.s, opt=hint),
-        )
+        found, seconds = _timed(lambda: privlp.plan(program.lp, eps, DELTA, program.s, opt=hint))
     except privlp.PrivLPError as refusal:
         return {"answer": "no", "seconds": None, "refused": str(refusal), **named(str(refusal))}
     answer = _ANSWERS.get(found.verdict, "unknown")
@@ -88,10 +83,7 @@ def solve(
 
 
 def soft(case: str, seed: int, quick: bool, eps: float, draw: int) -> Result:
-    """Objective of the CVXPY problem at the private answer, beyond its optimum, as a share of it.
-
-    The problem is read as it stands, and the answer written back into its variables.
-    """
+    """Objective of the CVXPY problem at the private answer, beyond its optimum, as a share of it."""
     program = instance(case, seed, quick)
     assert program.natural is not None
     problem = program.natural()

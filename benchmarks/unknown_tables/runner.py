@@ -15,17 +15,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Runner:
-    """What all tables share.
-
-    Attributes
-    ----------
-    programs, draws : int
-        Programs of each family, from ``FIRST_SEED`` on, and noise seeds for each.
-    quick : bool
-        Tiny programs, the first of all options, nothing on disk.
-    processes : int
-    cache : Cache or None
-    """
+    """What all tables share."""
 
     programs: int
     draws: int

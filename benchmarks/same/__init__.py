@@ -1,1 +1,0 @@
-"""The results that ``benchmarks.same_results`` compares, and the bytes that stand for them."""
