@@ -29,8 +29,13 @@ from privlp.privacy import (
     Randomness,
 )
 from privlp.privacy.mechanisms import additive, objective_perturbation
-from privlp.privacy.noise.laws import Gaussian, Laplace, Law
-from privlp.privacy.noise.truncated_laws import OneSidedTruncatedGaussian, OneSidedTruncatedLaplace
+from privlp.privacy.noise.laws import (
+    Gaussian,
+    Laplace,
+    Law,
+    OneSidedTruncatedGaussian,
+    OneSidedTruncatedLaplace,
+)
 from svm_models import DMWSVC, ObjectivePerturbationSVC, PrivateLPSVC
 
 SIZES = (1, 100, 10_000)

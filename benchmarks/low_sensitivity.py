@@ -24,8 +24,8 @@ from privlp.methods import Task
 from privlp.methods.auto import best_run, protecting
 from privlp.methods.multiplicative_weights import Forecast
 from privlp.methods.noisy_numbers import largest_of, quieter_noise
+from privlp.pictures.figure import MARKERS
 from privlp.privacy import GaussianMechanism, LaplaceMechanism
-from privlp.report.style import MARKERS
 
 STEPS = (1e-4, 3e-4, 1e-3)
 PICTURED = 3e-4

@@ -23,7 +23,7 @@ from benchmarks.model_pictures import PICTURES
 from benchmarks.published import over_eps, picture, write_page
 from privlp import LinearProgram, models
 from privlp.models import simulated
-from privlp.report.style import COLOURS, GREY, MARKERS
+from privlp.pictures.figure import COLOURS, GREY, MARKERS
 
 EPSILONS = (0.5, 1.0, 4.0)
 DELTA = 1e-6

@@ -25,8 +25,8 @@ from benchmarks.published import over_eps, picture, write_page
 from privlp import LinearProgram, RowPrivate, ScalarPrivate
 from privlp.examples import advertising
 from privlp.methods.tightened.truncated import TruncatedGaussian, TruncatedLaplace
+from privlp.pictures.figure import MARKERS
 from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
-from privlp.report.style import MARKERS
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0)
 DELTA = 0.1

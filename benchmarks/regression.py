@@ -18,8 +18,8 @@ from scipy.optimize import minimize
 
 from benchmarks.published import over_eps, picture, write_page
 from privlp import ConstraintPrivate, LinearProgram, MostlyNoiseWarning, solve
+from privlp.pictures.figure import COLOURS
 from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation, Ledger, Randomness
-from privlp.report.style import COLOURS
 from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor
 
 FloatArray = npt.NDArray[np.float64]

@@ -23,10 +23,10 @@ import privlp
 from benchmarks.measure import ROOT, Turns
 from benchmarks.published import write_page
 from privlp import Budget, BudgetExceededError, ConstraintPrivate, LinearProgram
+from privlp.cli.budget import summary
 from privlp.privacy import LaplaceMechanism, Randomness
 from privlp.privacy.budget import StoredBudget
-from privlp.privacy.budget_report import summary
-from privlp.privacy.call_store import MemoryStore
+from privlp.privacy.ledger import MemoryStore
 from privlp.privacy.record_file import START
 
 #: A worker asks for one of these at random, so that its requests do not all look alike.

@@ -30,7 +30,7 @@ from benchmarks.unknown_tables.cases import (
 from benchmarks.unknown_tables.cells import Cell, Result
 from benchmarks.unknown_tables.draws import standard_error, values
 from benchmarks.unknown_tables.runner import Runner
-from privlp.report.style import GREY, MARKERS
+from privlp.pictures.figure import GREY, MARKERS
 
 TABLES = {"hard": hard, "soft": soft, "files": files}
 _FULL = 20

@@ -17,15 +17,16 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
+# As in ``typing``, which takes longer to import than all else here.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from privlp import examples as examples
     from privlp import models as models
     from privlp.allocation.allocate import allocate as allocate
+    from privlp.allocation.demand import PersonPrivate as PersonPrivate
     from privlp.allocation.people import Allocation as Allocation
     from privlp.allocation.planning import AllocationPlan as AllocationPlan
-    from privlp.allocation.relation import PersonPrivate as PersonPrivate
     from privlp.allocation.result import AllocationResult as AllocationResult
     from privlp.audits import AuditedRelease as AuditedRelease
     from privlp.audits import AuditResult as AuditResult
@@ -63,52 +64,39 @@ if TYPE_CHECKING:
     from privlp.solution import Solution as Solution
     from privlp.solve import solve as solve
     from privlp.status import Status as Status
-    from privlp.verdict import Verdict as Verdict
+    from privlp.status import Verdict as Verdict
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "privlp.allocation.allocate": ("allocate",),
-    "privlp.allocation.people": ("Allocation",),
-    "privlp.allocation.planning": ("AllocationPlan",),
-    "privlp.allocation.relation": ("PersonPrivate",),
-    "privlp.allocation.result": ("AllocationResult",),
-    "privlp.audits": ("AuditedRelease", "AuditResult", "SolveAudit", "audit", "audit_solve"),
-    "privlp.errors": (
-        "BudgetExceededError",
-        "BudgetFileError",
-        "InvalidParameterError",
-        "InvalidProblemError",
-        "MissingDependencyError",
-        "MissedRowsWarning",
-        "MostlyNoiseWarning",
-        "NotPrivateWarning",
-        "PublicPointWarning",
-        "PrivLPError",
-        "ReadError",
-        "RelationMismatchError",
-        "UnsupportedProblemError",
-    ),
-    "privlp.exact": ("ExactSolution", "solve_exact"),
-    "privlp.plan": ("Plan", "plan"),
-    "privlp.privacy": ("Budget",),
-    "privlp.problem.linear_program": ("LinearProgram",),
-    "privlp.relations": (
-        "ColumnPrivate",
-        "ConstraintPrivate",
-        "ObjectivePrivate",
-        "RowPrivate",
-        "ScalarPrivate",
-    ),
-    "privlp.report.compare": ("Comparison", "compare"),
-    "privlp.report.quality": ("Quality", "quality"),
-    "privlp.solution": ("Solution",),
-    "privlp.solve": ("solve",),
-    "privlp.status": ("Status",),
-    "privlp.verdict": ("Verdict",),
+_HOME_OF = {
+    name: f"privlp.{home}"
+    for home, names in {
+        "allocation.allocate": "allocate",
+        "allocation.demand": "PersonPrivate",
+        "allocation.people": "Allocation",
+        "allocation.planning": "AllocationPlan",
+        "allocation.result": "AllocationResult",
+        "audits": "AuditedRelease AuditResult SolveAudit audit audit_solve",
+        "errors": (
+            "BudgetExceededError BudgetFileError InvalidParameterError InvalidProblemError"
+            " MissingDependencyError MissedRowsWarning MostlyNoiseWarning NotPrivateWarning"
+            " PublicPointWarning PrivLPError ReadError RelationMismatchError"
+            " UnsupportedProblemError"
+        ),
+        "exact": "ExactSolution solve_exact",
+        "plan": "Plan plan",
+        "privacy": "Budget",
+        "problem.linear_program": "LinearProgram",
+        "relations": "ColumnPrivate ConstraintPrivate ObjectivePrivate RowPrivate ScalarPrivate",
+        "report.compare": "Comparison compare",
+        "report.quality": "Quality quality",
+        "solution": "Solution",
+        "solve": "solve",
+        "status": "Status Verdict",
+    }.items()
+    for name in names.split()
 }
 _SUBMODULES = ("audits", "errors", "examples", "models", "privacy", "problem", "relations")
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = ["examples", "models", *_HOME_OF]  # noqa: PLE0604
 
@@ -119,7 +107,7 @@ class _Package(ModuleType):
     Importing ``privlp.solve`` would otherwise put that module in the place of the function.
     """
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if not (name in _HOME_OF and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
@@ -127,7 +115,7 @@ class _Package(ModuleType):
 sys.modules[__name__].__class__ = _Package
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import a public name when it is first asked for: ``import privlp`` is quick."""
     if name in _SUBMODULES:
         return import_module(f"privlp.{name}")

@@ -1,4 +1,4 @@
-"""Checks of arguments that are numbers or arrays of numbers.
+"""Checks of arguments that are numbers or arrays of numbers; no error quotes what is private.
 
 An error names the argument, in its message and as ``parameter``.
 """
@@ -7,17 +7,72 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from numbers import Real
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.errors import InvalidParameterError, InvalidProblemError, NotPrivateWarning
-from privlp.unquoted import unquoted
+from privlp.errors import (
+    InvalidParameterError,
+    InvalidProblemError,
+    MissedRowsWarning,
+    MostlyNoiseWarning,
+    NotPrivateWarning,
+    PrivLPError,
+    PublicPointWarning,
+)
+
+_Found = TypeVar("_Found")
+#: What privlp raises itself, warnings turned into errors included: it holds no private data.
+_OWN = (
+    PrivLPError,
+    MissedRowsWarning,
+    MostlyNoiseWarning,
+    NotPrivateWarning,
+    PublicPointWarning,
+)
+#: Of errors whose kind is all that is known.
+WHY = "The error is not shown, because it may quote private data."
+
+
+@contextmanager
+def harmless_warnings(*others: type[Warning]) -> Iterator[None]:
+    """Drop warnings but those of privlp, and others that are known to quote nothing."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        yield
+    for one in heard:
+        if isinstance(one.message, (*_OWN, *others)):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
+def unquoted(read: Callable[[], _Found], message: str, parameter: str | None = None) -> _Found:
+    """What `read` returns; an error of its own, with nothing behind it, if it raises.
+
+    Errors and warnings of privlp pass: they hold no private data. Other warnings may quote some,
+    and are dropped. A lack of memory stays one, without the words of whoever noticed it, which may
+    tell a number of rows.
+    """
+    memory = False
+    try:
+        with harmless_warnings():
+            return read()
+    except _OWN as raised:
+        raised.__context__ = raised.__cause__ = None
+        raise
+    except MemoryError:
+        memory = True
+    except Exception:  # noqa: S110 (of any library; it would stay as the context)
+        pass
+    if memory:
+        raise MemoryError(f"There is too little memory for {parameter or 'what is read'}.")
+    raise InvalidProblemError(message, parameter=parameter)
+
 
 #: Public numbers that are multiplied and divided have sizes between these.
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -40,6 +95,14 @@ def real(value: Any, name: str) -> float:
         raise InvalidParameterError(
             f"{name} is beyond double precision; the largest number is 1.8e308.", parameter=name
         ) from None
+
+
+def require_kind(value: Any, kind: Any, name: str, words: str) -> None:
+    """Refuse what is no object of a class; `words` name the class with its article."""
+    if not isinstance(value, kind):
+        raise InvalidParameterError(
+            f"{name} must be {words}, got {type(value).__name__}.", parameter=name
+        )
 
 
 def positive(value: Any, name: str, *, finite: bool = False) -> float:
@@ -85,10 +148,7 @@ def require_flag(value: Any, name: str) -> bool:
 
 
 def whole(value: Any, name: str, most: int | None = None, *, least: int = 1, bits: int = 53) -> int:
-    """Return a positive integer as a Python int: NumPy's small ones would overflow in formulas.
-
-    It is at least `least`, and at most `most` or 2 to the power of `bits`.
-    """
+    """A positive integer, of `least` to `most` or 2^bits, as Python's: NumPy's may overflow."""
     if not is_integer(value) or value < least:
         kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
         raise InvalidParameterError(f"{name} must be {kind}, got {shown(value)}.", parameter=name)
@@ -122,10 +182,7 @@ def are_places(values: npt.NDArray[Any], size: int) -> bool:
 
 
 def is_one_of(value: Any, options: Collection[str]) -> bool:
-    """Whether a value is one of some strings.
-
-    An array, which compares entry by entry, is none of them.
-    """
+    """Whether a value is one of some strings; an array, which compares by entry, is none."""
     return isinstance(value, str) and value in options
 
 
@@ -225,10 +282,7 @@ def as_sparse(A: Any, layout: Any = sp.csr_array) -> Any:
 
 
 def warn_of_large_delta(eps: float, delta: float, records: float, *, stacklevel: int = 3) -> None:
-    """Warn where publishing a whole record would satisfy (eps, delta): from delta = 1/n on.
-
-    Here n is the public number of records.
-    """
+    """Warn where publishing a whole record would do: from delta = 1/n on, of a public n."""
     if math.isfinite(eps) and delta * records >= 1:
         warnings.warn(
             f"delta = {delta:g} is at least 1/n = {1 / records:g}: publishing one whole record at"

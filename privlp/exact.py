@@ -10,8 +10,7 @@ import highspy
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import positive
-from privlp.errors import InvalidParameterError
+from privlp.checks import positive, require_kind
 from privlp.float_errors import unnoticed
 from privlp.problem.cvxpy_arrays import assign
 from privlp.problem.highs_model import quiet_highs, run, to_highs
@@ -156,10 +155,7 @@ def solve_exact(lp: LinearProgram, *, time_limit: float | None = None) -> ExactS
     >>> exact.objective, exact.x, exact.status
     (2.5, array([1.5, 0.5]), <Status.OPTIMAL: 'optimal'>)
     """
-    if not isinstance(lp, LinearProgram):
-        raise InvalidParameterError(
-            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
-        )
+    require_kind(lp, LinearProgram, "lp", "a LinearProgram")
     lp = lp.in_memory()
     highs = quiet_highs(
         time_limit=math.inf if time_limit is None else positive(time_limit, "time_limit")
@@ -193,13 +189,10 @@ def _certified(lp: LinearProgram, model: highspy.HighsLp, highs: highspy.Highs) 
         (columns, reduced, np.asarray(model.col_lower_), np.asarray(model.col_upper_)),
     )
     for values, multipliers, lower, upper in parts:
-        below = np.where(np.isfinite(lower), lower - values, 0.0) / (
-            1 + np.abs(np.where(np.isfinite(lower), lower, 0.0))
-        )
-        above = np.where(np.isfinite(upper), values - upper, 0.0) / (
-            1 + np.abs(np.where(np.isfinite(upper), upper, 0.0))
-        )
-        primal = max(primal, float(below.max(initial=0.0)), float(above.max(initial=0.0)))
+        for end, beyond in ((lower, lower - values), (upper, values - upper)):
+            finite = np.isfinite(end)
+            relative = np.where(finite, beyond, 0.0) / (1 + np.abs(np.where(finite, end, 0.0)))
+            primal = max(primal, float(relative.max(initial=0.0)))
         active = np.where(lp.sign * multipliers > 0, lower, upper)
         priced = np.isfinite(active)
         dual_residual = max(dual_residual, float(np.abs(multipliers[~priced]).max(initial=0.0)))
@@ -213,19 +206,8 @@ def _certified(lp: LinearProgram, model: highspy.HighsLp, highs: highspy.Highs) 
     status = (
         Status.OPTIMAL if max(primal, dual_residual, gap) <= _TOLERANCE else Status.NUMERICAL_ERROR
     )
+    certificate = status, _MESSAGES[status], primal, dual_residual, gap
     if status is not Status.OPTIMAL:
-        return ExactSolution(
-            None, None, None, status, _MESSAGES[status], primal, dual_residual, gap
-        )
+        return ExactSolution(None, None, None, *certificate)
     x = columns[: lp.shape[1]].copy()
-    return ExactSolution(
-        x,
-        objective,
-        duals.copy(),
-        status,
-        _MESSAGES[status],
-        primal,
-        dual_residual,
-        gap,
-        lp.variable_names,
-    )
+    return ExactSolution(x, objective, duals.copy(), *certificate, lp.variable_names)

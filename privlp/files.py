@@ -1,14 +1,15 @@
-"""Files that appear whole or not at all, and packed files whose size is limited."""
+"""Files that appear whole or not at all, packed files of limited size, and saved results."""
 
 from __future__ import annotations
 
 import gzip
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 from privlp.checks import shown, whole
 from privlp.errors import InvalidParameterError, ReadError
@@ -20,6 +21,8 @@ LARGEST_UNPACKED = 2**30
 LARGEST_RATIO = 100
 _NO_BOMB = 2**26
 _CHUNK = 2**20
+
+_Made = TypeVar("_Made")
 
 
 def path_of(path: Any, name: str = "path") -> str:
@@ -44,8 +47,8 @@ def is_packed(path: str | os.PathLike[str]) -> bool:
 def unpacked(path: str | os.PathLike[str], most: int | None = None, *, advice: str = "") -> bytes:
     """The content of a gzipped file of at most `most` bytes, or else within the public limits.
 
-    It is read piece by piece, so that no more memory is taken than the limit says. The message
-    says what to do, and what else `advice` says.
+    It is read piece by piece, so that no more memory is taken than the limit says. `advice` is
+    added to what the message says to do.
     """
     limit = min(LARGEST_UNPACKED, max(_NO_BOMB, LARGEST_RATIO * Path(path).stat().st_size))
     if most is not None:
@@ -66,9 +69,8 @@ def unpacked(path: str | os.PathLike[str], most: int | None = None, *, advice: s
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path to write to, which takes the place of `path` once all is written and on the disk.
 
-    It has the same name, in another folder.
-    An interruption, a full disk or any other error leaves `path` as it was. A device or a pipe is
-    written to directly.
+    It has the same name, in another folder. An interruption, a full disk or any other error leaves
+    `path` as it was. A device or a pipe is written to directly.
     """
     target = Path(path_of(path))
     try:
@@ -90,3 +92,14 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file that appears whole or not at all."""
     with whole_file(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
+
+
+def read_saved(path: str | os.PathLike[str], what: str, made: Callable[[Any], _Made]) -> _Made:
+    """What is made of the JSON document in a file; `what` it should be, for the error."""
+    location = Path(path_of(path))
+    try:
+        return made(json.loads(location.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ReadError(f"Cannot read {os.fspath(path)!r}: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        raise ReadError(f"{os.fspath(path)!r} is not {what} saved by privlp.") from None

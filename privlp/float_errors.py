@@ -16,16 +16,7 @@ import numpy as np
 
 @contextmanager
 def unnoticed() -> Iterator[None]:
-    """Within it, or within a function that it decorates, no floating-point error is noticed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privlp.float_errors import unnoticed
-    >>> with np.errstate(all="raise"), unnoticed():
-    ...     float(np.float64(1e300) * 1e300)
-    inf
-    """
+    """Within it, or within a function that it decorates, no floating-point error is noticed."""
     from scipy import special  # noqa: PLC0415 (slow to load)
 
     with np.errstate(all="ignore"), special.errstate(all="ignore"):

@@ -20,11 +20,10 @@ from privlp.methods.lower_bound import least_missed
 from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
+from privlp.pictures.figure import GREY, MARKERS, drawing_on, place_legend
 from privlp.privacy import Ledger
 from privlp.problem.linear_program import LinearProgram
-from privlp.report.figure import drawing_on, place_legend
-from privlp.report.style import GREY, MARKERS
-from privlp.verdict import Verdict
+from privlp.status import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

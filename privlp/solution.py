@@ -1,31 +1,38 @@
-"""The result of a private solve."""
+"""The result of a private solve, also as a JSON document."""
 
 from __future__ import annotations
 
+import json
+import math
 import os
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import as_floats
-from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
-from privlp.files import write_whole
-from privlp.missed import MissedRows
-from privlp.privacy.record import PrivacyRecord
+from privlp.errors import (
+    InvalidParameterError,
+    InvalidProblemError,
+    UnsupportedProblemError,
+)
+from privlp.files import read_saved, write_whole
+from privlp.pictures.trace import draw_trace
+from privlp.privacy.record import PrivacyRecord, require_types
 from privlp.problem.cvxpy_arrays import assign
-from privlp.report.trace_picture import draw_trace
-from privlp.solution_file import read_solution, text_of
-from privlp.status import Status
-from privlp.verdict import Verdict
+from privlp.status import MissedRows, Status, Verdict
 
 if TYPE_CHECKING:
     import cvxpy
     from matplotlib.axes import Axes
 
     from privlp.problem.linear_program import LinearProgram
+
+_FORMAT = "privlp solution 1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,21 +72,12 @@ class Solution:
 
     Examples
     --------
-    >>> from privlp import Solution, examples, solve
+    >>> from privlp import examples, solve
     >>> solution = solve(examples.diet(), eps=1.0, delta=0, rng=0)
     >>> solution.success, solution.method, solution.x.shape
     (True, 'direct-noise', (20,))
     >>> solution.privacy.eps, solution.privacy.seeded
     (1.0, True)
-
-    Written to a file and read back:
-
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     solution.save(pathlib.Path(folder, "diet.json"))
-    ...     again = Solution.load(pathlib.Path(folder, "diet.json"))
-    >>> bool((again.x == solution.x).all())
-    True
     """
 
     x: npt.NDArray[np.float64] | None
@@ -252,7 +250,19 @@ class Solution:
         >>> document["status"], len(document["x"]), document["privacy"]["eps"]
         ('completed', 20, 1.0)
         """
-        return text_of({each.name: getattr(self, each.name) for each in fields(self)})
+        prices = self.released_prices
+        document = {
+            "format": _FORMAT,
+            **{each.name: getattr(self, each.name) for each in fields(self)},
+            "x": None if self.x is None else self.x.tolist(),
+            "privacy": self.privacy.to_dict(),
+            "trace": {name: released.tolist() for name, released in self.trace.items()},
+            "missed": None if self.missed is None else asdict(self.missed),
+            "released_prices": None
+            if prices is None
+            else [None if math.isnan(price) else price for price in prices.tolist()],
+        }
+        return json.dumps(document, indent=1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the solution as JSON. The file appears whole or not at all.
@@ -282,14 +292,51 @@ class Solution:
         --------
         >>> import pathlib, tempfile
         >>> from privlp import Solution, examples, solve
+        >>> solution = solve(examples.diet(), eps=1.0, delta=0, rng=0)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder, "diet.json")
-        ...     solve(examples.diet(), eps=1.0, delta=0, rng=0).save(path)
-        ...     solution = Solution.load(path)
-        >>> solution.method, solution.privacy.eps
-        ('direct-noise', 1.0)
+        ...     solution.save(pathlib.Path(folder, "diet.json"))
+        ...     again = Solution.load(pathlib.Path(folder, "diet.json"))
+        >>> again.privacy.eps, bool((again.x == solution.x).all())
+        (1.0, True)
         """
-        return read_solution(path, cls)
+        return read_saved(path, "a solution", cls._from_document)
+
+    @classmethod
+    def _from_document(cls, document: dict[str, Any]) -> Solution:
+        """Of fields that may be anything. Older files have no verdict, prices or missed rows."""
+        if document.pop("format") != _FORMAT:
+            raise KeyError("format")
+        document |= {
+            "status": Status(document["status"]),
+            "variable_names": document["variable_names"],  # an old file has them too
+            "privacy": PrivacyRecord.from_dict(document["privacy"]),
+            "trace": {name: np.array(values) for name, values in document["trace"].items()},
+        }
+        made: dict[str, Callable[[Any], Any]] = {
+            "x": _floats,
+            "released_prices": _floats,
+            "variable_names": tuple,
+            "verdict": Verdict,
+            "missed": lambda missed: MissedRows(**missed),
+        }
+        for name, make in made.items():
+            if document.get(name) is not None:
+                document[name] = make(document[name])
+        solution = cls(**document)
+        require_types(solution, objective=(float, int, NoneType), method=str, iterations=int)
+        require_types(solution, message=str, advice=str)
+        x, prices = solution.x, solution.released_prices
+        if prices is not None and prices.ndim != 1:
+            raise ValueError("released_prices")
+        if x is not None and not (x.ndim == 1 and np.isfinite(x).all()):
+            raise ValueError("x")
+        if solution.missed is not None:
+            require_types(solution.missed, low=(float, int), high=(float, int), probability=float)
+        return solution
+
+
+def _floats(values: Any) -> npt.NDArray[np.float64]:
+    return np.array(values, dtype=float)
 
 
 def point_of(lp: LinearProgram, solution: Any) -> npt.NDArray[np.float64]:

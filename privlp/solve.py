@@ -23,17 +23,15 @@ from privlp.methods.advice import advise
 from privlp.methods.auto import best_run, protecting
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.task import Task
-from privlp.missed import MissedRows
 from privlp.players.driver import drive
 from privlp.players.game import Released
 from privlp.privacy import Accountant, Budget, Randomness
-from privlp.privacy.opening import ledger_of_call
+from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.randomness import RandomSource
 from privlp.problem.linear_program import LinearProgram
 from privlp.rows.program_rows import ProgramRows
 from privlp.solution import Solution
-from privlp.status import Status
-from privlp.verdict import Verdict
+from privlp.status import MissedRows, Status, Verdict
 
 FloatArray = npt.NDArray[np.float64]
 

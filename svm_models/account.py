@@ -17,9 +17,9 @@ from privlp.privacy import (
     PrivacyRecord,
     Randomness,
 )
+from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.charges import CHANCES
 from privlp.privacy.mechanisms.base import CHANCE
-from privlp.privacy.opening import ledger_of_call
 from svm_models.classes import DECLARED
 from svm_models.parameters import LEAST_EPS_OF_SEVERAL, privacy
 

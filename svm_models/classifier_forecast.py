@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from privlp.verdict import Verdict
+from privlp.status import Verdict
 from svm_models.forecast import Part, least_enough, ways_out
 
 # Noise beside a mean of records of norm 1. Chosen by trial on generated families, seeds below 100:

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from privlp.privacy import Accountant, LaplaceMechanism, Mechanism
-from privlp.verdict import Verdict
+from privlp.status import Verdict
 from svm_models.fallback import OF_ANSWER, STEPS, told
 from svm_models.neighbours import Neighbours
 from svm_models.regression_losses import ResidualLoss

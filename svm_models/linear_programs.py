@@ -9,8 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram
-from privlp.checks import as_floats, as_sparse
-from privlp.unquoted import unquoted
+from privlp.checks import as_floats, as_sparse, unquoted
 from svm_models.parameters import PRICE, within
 
 _REPLACED = ConstraintPrivate()

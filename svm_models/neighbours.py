@@ -13,7 +13,7 @@ from typing import Any
 
 from privlp import ConstraintPrivate, InvalidParameterError, InvalidProblemError
 from privlp.checks import is_one_of, shown
-from privlp.privacy.mechanisms.laplace import LaplaceCount
+from privlp.privacy.mechanisms.additive import LaplaceCount
 from svm_models.account import Account
 
 RELATIONS = ("replace", "add-remove")

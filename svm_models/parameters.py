@@ -10,7 +10,7 @@ from typing import Any
 
 from privlp import InvalidParameterError
 from privlp.checks import positive, real
-from privlp.privacy.limits import validated_budget
+from privlp.privacy.budget_rule import validated_budget
 
 #: Smaller ones are noise alone. Parts of them would be below what prices of draws resolve, so that
 #: an eps that several calls share must be larger.

@@ -39,7 +39,7 @@ from privlp.privacy import (
     TruncatedLaplaceMechanism,
     WeightedGaussianMechanism,
 )
-from privlp.privacy.mechanisms.laplace import LaplaceCount
+from privlp.privacy.mechanisms.additive import LaplaceCount
 from privlp.rows.equal_norm import RowsOfEqualNorm
 from privlp.rows.in_coordinates import RowsInCoordinates, _divisors
 from privlp.rows.on_grid import RowsOnGrid

@@ -18,7 +18,7 @@ from privlp.methods import Task
 from privlp.methods.published.dmw import rows_within_bounds
 from privlp.regions.simplex import Simplex
 from privlp.rows.on_simplex import RowsOnSimplex
-from privlp.verdict import Verdict
+from privlp.status import Verdict
 from tests.effort import examples
 
 ORDINARY = -np.random.default_rng(0).uniform(0.2, 1.0, (6, 3))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import privlp
 from benchmarks.allocation import FAMILIES
 from privlp import Allocation, Budget, PersonPrivate, Verdict, allocate
+from privlp.allocation.allocate import HiddenDemand
 from privlp.allocation.demand import People, rounding
-from privlp.allocation.stages import HiddenDemand
 from privlp.players.prices import PriceProgram
 from tests.effort import examples
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from privlp import Allocation, PersonPrivate, allocate, audit
+from privlp.allocation import allocate as stages
 from privlp.allocation import people as people_module
-from privlp.allocation import stages
 from privlp.allocation.demand import People
 from privlp.audits.tape import Tape, changes, differences
 from privlp.privacy import LaplaceObjectivePerturbation

@@ -9,7 +9,7 @@ from scipy import stats
 import privlp
 from privlp import AuditResult, InvalidParameterError, audit
 from privlp.audits.mechanism import _bound
-from privlp.audits.mechanism_result import Outcomes
+from privlp.audits.results import Outcomes
 
 RUNS = 4_000
 

@@ -27,11 +27,11 @@ from privlp import (
     UnsupportedProblemError,
     audit_solve,
 )
-from privlp.audits.solve_price import price_faults
+from privlp.audits.solve import price_faults
 from privlp.audits.tape import Tape, changes, differences, largest_changes
 from privlp.methods import Method, PlannedRun
 from privlp.players.game import Released
-from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Mechanism, events
+from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Mechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.rows.equal_norm import RowsOfEqualNorm
 from tests import programs
@@ -834,7 +834,7 @@ def test_the_estimate_is_in_the_units_of_its_size(capfd, seconds, words):
 
 def test_an_interruption_comes_through(monkeypatch):
     calls = iter([False] * 5 + [True] * 99)
-    module = sys.modules["privlp.audits.coupled_runs"]
+    module = sys.modules["privlp.audits.solve"]
     original = module.solve
 
     def solve(*args, **kwargs):
@@ -899,9 +899,6 @@ class ReportNoisyMax(Mechanism):
     @property
     def pure_eps(self):
         return self.eps
-
-    def event(self):
-        return events.pure_dp_event(self.eps)
 
     def release(self, value, randomness):
         return np.argmax(

@@ -16,7 +16,7 @@ import pytest
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, audit
 from privlp.duals.dense import DenseDual
-from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, events, record
+from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, record
 from privlp.regions.simplex import Simplex
 from privlp.rows.on_simplex import RowsOnSimplex
 from tests.conformance_kit import Claim, Pair, audited, claim_of, sampler_of, sharpest
@@ -207,11 +207,9 @@ END_TO_END = tuple(
 def solved(monkeypatch):
     """solve() as a mechanism: whether vertex 0 was selected, round by round.
 
-    What depends on public numbers alone is computed once: compositions, calibrated noise and
-    version numbers.
+    What depends on public numbers alone is computed once: calibrated noise and version numbers.
     """
-    compose, calibrate, known = events.composed_epsilon, Ledger.calibrate, {}
-    once = functools.cache(compose)
+    calibrate, known = Ledger.calibrate, {}
 
     def calibrate_once(self, make, count):
         key = (self.eps, self.delta, count, make(1.0))
@@ -219,7 +217,6 @@ def solved(monkeypatch):
             known[key] = calibrate(self, make, count)
         return known[key]
 
-    monkeypatch.setattr(events, "composed_epsilon", lambda costs, delta: once(tuple(costs), delta))
     monkeypatch.setattr(Ledger, "calibrate", calibrate_once)
     monkeypatch.setattr(record, "version", functools.cache(record.version))
 

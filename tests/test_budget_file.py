@@ -37,6 +37,7 @@ from privlp import (
     ScalarPrivate,
     solve,
 )
+from privlp.cli import budget as budget_report
 from privlp.cli import main
 from privlp.privacy import (
     GaussianMechanism,
@@ -44,14 +45,12 @@ from privlp.privacy import (
     LedgerEntry,
     Randomness,
     budget_file,
-    budget_report,
+    charges,
     record_file,
-    stored_calls,
 )
-from privlp.privacy.charges import Call, Charge
-from privlp.privacy.file_location import FileLocation
+from privlp.privacy.charges import Call, Charge, RecordedRelation
 from privlp.privacy.prices import Price
-from privlp.privacy.relation import RecordedRelation
+from privlp.privacy.record_file import FileLocation
 from privlp.relations.combined import Combined
 from tests.effort import examples, runs
 
@@ -268,11 +267,11 @@ CALLS = st.builds(
 @settings(deadline=None)
 @given(CALLS)
 def test_a_call_is_read_as_it_was_written(call):
-    text = json.dumps(stored_calls.call_to_dict(call), allow_nan=False)
+    text = json.dumps(charges.call_to_dict(call), allow_nan=False)
     recorded = {
         text: RecordedRelation(text, relation.key) for text, relation in call.relations.items()
     }
-    assert stored_calls.call_from_dict(json.loads(text)) == replace(call, relations=recorded)
+    assert charges.call_from_dict(json.loads(text)) == replace(call, relations=recorded)
 
 
 @settings(
@@ -1022,7 +1021,7 @@ def test_ten_thousand_calls_are_read_once(path, monkeypatch):
     assert len(budget.calls) == 10_000
     assert budget.sums().eps == pytest.approx(5_000)
     parsed = []
-    real = stored_calls.call_from_dict
+    real = charges.call_from_dict
     monkeypatch.setattr(budget_file, "call_from_dict", lambda body: parsed.append(1) or real(body))
     charge(budget.ledger(1.0, 0.0))
     assert len(budget.calls) == 10_001
@@ -1088,9 +1087,9 @@ def test_a_child_of_a_fork_that_waited_too_long_says_so(path):
     code = f"""
 import os
 from privlp import Budget, BudgetFileError
-from privlp.privacy import forks
-budget, forks.PATIENCE = Budget.open({str(path)!r}, 1.0, 0.0), 0.1
-with forks.unforked():
+from privlp.privacy import unique
+budget, unique.PATIENCE = Budget.open({str(path)!r}, 1.0, 0.0), 0.1
+with unique.unforked():
     child = os.fork()
 if child == 0:
     try:

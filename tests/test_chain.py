@@ -9,7 +9,7 @@ import pytest
 import privlp
 from privlp import LinearProgram
 from privlp.methods.chain_search import ChainSearch
-from privlp.missed import MissedRows
+from privlp.status import MissedRows
 from tests.effort import runs
 
 

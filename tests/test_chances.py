@@ -15,9 +15,8 @@ from privlp.privacy import (
     ObjectivePerturbation,
     Randomness,
 )
-from privlp.privacy.charges import Call, Charge
+from privlp.privacy.charges import Call, Charge, call_from_dict, call_to_dict
 from privlp.privacy.prices import composed_epsilon
-from privlp.privacy.stored_calls import call_from_dict, call_to_dict
 from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, selection
 from svm_models.account import Account, open_budget
 from svm_models.neighbours import SHARE_OF_THE_COUNT, counted

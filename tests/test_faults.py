@@ -29,6 +29,7 @@ import privlp
 from privlp import LinearProgram, PrivLPError, Solution, Status
 from privlp.cli import main
 from privlp.files import write_whole
+from privlp.pictures.figure import save_figure
 from privlp.privacy import (
     ChargedDraws,
     GaussianMechanism,
@@ -36,14 +37,11 @@ from privlp.privacy import (
     Randomness,
     accountant,
     budget_rule,
-    call_store,
-    charged_draws,
     ledger,
-    series,
+    randomness,
 )
 from privlp.privacy import budget as budget_module
 from privlp.problem import highs_model
-from privlp.report.figure import save_figure
 from svm_models import LPSVC, ObjectivePerturbationSVC, cross_validate, make_separable_sphere
 from svm_models.evaluation import ResultStore
 from tests import programs
@@ -120,16 +118,7 @@ def test_whatever_moment_a_solve_is_interrupted_at_its_draws_are_paid(drawn):
 
 
 ACCOUNTING = {
-    module.__file__
-    for module in (
-        accountant,
-        budget_module,
-        budget_rule,
-        call_store,
-        charged_draws,
-        ledger,
-        series,
-    )
+    module.__file__ for module in (accountant, budget_module, budget_rule, ledger, randomness)
 }
 
 
@@ -441,7 +430,7 @@ FIT = """
         print("out of memory", round(budget.spent(), 1), hasattr(svm, "coef_"), round(svm.privacy_.eps, 1))
 """
 COMMAND = """
-    import privlp.cli.exact  # commands are imported when they are called
+    import privlp.cli.solve  # commands are imported when they are called
     from privlp.cli import main
     lp.to_mps("model.mps")
     del lp

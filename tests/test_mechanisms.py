@@ -14,10 +14,10 @@ from privlp.privacy import (
     LaplaceMechanism,
     Ledger,
     Randomness,
-    events,
+    prices,
 )
 from privlp.privacy.mechanisms.exponential import bernoulli_exp
-from privlp.privacy.prices import composed_epsilon
+from privlp.privacy.prices import Price, composed_epsilon
 from privlp.relations import ConstraintPrivate
 from tests.effort import runs
 
@@ -262,7 +262,7 @@ def test_pure_event_is_randomised_response(eps, count):
         + np.log1p(-1 / order)
         - (math.log(1e-6) + np.log(order)) / excess
     ).min()
-    ledger = events.composed_epsilon([events.repeat(events.pure_dp_event(eps), count)], 1e-6)
+    ledger = prices._renyi_epsilon(((Price.pure(eps), count),), 1e-6)
     assert exact * (1 - 1e-6) <= ledger <= exact * 1.01
 
 
@@ -282,9 +282,8 @@ def test_gaussian_price(sigma, sensitivity):
 
 def test_gaussian_price_is_below_that_of_its_zcdp():
     """Delta^2 / (2 sigma^2)-zCDP holds as well, and is a weaker guarantee."""
-    rho = 3.0**2 / (2 * 5.0**2)
     price = composed_epsilon([(GaussianMechanism(3.0, 5.0).price, 1)], 1e-6)
-    of_rho = events.composed_epsilon([events.zcdp_event(rho)], 1e-6)
+    of_rho = prices._renyi_epsilon(((Price.gaussian(3.0 / 5.0), 1),), 1e-6)
     assert 0.9 * of_rho < price < 0.97 * of_rho
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, audit_solve
-from privlp.audits.single_draw import audit_draw
+from privlp.audits.mechanism import audit_draw
 from privlp.audits.tape import Tape, changes, differences, largest_changes
 from privlp.methods import METHODS, Task, perturbed_charges, perturbed_draws, perturbed_soft
 from privlp.methods.perturbed_draws import Bend, Draws

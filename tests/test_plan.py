@@ -10,7 +10,7 @@ import pytest
 import privlp
 from privlp import examples
 from privlp.rows.program_rows import RowBlock
-from privlp.verdict import Verdict
+from privlp.status import Verdict
 from tests.programs import tight_covering
 
 LP = tight_covering()

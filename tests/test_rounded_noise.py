@@ -25,13 +25,16 @@ from privlp.privacy import (
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
 )
-from privlp.privacy.noise.bits import Bits, UniformReals
-from privlp.privacy.noise.laws import EuclideanLaplace, Gaussian, Laplace
-from privlp.privacy.noise.rounding import grid, nearly, rounded_sum
-from privlp.privacy.noise.truncated_laws import (
+from privlp.privacy.noise.laws import (
+    Bits,
+    EuclideanLaplace,
+    Gaussian,
+    Laplace,
     OneSidedTruncatedGaussian,
     OneSidedTruncatedLaplace,
+    UniformReals,
 )
+from privlp.privacy.noise.rounding import grid, nearly, rounded_sum
 from tests.effort import runs
 
 LAWS = [

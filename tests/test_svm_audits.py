@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from privlp import audit
-from privlp.privacy import EuclideanLaplaceMechanism, Ledger, Randomness, events, record
+from privlp.privacy import EuclideanLaplaceMechanism, Ledger, Randomness, record
 from svm_models import perturbation
 from svm_models.account import Account
 from svm_models.losses import huber, logistic
@@ -43,10 +43,9 @@ def is_caught(mechanism, pair, eps, delta=0.0, *, runs=2_000, seed=1):
 def public_numbers_computed_once(monkeypatch):
     """What no noise enters is computed once.
 
-    Compositions, calibrated noise, version numbers, minimisers without a linear term.
+    Calibrated noise, version numbers, minimisers without a linear term.
     """
-    compose, calibrate, known = events.composed_epsilon, Ledger.calibrate, {}
-    once = functools.cache(compose)
+    calibrate, known = Ledger.calibrate, {}
 
     def calibrate_once(self, make, count, together_with=()):
         key = (self.eps, self.delta, count, tuple(self._charges), make(1.0), tuple(together_with))
@@ -66,7 +65,6 @@ def public_numbers_computed_once(monkeypatch):
         return minimisers[key]
 
     certified = RegularizedRisk.certified
-    monkeypatch.setattr(events, "composed_epsilon", lambda costs, delta: once(tuple(costs), delta))
     monkeypatch.setattr(Ledger, "calibrate", calibrate_once)
     monkeypatch.setattr(RegularizedRisk, "minimise", minimise_once)
     monkeypatch.setattr(record, "version", functools.cache(record.version))

@@ -21,9 +21,8 @@ from privlp.privacy import (
     ObjectivePerturbation,
     Randomness,
 )
-from privlp.privacy.charges import Call
+from privlp.privacy.charges import Call, largest_sum
 from privlp.privacy.gaussian_dp import delta_of
-from privlp.privacy.partitions import largest_sum
 from privlp.privacy.prices import composed_epsilon
 from tests.effort import examples
 

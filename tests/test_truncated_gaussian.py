@@ -17,9 +17,8 @@ from scipy.special import ndtr
 import privlp
 from privlp import InvalidParameterError
 from privlp.privacy import Randomness, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
-from privlp.privacy import gaussian_tails as tails
-from privlp.privacy.gaussian_dp import log_delta_of
-from privlp.privacy.gaussian_tails import Change
+from privlp.privacy import gaussian_dp as tails
+from privlp.privacy.gaussian_dp import Change, log_delta_of
 from tests.conformance_kit import Claim, audited, release_many
 from tests.effort import examples
 from tests.programs import method_of, way_of

@@ -18,7 +18,7 @@ from privlp import (
     ScalarPrivate,
     solve,
 )
-from privlp.unquoted import unquoted
+from privlp.checks import unquoted
 from svm_models import LPSVC, PrivateLPSVC, PrivateQuantileRegressor
 
 SECRET = "Ann, HIV+"
@@ -83,7 +83,7 @@ def test_there_is_one_filter():
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.FunctionDef) and node.name == "unquoted"
     ]
-    assert defined == ["privlp/unquoted.py"]
+    assert defined == ["privlp/checks.py"]
 
 
 class Odd:

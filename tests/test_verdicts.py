@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import privlp
-from privlp.verdict import Verdict
+from privlp.status import Verdict
 from tests.programs import covering
 
 BOX = {"bounds": (0, 20)}

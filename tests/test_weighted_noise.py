@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import privlp
 from privlp import BudgetExceededError, ConstraintPrivate, InvalidParameterError
 from privlp.audits import Tape
-from privlp.audits.solve_price import price_faults
+from privlp.audits.solve import price_faults
 from privlp.methods import Task
 from privlp.methods.descent import noise_of_one_release
 from privlp.players.rounds import weight_of_round, weights_of_rounds

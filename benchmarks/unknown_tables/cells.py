@@ -11,7 +11,7 @@ from typing import Any
 import privlp
 from benchmarks.families.instance import missed, ratio
 from benchmarks.unknown_tables.cases import DELTA, instance, told
-from privlp.verdict import Verdict
+from privlp.status import Verdict
 
 Cell = dict[str, Any]
 Result = dict[str, Any]

@@ -9,10 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from privlp.allocation.advice import advice_of
-from privlp.allocation.demand import rounding
-from privlp.allocation.losses import ROUGH, losses_of
-from privlp.allocation.sizes import Sizes
+from privlp.allocation.demand import Sizes, rounding
 from privlp.checks import PROBABILITY, is_probability, shown
 from privlp.errors import InvalidParameterError
 from privlp.privacy import (
@@ -23,7 +20,131 @@ from privlp.privacy import (
     Ledger,
     Mechanism,
 )
-from privlp.verdict import Verdict
+from privlp.status import Verdict
+
+#: Up to this share of what can be used kept back, nine tenths of the best total value were reached
+#: in trials, or nearly so; beyond it a plan is rough.
+ROUGH = 0.07
+# Soft choices and prices that are off lose value besides: in trials less than so many times the
+# softness, where wishes spread over supplies and where they crowd on a few. Chosen so as to cover
+# docs/results/allocation.md, and trials with other seeds.
+_SPREAD, _CROWDED = 2.5, 4.0
+# With fewer people times eps the first common price may be far off, and supplies that hold more
+# than people can use do not help as they should: 48 % were lost where the reserve cost 7 %.
+_FEWEST = 200.0
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What is lost, at most, as a share; and what would be enough."""
+
+    #: The share of what can be used that is kept back, if people want what is kept back. A supply
+    #: of more than what all people together can use counts as that much.
+    binding: float
+    #: Lost, by trials, where wishes spread over the supplies as these do.
+    spread: float
+    #: Lost, by trials, where many people want the same few.
+    crowded: float
+    #: A supply of each, in units of the largest use of one person, with which `ROUGH` is kept back
+    #: of what is used; the same where wishes spread.
+    supply: float
+    supply_if_spread: float
+    #: By how much a larger eps does so.
+    factor: float
+    factor_if_spread: float
+
+
+def losses_of(sizes: Sizes, eps: float, kept: float, softness: float) -> Losses:
+    """What is lost if so much is kept back of each supply, in units of one person's largest use.
+
+    One person uses at most one unit in sum over supplies. So n people leave the reserve over in a
+    supply that is n units larger than it; and, if their wishes spread, wherever supplies less
+    reserves are n units in sum. This is counted on where n times eps is not too small.
+    """
+    many = sizes.people * eps >= _FEWEST
+    most, people = (sizes.most_people, sizes.people) if many else (np.inf, np.inf)
+    left = np.maximum(sizes.supplies - kept, 0.0)
+    usable = np.minimum(sizes.supplies, most)
+    binding = _missing(float(np.minimum(left, usable).sum()), float(usable.sum()))
+    wanted = min(float(sizes.supplies.sum()), people)
+    missing = _missing(min(float(left.sum()), wanted), wanted)
+    mean, each = float(sizes.supplies.mean()), people / len(sizes.supplies)
+    supply, spare = kept / ROUGH, mean - (1 - ROUGH) * min(mean, each)
+    return Losses(
+        binding=binding,
+        spread=min(1.0, missing + _SPREAD * softness),
+        crowded=min(1.0, binding + _CROWDED * softness),
+        supply=supply,
+        supply_if_spread=min(supply, kept + (1 - ROUGH) * each),
+        factor=supply / mean,
+        factor_if_spread=kept / spare,
+    )
+
+
+def _missing(some: float, all_of_it: float) -> float:
+    return 1 - some / all_of_it if all_of_it else 0.0
+
+
+def advice_of(
+    verdict: Verdict,
+    sizes: Sizes,
+    eps: float,
+    feasible: float | None,
+    kept: float,
+    share: float,
+    losses: Losses,
+    closed: int,
+) -> str:
+    """The verdict in words; `kept` is the reserve, or else the noise, in the user's units."""
+    if math.isinf(eps):
+        return "Without noise: NOT PRIVATE."
+    if feasible is not None:
+        reserve = (
+            f"a reserve of {kept:.3g} of each supply, {share:.0%} of all, is kept"
+            f" back, so that all supplies hold together with probability {feasible:g}"
+        )
+    else:
+        reserve = (
+            f"there is no reserve, and the use of each supply varies by {kept:.3g} (one standard"
+            f" deviation), {share:.0%} of all supplies"
+        )
+    words = (
+        f"{verdict}: {reserve}. By trials, at most about {losses.spread:.0%} of the best total"
+        f" value is lost where wishes spread over the supplies, {losses.crowded:.0%} where they"
+        " crowd on a few."
+    )
+    if closed:
+        words += f" {closed} of {len(sizes.supplies)} supplies are not above the reserve: unused."
+    if verdict is not Verdict.ENOUGH_SUPPLY:
+        words += f" To lose about a tenth, {_enough(sizes, eps, losses)}."
+    return words
+
+
+def _enough(sizes: Sizes, eps: float, losses: Losses) -> str:
+    """Supplies, or an eps, with which about a tenth is lost."""
+
+    def either(supply: float, factor: float) -> str:
+        return (
+            f"supplies of {supply * sizes.unit:.3g} each would do, or an eps of about"
+            f" {_two_digits(eps * factor)}"
+        )
+
+    crowded = either(losses.supply, losses.factor)
+    if losses.factor_if_spread <= 1:
+        return f"these supplies do where wishes spread; where they crowd, {crowded}"
+    spread = either(losses.supply_if_spread, losses.factor_if_spread)
+    if spread == crowded:
+        return crowded
+    return f"{spread}, where wishes spread; where they crowd, {crowded}"
+
+
+def _two_digits(number: float) -> str:
+    """Two digits, rounded up."""
+    if not 0 < number < math.inf:
+        return "inf"
+    step = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return f"{math.ceil(number / step) * step:.3g}"
+
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -105,6 +226,8 @@ class AllocationPlan:
     >>> plan = allocation.plan(eps=1.0)
     >>> plan.verdict, round(plan.reserve, 1), plan.closed
     (<Verdict.ROUGH: 'Rough'>, 9.1, ())
+    >>> [purpose for _, _, purpose in plan.charges]
+    ['a first common price', 'prices', "cover of the prices' error"]
     """
 
     reserve: float
@@ -123,15 +246,7 @@ class AllocationPlan:
 
     @property
     def charges(self) -> list[tuple[Mechanism, int, str]]:
-        """What is charged, in order: mechanism, number of draws and purpose.
-
-        Examples
-        --------
-        >>> import numpy as np, privlp
-        >>> allocation = privlp.Allocation(np.ones((9, 2)), supplies=[4, 5], largest_value=1.0)
-        >>> [purpose for _, _, purpose in allocation.plan(eps=1.0).charges]
-        ['a first common price', 'prices', "cover of the prices' error"]
-        """
+        """What is charged, in order: mechanism, number of draws and purpose."""
         requests: list[tuple[Mechanism, int, str]] = [(self._start, 1, "a first common price")]
         for stage in self._stages:
             requests += [

@@ -6,21 +6,19 @@ import json
 import os
 import textwrap
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from tabulate import tabulate
 
 from privlp.allocation.people import Allocation, people_of
-from privlp.checks import as_floats, is_one_of, real
-from privlp.errors import InvalidParameterError, ReadError
-from privlp.files import path_of, write_whole
+from privlp.checks import as_floats, is_one_of, real, require_kind
+from privlp.errors import InvalidParameterError
+from privlp.files import read_saved, write_whole
 from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.randomness import Randomness, RandomSource
-from privlp.verdict import Verdict
+from privlp.status import Verdict
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -207,11 +205,7 @@ class AllocationResult:
         >>> bool((result.shares_of(allocation)[7] == result.share(wishes[7])).all())
         True
         """
-        if not isinstance(allocation, Allocation):
-            raise InvalidParameterError(
-                f"allocation must be a privlp.Allocation, got {type(allocation).__name__}.",
-                parameter="allocation",
-            )
+        require_kind(allocation, Allocation, "allocation", "a privlp.Allocation")
         return self._shares(allocation)
 
     def _shares(self, allocation: Allocation) -> FloatArray:
@@ -225,22 +219,13 @@ class AllocationResult:
         return np.asarray(shares * least * self.units[2])
 
     def __str__(self) -> str:
-        """Prices in a table, and what is promised; ``print(result.privacy)`` shows the ledger.
-
-        Examples
-        --------
-        >>> import numpy as np, privlp
-        >>> wishes = np.random.default_rng(0).uniform(size=(3000, 2))
-        >>> allocation = privlp.Allocation(wishes, supplies=[900, 900], largest_value=1.0)
-        >>> print(privlp.allocate(allocation, eps=1.0, rng=0))
-          supply    price  part served
-        --------  -------  -------------
-               0 ...
-        """
+        """Prices in a table, and what is promised; ``print(result.privacy)`` shows the ledger."""
         rows = [
             (number, price, "closed" if number in self.closed else f"{served:.1%}")
             for number, (price, served) in enumerate(zip(self.prices, self.served, strict=True))
         ]
+        from tabulate import tabulate  # noqa: PLC0415 (slow to load)
+
         table = tabulate(rows, headers=["supply", "price", "part served"], floatfmt=".4g")
         texts = (textwrap.fill(text, _COLUMNS) for text in (self.advice, self.statement()))
         return "\n\n".join([table, *texts])
@@ -326,23 +311,20 @@ class AllocationResult:
             ...
         privlp.errors.ReadError: Cannot read 'no-such-file.json': No such file or directory.
         """
-        location = Path(path_of(path))
-        try:
-            document = json.loads(location.read_text(encoding="utf-8"))
-            if not is_one_of(document.pop("format"), (_FORMAT,)):
-                raise KeyError("format")
-            for name in _ARRAYS:
-                value = document[name]
-                document[name] = None if value is None else np.array(value, dtype=float)
-            document["trace"] = {
-                name: np.array(values, dtype=float) for name, values in document["trace"].items()
-            }
-            document["closed"] = tuple(int(number) for number in document["closed"])
-            document["units"] = tuple(float(number) for number in document["units"])
-            document["privacy"] = PrivacyRecord.from_dict(document["privacy"])
-            document["verdict"] = Verdict(document["verdict"])
-            return cls(**document)
-        except OSError as error:
-            raise ReadError(f"Cannot read {os.fspath(path)!r}: {error.strerror}.") from None
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-            raise ReadError(f"{os.fspath(path)!r} is not an allocation saved by privlp.") from None
+        return read_saved(path, "an allocation", cls._from_document)
+
+    @classmethod
+    def _from_document(cls, document: dict[str, Any]) -> AllocationResult:
+        if not is_one_of(document.pop("format"), (_FORMAT,)):
+            raise KeyError("format")
+        for name in _ARRAYS:
+            value = document[name]
+            document[name] = None if value is None else np.array(value, dtype=float)
+        document["trace"] = {
+            name: np.array(values, dtype=float) for name, values in document["trace"].items()
+        }
+        document["closed"] = tuple(int(number) for number in document["closed"])
+        document["units"] = tuple(float(number) for number in document["units"])
+        document["privacy"] = PrivacyRecord.from_dict(document["privacy"])
+        document["verdict"] = Verdict(document["verdict"])
+        return cls(**document)

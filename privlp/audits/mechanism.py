@@ -12,13 +12,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtr
 from tqdm import tqdm
 
-from privlp.audits.mechanism_result import AuditResult, Outcomes, bars, histogram
+from privlp.audits.results import AuditResult, Outcomes, bars, histogram
+from privlp.audits.tape import Release
 from privlp.checks import is_integer, real, require_flag
 from privlp.errors import InvalidParameterError
-from privlp.privacy.limits import validated_budget
+from privlp.privacy.budget_rule import validated_budget
+from privlp.privacy.mechanisms import (
+    ExponentialMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+    Mechanism,
+    TruncatedGaussianMechanism,
+    TruncatedLaplaceMechanism,
+)
 from privlp.privacy.randomness import Randomness, RandomSource
 
 FloatArray = npt.NDArray[np.float64]
@@ -115,18 +124,12 @@ def audit(
     hits = np.array([np.count_nonzero(membership(side[half:])) for side in (first, second)])
     trials = int(runs) - half
     eps_lower = max(
+        0.0,
         _bound(hits[0], hits[1], trials, delta, confidence),
         _bound(hits[1], hits[0], trials, delta, confidence),
     )
-    return AuditResult(
-        eps,
-        delta,
-        max(0.0, eps_lower),
-        confidence,
-        int(runs),
-        event,
-        describe(first[half:], second[half:]),
-    )
+    drawn = describe(first[half:], second[half:])
+    return AuditResult(eps, delta, eps_lower, confidence, int(runs), event, drawn)
 
 
 def require_confidence(confidence: Any) -> float:
@@ -155,10 +158,7 @@ def _bound(hits: int, other_hits: int, trials: int, delta: float, confidence: fl
 
 
 def _tabulate(outcomes: list[Any]) -> Any:
-    """Outcomes as a (runs, k) table, or as they are if they are labels.
-
-    A float counts as an array of length one.
-    """
+    """Outcomes as a (runs, k) table, or as they are if they are labels; a float has length one."""
     sample = outcomes[0]
     try:
         if not isinstance(sample, float | np.floating | np.ndarray | list):
@@ -230,10 +230,7 @@ def _likeliest_labels(
 def _best_threshold(
     first: FloatArray, second: FloatArray, delta: float, confidence: float
 ) -> _Event:
-    """The half-space that gives the best bound on these runs.
-
-    Its normal is the direction that separates the two means best.
-    """
+    """The half-space along the direction that separates the means best, with the best bound."""
     spread = np.sqrt(first.var(axis=0) + second.var(axis=0))
     direction = np.divide(
         second.mean(axis=0) - first.mean(axis=0),
@@ -268,3 +265,71 @@ def _best_threshold(
         f"{what} {'at least' if above else 'below'} {cut:.6g}",
         lambda one, two: histogram(one @ direction, two @ direction, cut, above, what),
     )
+
+
+# How far apart the two values of an audited draw are: in standard deviations of Gaussian noise, and
+# in eps for other noise.
+_DEVIATIONS, _EPS = 1.5, 2.0
+
+
+def audit_draw(
+    one: Release,
+    two: Release,
+    ratio: float,
+    runs: int,
+    generator: np.random.Generator,
+    confidence: float,
+) -> AuditResult | None:
+    """Audit one draw, of two neighbours `ratio` sensitivities apart, where noise hides it worst."""
+    mechanism = one.mechanism
+    times, eps, delta = _claim(mechanism)
+    if not (0 < ratio < math.inf and 0 < times < math.inf):
+        return None
+    step = two.exact - one.exact
+    bounds = _bounds_of_entries(mechanism)
+    if bounds:  # the price holds within these bounds: the change is stretched up to them
+        size = mechanism.distance(step, np.zeros_like(step)) / mechanism.sensitivity
+        times = min(times, *(size * bound / norm(step) for norm, bound in bounds))
+    elif isinstance(mechanism, LaplaceMechanism | TruncatedLaplaceMechanism) and step.ndim:
+        # Entries have noise of their own, and it hides a change of many entries better than the
+        # same change of one.
+        step = np.where(np.arange(step.size) == np.abs(step).argmax(), step, 0.0)
+    step = step * (times * mechanism.sensitivity / mechanism.distance(step, np.zeros_like(step)))
+    values = one.exact, one.exact + step
+    if not math.isclose(mechanism.distance(*values), times * mechanism.sensitivity, rel_tol=1e-6):
+        return None  # drowned in rounding
+    size = float(np.linalg.norm(step))
+
+    def run(value: Any, rng: np.random.Generator) -> Any:
+        released = mechanism.release(value, Randomness(rng))
+        if isinstance(mechanism, ExponentialMechanism):
+            return released
+        return [float(np.vdot(step / size, released - one.exact)) / size]  # in units of the step
+
+    return audit(run, *values, eps, delta, runs=runs, rng=generator, confidence=confidence)
+
+
+def _bounds_of_entries(mechanism: Mechanism) -> list[tuple[Callable[[Any], float], float]]:
+    """Norms, other than that of the sensitivity, for which a mechanism has bounds; the bounds."""
+    found: list[tuple[Callable[[Any], float], float]] = []
+    entry = getattr(mechanism, "entry", None)
+    if entry is not None:
+        found.append((lambda step: float(np.abs(step).max()), entry))
+    if isinstance(mechanism, TruncatedGaussianMechanism):
+        found.append((lambda step: float(np.abs(step).sum()), mechanism.l1))
+    return found
+
+
+def _claim(mechanism: Mechanism) -> tuple[float, float, float]:
+    """How many sensitivities apart a draw is audited (0: no claim), and the (eps, delta) there."""
+    if isinstance(mechanism, TruncatedGaussianMechanism):
+        return float(mechanism.sigma > 0), mechanism.pure_eps, mechanism.own_delta
+    if isinstance(mechanism, TruncatedLaplaceMechanism):  # its width is made for neighbours only
+        return float(mechanism.scale > 0), mechanism.pure_eps, mechanism.own_delta
+    if isinstance(mechanism, GaussianMechanism):
+        eps = _DEVIATIONS**2 / 2
+        delta = 0.5 - math.exp(eps) * float(ndtr(-_DEVIATIONS))
+        return _DEVIATIONS * mechanism.sigma / mechanism.sensitivity, eps, delta
+    if mechanism.own_delta > 0 or not 0 < mechanism.pure_eps < math.inf:
+        return 0.0, mechanism.pure_eps, mechanism.own_delta
+    return _EPS / mechanism.pure_eps, _EPS, 0.0

@@ -2,32 +2,202 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from privlp.audits.coupled_runs import PairSearch
-from privlp.audits.mechanism import LARGEST_OUTCOME, audit, require_confidence
-from privlp.audits.single_draw import audit_draw
-from privlp.audits.solve_price import price_faults
-from privlp.audits.solve_result import AuditedRelease, SolveAudit
-from privlp.audits.tape import Tape
+from privlp.audits.mechanism import LARGEST_OUTCOME, audit, audit_draw, require_confidence
+from privlp.audits.results import ROUNDING, AuditedRelease, SolveAudit
+from privlp.audits.tape import Release, Tape, changes, differences
 from privlp.checks import is_integer, require_flag, whole
-from privlp.errors import InvalidParameterError
+from privlp.errors import (
+    BudgetExceededError,
+    InvalidParameterError,
+    InvalidProblemError,
+    UnsupportedProblemError,
+)
 from privlp.methods.base import Method
-from privlp.privacy import Randomness
-from privlp.privacy.limits import validated_budget
+from privlp.privacy import (
+    GaussianMechanism,
+    Ledger,
+    Mechanism,
+    Randomness,
+    WeightedGaussianMechanism,
+)
+from privlp.privacy.budget_rule import validated_budget
 from privlp.privacy.randomness import RandomSource
 from privlp.problem.linear_program import LinearProgram
+from privlp.problem.standard_form import StandardForm
+from privlp.solution import Solution
 from privlp.solve import solve
+
+_ATTEMPTS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What one solve shows to everybody, and its tape; `told`: words of its error and warnings."""
+
+    tape: Tape
+    solution: Solution | None
+    told: tuple[str, ...]
+
+    @classmethod
+    def of(cls, lp: LinearProgram, request: dict[str, Any], tape: Tape) -> _Run:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            solution, told = None, []
+            try:
+                solution = solve(lp, rng=tape, **request)
+            except Exception as error:
+                told.append(f"{type(error).__name__}: {error}")
+        return cls(tape, solution, (*told, *(str(warning.message) for warning in caught)))
+
+
+def _seen_differences(one: _Run, two: _Run) -> list[str]:
+    """Everything that differs although both runs released the same numbers."""
+    found = differences(one.tape, two.tape)
+    if one.told != two.told:
+        found.append("errors or warnings")
+    if one.solution is not None and two.solution is not None:
+        first, second = (_fields_of(solution) for solution in (one.solution, two.solution))
+        found += [
+            f"the field '{name}' of the solution"
+            for name in dict.fromkeys([*first, *second])
+            if first.get(name) != second.get(name)
+        ]
+    return found
+
+
+def _fields_of(solution: Solution) -> dict[str, str]:
+    """The fields of a solution, one level deep, each as text."""
+    fields: dict[str, str] = {}
+    for name, value in json.loads(solution.to_json()).items():
+        if isinstance(value, dict):
+            fields |= {f"{name}.{key}": json.dumps(part) for key, part in value.items()}
+        else:
+            fields[name] = json.dumps(value)
+    return fields
+
+
+@dataclass
+class PairSearch:
+    """Pairs of neighbours that are solved, and the worst that was found on them."""
+
+    #: The program that the pairs resemble.
+    lp: LinearProgram
+    #: Arguments of :func:`privlp.solve`.
+    request: dict[str, Any]
+    #: Of the noise.
+    seed: int
+    #: Rows that are worth a try where one row changes.
+    rows: npt.NDArray[np.int64]
+    #: Everything that differed although the released numbers were the same.
+    leaks: list[str] = field(default_factory=list)
+    #: For each purpose, the two releases that are farthest apart, and their distance in
+    #: sensitivities.
+    widest: dict[str, tuple[Release, Release, float]] = field(default_factory=dict)
+    #: The pair that was told apart best.
+    worst: tuple[LinearProgram, LinearProgram] = ()  # type: ignore[assignment]
+    _severity: tuple[bool, float] = (False, -1.0)
+
+    def try_one(self, generator: np.random.Generator, *, quiet: bool) -> None:
+        """Solve one more pair, the second program on the tape of the first."""
+        pair = self._propose(generator)
+        one = _Run.of(pair[0], self.request, Tape(self.seed, quiet=quiet))
+        two = _Run.of(pair[1], self.request, Tape(self.seed, replay=one.tape))
+        seen = _seen_differences(one, two)
+        self.leaks += [difference for difference in seen if difference not in self.leaks]
+        largest = 0.0
+        for a, b, measured in changes(one.tape, two.tape):
+            ratio = math.inf if math.isnan(measured) else measured
+            largest = max(largest, ratio)
+            if a.purpose not in self.widest or ratio > self.widest[a.purpose][2]:
+                self.widest[a.purpose] = (a, b, ratio)
+        severity = bool(seen), largest
+        if severity > self._severity:
+            self._severity, self.worst = severity, pair
+
+    def _propose(self, generator: np.random.Generator) -> tuple[LinearProgram, LinearProgram]:
+        form = StandardForm.of(self.lp)
+        for _ in range(_ATTEMPTS):
+            try:
+                one, two = self.lp.neighbours.extreme_pair(form, generator, self.rows)
+            except InvalidProblemError:
+                continue
+            return (one, two) if generator.random() < 0.5 else (two, one)
+        raise UnsupportedProblemError(
+            f"No neighbour of the program was found in {_ATTEMPTS} attempts."
+        )
+
+    def table(self, base: Tape) -> list[AuditedRelease]:
+        """What was found, purpose by purpose; `base` is the tape of one solve of the program."""
+        draws = Counter(release.purpose for release in base.releases)
+        found = ((purpose, a.mechanism, ratio) for purpose, (a, _, ratio) in self.widest.items())
+        return [
+            AuditedRelease(
+                purpose, m.name, draws[purpose], m.sensitivity, change=ratio * m.sensitivity
+            )
+            for purpose, m, ratio in found
+        ]
+
+
+#: Purpose, name of the mechanism, sensitivity and parameter of a charge. The parameter is left out
+#: where each draw has one of its own.
+_Paid = tuple[str, str, float, str]
+
+
+def price_faults(lp: LinearProgram, tape: Tape, solution: Solution) -> tuple[str, ...]:
+    """Draws that were not paid for, and draws that cost more than was claimed."""
+    paid: Counter[_Paid] = Counter()
+    for entry in solution.privacy.entries:
+        parameter = "" if entry.mechanism == WeightedGaussianMechanism.name else entry.parameter
+        paid[entry.purpose, entry.mechanism, entry.sensitivity, parameter] += entry.draws
+    drawn = Counter(
+        _entry_of(release.purpose, release.mechanism, paid) for release in tape.releases
+    )
+    found = [
+        f"{count} draws were paid for, {drawn[of]} made: {of[0]}"
+        for of in drawn
+        if drawn[of] > (count := paid[of])
+    ]
+    slack = 1 + ROUNDING
+    ledger = Ledger(solution.privacy.eps_limit * slack, solution.privacy.delta_limit * slack)
+    requests = [
+        (m, n, purpose)
+        for (m, purpose), n in Counter((r.mechanism, r.purpose) for r in tape.releases).items()
+    ]
+    try:
+        ledger.charge_together(requests, lp.neighbours, tape)
+    except BudgetExceededError:
+        record = solution.privacy
+        found.append(
+            f"the draws that were made cost more than eps = {record.eps_limit:g}, delta ="
+            f" {record.delta_limit:g}"
+        )
+    return tuple(found)
+
+
+def _entry_of(purpose: str, mechanism: Mechanism, paid: Counter[_Paid]) -> _Paid:
+    """The charge that a draw belongs to.
+
+    A draw of weighted noise is Gaussian, with a deviation of its own that its charge does not name.
+    """
+    own = purpose, mechanism.name, mechanism.sensitivity, mechanism.parameter
+    weighted = purpose, WeightedGaussianMechanism.name, mechanism.sensitivity, ""
+    is_weighted = own not in paid and type(mechanism) is GaussianMechanism and weighted in paid
+    return weighted if is_weighted else own
+
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -117,7 +287,12 @@ def audit_solve(
         raise InvalidParameterError(
             "eps must be finite: without noise there is no claim to audit.", parameter="eps"
         )
-    _require_counts(pairs, runs)
+    whole(pairs, "pairs")
+    if not is_integer(runs) or (runs < 100 and runs != 0):
+        raise InvalidParameterError(
+            f"runs must be an integer of at least 100, or 0 for no statistics; got {runs!r}.",
+            parameter="runs",
+        )
     require_flag(progress, "progress")
     confidence = require_confidence(confidence)
     request = {
@@ -132,12 +307,29 @@ def audit_solve(
     selected = np.unique(solution.trace.get("selected rows", ())).astype(int)
     search = PairSearch(lp, request, seed, selected)
     end_to_end = None
-    with _progress_bar(2 * (pairs + runs), shown=progress) as bar:
-        _try_pairs(search, pairs, generator, bar, shown=progress)
+    with tqdm(
+        total=2 * (pairs + runs),
+        disable=not progress,
+        desc="audit of pairs",
+        unit="solve",
+        delay=_PATIENCE,
+        mininterval=0.1 if sys.stderr.isatty() else _BETWEEN_LINES,
+        dynamic_ncols=True,
+    ) as bar:
+        for number in range(pairs):
+            started = time.perf_counter()
+            search.try_one(generator, quiet=number % 2 == 0)  # every other pair without noise
+            if number == 0 and progress:
+                _tell_duration(bar.total, (time.perf_counter() - started) / 2)
+            bar.update(2)
         releases = search.table(base)
         if runs:
             bar.set_description("audit of single draws", refresh=False)
-            releases = _with_single_draws(releases, search, runs, generator, confidence)
+            drawn = _RUNS_OF_A_DRAW * runs, generator, confidence
+            releases = [
+                replace(release, audit=audit_draw(*search.widest[release.purpose], *drawn))
+                for release in releases
+            ]
             bar.set_description("audit of x", refresh=False)
             spent = max(solution.privacy.eps, _NEXT_TO_NOTHING), solution.privacy.delta
             run = _end_to_end(request, lp.shape[1], bar)
@@ -158,58 +350,6 @@ def audit_solve(
     )
 
 
-def _try_pairs(
-    search: PairSearch, pairs: int, generator: np.random.Generator, bar: Any, *, shown: bool
-) -> None:
-    """Solve a number of pairs of neighbours, every other pair without noise."""
-    for number in range(pairs):
-        started = time.perf_counter()
-        search.try_one(generator, quiet=number % 2 == 0)
-        if number == 0 and shown:
-            _tell_duration(bar.total, (time.perf_counter() - started) / 2)
-        bar.update(2)
-
-
-def _with_single_draws(
-    releases: list[AuditedRelease],
-    search: PairSearch,
-    runs: int,
-    generator: np.random.Generator,
-    confidence: float,
-) -> list[AuditedRelease]:
-    """The releases, each with a statistical audit of one draw along its largest change."""
-    draws = _RUNS_OF_A_DRAW * runs
-    return [
-        replace(
-            release,
-            audit=audit_draw(*search.widest[release.purpose], draws, generator, confidence),
-        )
-        for release in releases
-    ]
-
-
-def _require_counts(pairs: Any, runs: Any) -> None:
-    whole(pairs, "pairs")
-    if not is_integer(runs) or (runs < 100 and runs != 0):
-        raise InvalidParameterError(
-            f"runs must be an integer of at least 100, or 0 for no statistics; got {runs!r}.",
-            parameter="runs",
-        )
-
-
-def _progress_bar(solves: int, *, shown: bool) -> Any:
-    interval = 0.1 if sys.stderr.isatty() else _BETWEEN_LINES
-    return tqdm(
-        total=solves,
-        disable=not shown,
-        desc="audit of pairs",
-        unit="solve",
-        delay=_PATIENCE,
-        mininterval=interval,
-        dynamic_ncols=True,
-    )
-
-
 def _tell_duration(solves: int, seconds: float) -> None:
     """Say how long the solves take, at this many seconds each, if that is long."""
     total = solves * seconds
@@ -224,10 +364,9 @@ def _tell_duration(solves: int, seconds: float) -> None:
 def _end_to_end(
     request: dict[str, Any], d: int, bar: Any
 ) -> Callable[[LinearProgram, np.random.Generator], FloatArray]:
-    """A solve as a mechanism for :func:`audit`.
+    """A solve as a mechanism for :func:`audit`: x and a last entry of 0.
 
-    It returns x and a last entry of 0. Without a usable x it returns zeros and another last entry:
-    1 if there is no x, 2 after an error, 3 if x is too large.
+    Without a usable x: zeros and 1 if there is no x, 2 after an error, 3 if x is too large.
     """
 
     def released(lp: LinearProgram, rng: np.random.Generator) -> FloatArray:
@@ -238,12 +377,8 @@ def _end_to_end(
                 x = solve(lp, rng=rng, **request).x
             except Exception:
                 return np.append(np.zeros(d), 2.0)
-        if x is None:
-            return np.append(np.zeros(d), 1.0)
-        return (
-            np.append(x, 0.0)
-            if np.all(np.abs(x) <= LARGEST_OUTCOME)
-            else np.append(np.zeros(d), 3.0)
-        )
+        if x is not None and np.all(np.abs(x) <= LARGEST_OUTCOME):
+            return np.append(x, 0.0)
+        return np.append(np.zeros(d), 1.0 if x is None else 3.0)
 
     return released

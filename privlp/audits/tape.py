@@ -13,16 +13,13 @@ from privlp.privacy.randomness import Randomness
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """One draw: the exact private value, and what was released. Not private.
-
-    `hidden` is the value itself where it is drawn for an objective, which is perturbed by noise
-    that stays secret.
-    """
+    """One draw: the exact private value, and what was released. Not private."""
 
     mechanism: Mechanism
     purpose: str
     exact: Any
     released: Any
+    #: The value itself where it is drawn for an objective, perturbed by noise that stays secret.
     hidden: Any = None
 
 
@@ -40,17 +37,11 @@ class Tape(Randomness):
     that has a method `at`, this gradient, and an attribute `minimum` is moved by the difference,
     which then stands for the exact value.
 
-    Parameters
-    ----------
-    seed : int
-        Of the noise, where any is drawn.
-    quiet : bool
-        Release exact values (and select the largest score) whatever the mechanism.
-    replay : Tape, optional
-        Make its releases again, one by one. Where this run asks for something else (another
-        mechanism, another shape, one draw more), noise is drawn, and :func:`differences` tells. The
-        generator goes on from where it stood after the release. So other draws (which record falls
-        into which part, random features) are made again, too.
+    `quiet` releases exact values (and selects the largest score) whatever the mechanism. `replay`
+    makes the releases of another tape again, one by one. Where this run asks for something else
+    (another mechanism, another shape, one draw more), noise is drawn, and :func:`differences`
+    tells. The generator goes on from where it stood after the release. So other draws (which record
+    falls into which part, random features) are made again, too.
 
     Examples
     --------
@@ -90,32 +81,31 @@ class Tape(Randomness):
         released = self.releases[-1].released
         return released if isinstance(released, int) else released.copy()
 
-    def _moved(self, mechanism: Mechanism, value: Any, exact: Any) -> Any:
-        """How far a hidden gradient is from that of the replayed run, at the latter's minimum."""
+    def _planned(self, mechanism: Mechanism, exact: Any) -> Release | None:
+        """The release of the replayed tape that this draw makes again, if it is the same."""
         number = len(self.releases)
         if self._replay is None or number >= len(self._replay.releases):
-            return np.zeros_like(exact)
+            return None
         planned = self._replay.releases[number]
         same = planned.mechanism == mechanism and planned.exact.shape == exact.shape
-        if not same or planned.hidden is None or planned.hidden.minimum is None:
+        return planned if same else None
+
+    def _moved(self, mechanism: Mechanism, value: Any, exact: Any) -> Any:
+        """How far a hidden gradient is from that of the replayed run, at the latter's minimum."""
+        planned = self._planned(mechanism, exact)
+        if planned is None or planned.hidden is None or planned.hidden.minimum is None:
             return np.zeros_like(exact)
         point = planned.hidden.minimum
         return value.at(point) - planned.hidden.at(point)
 
     def _output(self, mechanism: Mechanism, exact: Any) -> Any:
-        number = len(self.releases)
-        if self._replay is not None and number < len(self._replay.releases):
-            planned = self._replay.releases[number]
-            if planned.mechanism == mechanism and planned.exact.shape == exact.shape:
-                self.generator.bit_generator.state = self._replay._states.get(
-                    number, self.generator.bit_generator.state
-                )
-                return planned.released
-        if self._quiet:
-            plain = mechanism.without_noise(exact)
-            if plain is not None:
-                return _kept(plain)
-        return _kept(mechanism.release(exact, self))
+        planned = self._planned(mechanism, exact)
+        if planned is not None and self._replay is not None:
+            bits = self.generator.bit_generator
+            bits.state = self._replay._states.get(len(self.releases), bits.state)
+            return planned.released
+        plain = mechanism.without_noise(exact) if self._quiet else None
+        return _kept(mechanism.release(exact, self) if plain is None else plain)
 
 
 def _kept(released: Any) -> Any:

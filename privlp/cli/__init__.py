@@ -9,13 +9,14 @@ import click
 from privlp import __version__
 from privlp.cli.options import EXIT_CODES
 
+#: The file that has each command, and a line on it.
 _COMMANDS = {
-    "audit": "Look for a fault in a private solve of a model; not private.",
-    "budget": "Make a budget that is kept in a file, or say what it has paid for.",
-    "demo": "Solve a program of 20,190 real people, and draw it.",
-    "exact": "Solve a model exactly with HiGHS; not private.",
-    "plan": "Predict how well a model can be solved privately; spends nothing.",
-    "solve": "Solve a model privately.",
+    "audit": ("solve", "Look for a fault in a private solve of a model; not private."),
+    "budget": ("budget", "Make a budget that is kept in a file, or say what it has paid for."),
+    "demo": ("demo", "Solve a program of 20,190 real people, and draw it."),
+    "exact": ("solve", "Solve a model exactly with HiGHS; not private."),
+    "plan": ("solve", "Predict how well a model can be solved privately; spends nothing."),
+    "solve": ("solve", "Solve a model privately."),
 }
 
 
@@ -25,24 +26,17 @@ class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         return list(_COMMANDS)
 
-    def get_command(
-        self,
-        ctx: click.Context,  # noqa: ARG002 (click's signature)
-        cmd_name: str,
-    ) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = import_module(f"privlp.cli.{cmd_name}").command
+        module = import_module(f"privlp.cli.{_COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
-    def format_commands(
-        self,
-        ctx: click.Context,  # noqa: ARG002 (click's signature)
-        formatter: click.HelpFormatter,
-    ) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write a line on each command."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
 
 
 @click.group(cls=_Commands, epilog=EXIT_CODES, context_settings={"max_content_width": 100})

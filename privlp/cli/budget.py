@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import click
+from tabulate import tabulate
 
 from privlp.cli import options
-from privlp.cli.messages import plain_errors
-from privlp.cli.output import require_folder
-from privlp.files import write_whole
+from privlp.cli.messages import plain_errors, require_folder, write_json
 from privlp.privacy import Budget
-from privlp.privacy.budget_report import history_table, summary, to_dict
+from privlp.privacy.budget import StoredBudget
+from privlp.privacy.budget_file import BudgetEvent
+from privlp.privacy.record import json_number
 
 _EXIT_CODES = (
     "Exit codes: 0 made or read; 2 wrong options, or a file that cannot be used; 130 interrupted."
@@ -43,11 +45,9 @@ _EXIT_CODES = (
     help="Use a file that was moved or restored; only if no other copy will be used.",
 )
 @options.output("--history", is_flag=True, help="Also print what happened when.")
-@options.output(
-    "--json", "json_file", help="Write all as JSON to this file, or to standard output for '-'."
-)
+@options.json_output("all")
 @plain_errors
-def command(file: str, history: bool, json_file: str | None, **given: Any) -> None:
+def budget_command(file: str, history: bool, json_file: str | None, **given: Any) -> None:
     """Say what the budget in FILE has paid for, and how much is left.
 
     With --eps and --delta, make it if there is none.
@@ -59,12 +59,49 @@ def command(file: str, history: bool, json_file: str | None, **given: Any) -> No
     require_folder(json_file)
     budget = Budget.open(file, **given)
     if json_file is not None:
-        document = json.dumps(to_dict(budget), indent=1)
-        if json_file != "-":
-            write_whole(json_file, document)
+        write_json(to_dict(budget), json_file)
     if json_file == "-":
-        click.echo(document)
         return
     click.echo(summary(budget))
     if history:
         click.echo(f"\n{history_table(budget.history())}")
+
+
+def summary(budget: StoredBudget) -> str:
+    """What was spent, and of how much."""
+    with budget.view():
+        sums = budget.sums()
+        of = f"eps = {budget.eps:g}, delta = {budget.delta:g}, composition {budget.composition}"
+        lines = [
+            ("limit", of),
+            ("calls", f"{len(budget.calls)}"),
+            ("they add up to", f"eps = {sums.eps:.6g}, delta = {sums.delta:.3g}"),
+            ("Gaussian sum", f"mu = {sums.mu:.6g} of {sums.mu_limit:.6g}"),
+            ("spent, if planned", f"eps = {budget.spent():.6g} at delta = {budget.delta:g}"),
+        ]
+        table = tabulate(lines, tablefmt="plain", disable_numparse=True)
+        return f"{table}\n\n{budget.statement()}"
+
+
+def history_table(events: Sequence[BudgetEvent]) -> str:
+    """The history, a line for each event; of a call that came in several lines, the last counts."""
+    rows = []
+    for event in events:
+        price = (f"{event.eps:.4g}", f"{event.delta:.3g}") if event.call else ("", "")
+        rows.append((event.time, event.what, event.mechanisms, event.call[:6], *price))
+    headers = ("time (UTC)", "what", "mechanisms", "call", "eps", "delta")
+    return tabulate(rows, headers=headers, disable_numparse=True)
+
+
+def to_dict(budget: StoredBudget) -> dict[str, Any]:
+    """The statement, the sums and the history as plain data."""
+    with budget.view():
+        return {
+            **budget.statement(),
+            "sums": _plain(budget.sums()),
+            "history": [_plain(event) for event in budget.history()],
+        }
+
+
+def _plain(thing: Any) -> dict[str, Any]:
+    return {name: json_number(value) for name, value in asdict(thing).items()}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,14 +13,12 @@ import numpy.typing as npt
 from tabulate import tabulate
 
 from privlp.cli import options
-from privlp.cli.messages import plain_errors
-from privlp.cli.output import require_picture
+from privlp.cli.messages import plain_errors, require_picture
 from privlp.errors import MissedRowsWarning, MissingDependencyError, MostlyNoiseWarning
 from privlp.exact import solve_exact
 from privlp.examples import doctor_visits
+from privlp.pictures.figure import COLOURS, GREY, drawing_on, new_axes, save_figure
 from privlp.problem.linear_program import LinearProgram
-from privlp.report.figure import drawing_on, new_axes, save_figure
-from privlp.report.style import COLOURS, GREY
 from privlp.solution import Solution
 from privlp.solve import solve
 
@@ -69,24 +66,25 @@ _NOTE = """\
 """
 
 
-def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> None:
-    """Print the demonstration through `echo` and draw the picture.
-
-    Parameters
-    ----------
-    picture : Path
-        PNG file to write.
-    seed : int or None
-        Reproducible noise.
-    echo : callable
-        Takes each piece of text.
-    """
+@click.command("demo", epilog=options.example("privlp demo --output demo.png"))
+@click.option(
+    "--output",
+    default="privlp-demo.png",
+    show_default=True,
+    type=click.Path(dir_okay=False),
+    help="Picture to write.",
+)
+@click.option("--seed", type=int, help="Reproducible noise.")
+@plain_errors
+def demo_command(output: str, seed: int | None) -> None:
+    """Solve a program of 20,190 real people, and draw the result."""
+    require_picture(output)
     axes = _axes()
     lp = doctor_visits()
-    echo(_INTRODUCTION.format(n=lp.shape[0]))
+    click.echo(_INTRODUCTION.format(n=lp.shape[0]))
     exact = solve_exact(lp)
-    echo(f"Exact optimum (HiGHS, not private): {exact.objective:.1f} visits.\n")
-    echo(_PRIVACY.format(s=_GIVEN_UP, draws=_DRAWS))
+    click.echo(f"Exact optimum (HiGHS, not private): {exact.objective:.1f} visits.\n")
+    click.echo(_PRIVACY.format(s=_GIVEN_UP, draws=_DRAWS))
     draws = {eps: _draws(lp, eps, k, seed) for k, eps in enumerate(_EPSILONS)}
     missed = {
         eps: [int(_too_few(lp, solution).sum()) for solution in drawn]
@@ -98,34 +96,15 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
         ("none: exact**", "", *(f"{cheapest[0]:.1f}", str(cheapest[1]))),
     ]
     rows += [_row(eps, drawn, missed[eps]) for eps, drawn in draws.items()]
-    echo(tabulate(rows, headers=_HEADERS, disable_numparse=True))
-    echo(_NOTE.format(s=_GIVEN_UP) + "\n")
+    click.echo(tabulate(rows, headers=_HEADERS, disable_numparse=True))
+    click.echo(_NOTE.format(s=_GIVEN_UP) + "\n")
     released = draws[_EPS_OF_LEDGER][0]
-    echo(f"The first formula at eps = {_EPS_OF_LEDGER:g}:\n{_formula(lp, released)}\n")
-    echo(f"What it spent:\n{released.privacy}\n")
-    echo(f"{released.privacy.statement()}\n")
+    click.echo(f"The first formula at eps = {_EPS_OF_LEDGER:g}:\n{_formula(lp, released)}\n")
+    click.echo(f"What it spent:\n{released.privacy}\n")
+    click.echo(f"{released.privacy.statement()}\n")
     _dots(axes, draws, missed, cheapest[0])
-    save_figure(axes, picture)
-    echo(f"Picture: {picture}")
-
-
-@click.command(
-    "demo",
-    epilog=options.example("privlp demo --output demo.png"),
-)
-@click.option(
-    "--output",
-    default="privlp-demo.png",
-    show_default=True,
-    type=click.Path(dir_okay=False),
-    help="Picture to write.",
-)
-@click.option("--seed", type=int, help="Reproducible noise.")
-@plain_errors
-def command(output: str, seed: int | None) -> None:
-    """Solve a program of 20,190 real people, and draw the result."""
-    require_picture(output)
-    run_demo(Path(output), seed, click.echo)
+    save_figure(axes, output)
+    click.echo(f"Picture: {output}")
 
 
 def _draws(lp: LinearProgram, eps: float, k: int, seed: int | None) -> list[Solution]:

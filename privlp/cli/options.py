@@ -47,10 +47,7 @@ class GroupedCommand(click.Command):
     """A command whose help lists its options under headings."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, group by group.
-
-        One without a group, such as --help, joins the last.
-        """
+        """Write the options, group by group; one without a group, as --help, joins the last."""
         groups: dict[str, list[tuple[str, str]]] = {}
         title = "Options"
         for parameter in self.get_params(ctx):
@@ -82,6 +79,18 @@ audit = _group("Audit")
 made = _group("When FILE is made, or was moved")
 output = _group("Output")
 
+
+def json_output(what: str) -> Decorator:
+    """The option --json, which writes `what`."""
+    words = f"Write {what} as JSON to this file, or to standard output for '-'."
+    return output("--json", "json_file", help=words)
+
+
+def plot_output(words: str) -> Decorator:
+    """The option --plot, for a picture."""
+    return output("--plot", "picture", type=click.Path(dir_okay=False), help=words)
+
+
 #: Of each relation, the option that declares the public range of its private numbers.
 RANGES = {
     "scalar_private": "b_range",
@@ -91,8 +100,6 @@ RANGES = {
 }
 _RANGE: dict[str, Any] = {"type": float, "nargs": 2, "metavar": "LOW HIGH"}
 _STEP: dict[str, Any] = {"type": float, "metavar": "D"}
-
-RELAX = method("--relax", is_flag=True, help="Integer variables may take any value.")
 
 #: What a solve, its plan and its audit all need, besides eps.
 REQUEST = options(
@@ -196,7 +203,7 @@ REQUEST = options(
             " PATTERN: glob over the names of the rows; several add up."
         ),
     ),
-    RELAX,
+    method("--relax", is_flag=True, help="Integer variables may take any value."),
     method("--box", type=float, help="Public bound on every variable's size."),
     method(
         "--width",

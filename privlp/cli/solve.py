@@ -1,4 +1,4 @@
-"""``privlp solve``."""
+"""The commands on a model file: ``privlp solve``, ``plan``, ``exact`` and ``audit``."""
 
 from __future__ import annotations
 
@@ -6,18 +6,38 @@ import sys
 from typing import Any
 
 import click
+from tabulate import tabulate
 
+from privlp.audits import audit_solve
 from privlp.cli import options
-from privlp.cli.messages import plain_errors
-from privlp.cli.output import prices_table, require_folder, variables_table
+from privlp.cli.messages import (
+    plain_errors,
+    prices_table,
+    require_folder,
+    require_picture,
+    variables_table,
+    write_json,
+)
 from privlp.cli.program import program, shares
 from privlp.exact import solve_exact
+from privlp.pictures.figure import save_figure
+from privlp.plan import plan
 from privlp.privacy import Budget
 from privlp.problem.linear_program import LinearProgram
 from privlp.report.compare import compare
 from privlp.solution import Solution
 from privlp.solve import solve
-from privlp.verdict import Verdict
+from privlp.status import Verdict
+
+_MODEL = click.argument("model", type=click.Path())
+_AUDIT_EXIT_CODES = (
+    "Exit codes: 0 no fault found (no proof of privacy); 1 fault found; 2 wrong input or options;"
+    " 130 interrupted."
+)
+
+
+def _eps(words: str) -> options.Decorator:
+    return options.privacy("--eps", type=float, required=True, help=f"Privacy parameter eps{words}")
 
 
 @click.command(
@@ -28,13 +48,8 @@ from privlp.verdict import Verdict
         "privlp solve model.mps --eps 1 --delta 1e-6 --scalar-private 0.1 --norm 1",
     ),
 )
-@click.argument("model", type=click.Path())
-@options.privacy(
-    "--eps",
-    type=float,
-    required=True,
-    help="Privacy parameter eps: smaller is more private; inf: no privacy.",
-)
+@_MODEL
+@_eps(": smaller is more private; inf: no privacy.")
 @options.REQUEST
 @options.privacy(
     "--budget",
@@ -50,11 +65,7 @@ from privlp.verdict import Verdict
     help="Reproducible noise, for experiments only: the result is not for release.",
 )
 @options.output("--progress/--no-progress", help="Show a progress bar.")
-@options.output(
-    "--json",
-    "json_file",
-    help="Write the result as JSON to this file, or to standard output for '-'.",
-)
+@options.json_output("the result")
 @options.output(
     "--compare",
     "compared",
@@ -62,7 +73,7 @@ from privlp.verdict import Verdict
     help="Also compare with the exact optimum, on standard error. NOT PRIVATE: for your eyes only.",
 )
 @plain_errors
-def command(
+def solve_command(
     model: str,
     budget_file: str | None,
     json_file: str | None,
@@ -118,3 +129,117 @@ def _print_comparison(lp: LinearProgram, solution: Solution, request: dict[str, 
     if not exact.success:
         click.echo(f"There is no exact optimum to compare with: {exact.message}", err=True)
     click.echo(repr(compare(lp, solution, exact, s=request["s"])), err=True)
+
+
+@click.command(
+    "plan",
+    cls=options.GroupedCommand,
+    epilog=options.example("privlp plan model.mps --eps 1 --delta 1e-6 --s 100 --opt 4.5"),
+)
+@_MODEL
+@_eps(": smaller is more private.")
+@options.REQUEST
+@options.plot_output("Draw the predictions over eps into this file.")
+@plain_errors
+def plan_command(model: str, picture: str | None, **given: Any) -> None:
+    """Predict how well MODEL can be solved privately, from public numbers. Spends nothing."""
+    require_picture(picture)
+    lp, request = program(model, given)
+    planned = plan(lp, **request)
+    click.echo(planned)
+    if picture is not None:
+        save_figure(planned.plot(), picture)
+
+
+@click.command("exact", epilog=options.example("privlp exact model.mps"))
+@_MODEL
+@click.option("--time-limit", type=float, help="Seconds.")
+@click.option("--relax", is_flag=True, help="Integer variables may take any value.")
+@options.json_output("the result")
+@plain_errors
+def exact_command(model: str, time_limit: float | None, relax: bool, json_file: str | None) -> None:
+    """Solve MODEL (an MPS or LP file) exactly with HiGHS. Not private."""
+    require_folder(json_file)
+    lp = LinearProgram.from_mps(model, relax=relax)
+    exact = solve_exact(lp, time_limit=time_limit)
+    if json_file != "-":
+        click.echo(f"{exact.status}: {exact.message} NOT PRIVATE.")
+        if exact.x is not None:
+            certificate = [
+                ("objective", f"{exact.objective:.12g}"),
+                ("primal residual", f"{exact.primal_residual:.2g}"),
+                ("dual residual", f"{exact.dual_residual:.2g}"),
+                ("gap", f"{exact.gap:.2g}"),
+            ]
+            table = tabulate(certificate, tablefmt="plain", disable_numparse=True)
+            click.echo(f"\n{table}\n\n{variables_table(lp, exact.x)}")
+    write_json(exact.to_dict(), json_file)
+    sys.exit(0 if exact.success else 1)
+
+
+@click.command(
+    "audit",
+    cls=options.GroupedCommand,
+    epilog=options.example(
+        "privlp audit model.mps --eps 1 --delta 1e-6 --s 6 --opt 3 --pairs 6 --runs 0",
+        exit_codes=_AUDIT_EXIT_CODES,
+    ),
+)
+@_MODEL
+@_eps(" that is claimed; finite.")
+@options.REQUEST
+@options.MANNER
+@options.audit(
+    "--pairs",
+    type=int,
+    default=50,
+    show_default=True,
+    help="Pairs of neighbours to try, two solves each.",
+)
+@options.audit(
+    "--runs",
+    type=int,
+    default=2_000,
+    show_default=True,
+    help="Solves on each of the worst pair; 0: no statistics.",
+)
+@options.audit(
+    "--confidence", type=float, default=0.999, show_default=True, help="Of each statistical audit."
+)
+@options.output("--seed", type=int, help="Reproducible audit.")
+@options.output(
+    "--progress/--no-progress",
+    default=True,
+    show_default=True,
+    help="Say how long it may take, and how far it is.",
+)
+@options.plot_output("Draw the changes found against those charged.")
+@options.json_output("the findings")
+@plain_errors
+def audit_command(
+    model: str,
+    json_file: str | None,
+    picture: str | None,
+    seed: int | None,
+    split: str | None,
+    **given: Any,
+) -> None:
+    """Look for a fault in a private solve of MODEL, on extreme neighbours of it.
+
+    NOT PRIVATE: do not publish what it prints.
+
+    What one neighbour releases is played back to the other; then no number behind a release may
+    move by more than was charged, and all else must be equal. A single draw of each kind, and the
+    released x, are audited by statistics. An audit finds faults; it proves nothing.
+    """
+    require_folder(json_file)
+    require_picture(picture)
+    split_in = shares(split)
+    lp, request = program(model, given)
+    found = audit_solve(lp, rng=seed, split=split_in, **request)
+    if json_file != "-":
+        click.echo(found)
+    write_json(found.to_dict(), json_file)
+    if picture is not None:
+        save_figure(found.plot(), picture)
+    sys.exit(0 if found.passed else 1)

@@ -13,7 +13,7 @@ from privlp.methods.prediction import NoiseOnNumbers, Prediction
 from privlp.methods.task import Task
 from privlp.privacy import Ledger
 from privlp.regions.optimum import is_range
-from privlp.verdict import Verdict
+from privlp.status import Verdict
 
 # Predicted violations, as shares of the amount by which a row typically varies over the region: one
 # above the first is useless, one below the second is useful.

@@ -16,11 +16,11 @@ from privlp.methods.base import ChargeRequest
 from privlp.methods.descent import noise_of_one_release
 from privlp.methods.perturbed_draws import NoisyCounts
 from privlp.methods.task import Task
-from privlp.missed import MissedRows
 from privlp.players.game import Released, Solver
 from privlp.privacy import ChargedDraws, GaussianMechanism
 from privlp.rows.door import Rows
 from privlp.rows.missed import MeasuredRows
+from privlp.status import MissedRows
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -28,7 +28,7 @@ from privlp.regions.public_rows import PublicRows, UnboundedRegionError
 from privlp.regions.reduced import ReducedPolytope
 from privlp.relations.base import NeighbourRelation
 from privlp.rows.door import Rows
-from privlp.verdict import Verdict
+from privlp.status import Verdict
 
 # A bounded region for the search where only the cost bounds it: variables of up to this size.
 _FARTHEST = 1e9

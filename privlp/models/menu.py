@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from privlp.errors import InvalidProblemError
-from privlp.models.inputs import (
+from privlp.models.model import (
+    FloatArray,
+    Model,
     column,
     each,
     labels,
@@ -16,7 +18,6 @@ from privlp.models.inputs import (
     positive_everywhere,
     table,
 )
-from privlp.models.model import FloatArray, Model
 from privlp.relations import ConstraintPrivate
 
 

@@ -1,19 +1,166 @@
-"""A linear program whose variables are read back as arrays of the model."""
+"""A linear program whose variables are read back as arrays, and checks of the arrays of models.
+
+A message names the argument, its shape and what was expected; it quotes no entry. Names of
+variables are public.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
-from privlp.checks import as_floats, frozen
-from privlp.errors import InvalidParameterError
+from privlp.checks import as_floats, frozen, unquoted
+from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem.linear_program import LinearProgram
 
 FloatArray = npt.NDArray[np.float64]
+
+
+def table(
+    values: Any, name: str, meaning: str, shape: tuple[int | None, int | None] = (None, None)
+) -> FloatArray:
+    """A matrix of finite numbers; of a shape, where it is fixed by other arguments."""
+    array = _numbers(values.toarray() if sp.issparse(values) else values, name)
+    fits = array.ndim == 2 and 0 not in array.shape
+    if not fits or any(
+        e is not None and e != got for e, got in zip(shape, array.shape, strict=True)
+    ):
+        rows, columns = ("any" if size is None else size for size in shape)
+        raise InvalidProblemError(
+            f"{name} has shape {array.shape}, but it needs ({rows}, {columns}): {meaning}.",
+            parameter=name,
+        )
+    return array
+
+
+def column(values: Any, name: str, meaning: str, size: int | None = None) -> FloatArray:
+    """A vector of finite numbers; of a size, where it is fixed by other arguments."""
+    array = _numbers(values, name)
+    if array.ndim != 1 or not array.size or (size is not None and array.size != size):
+        expected = "any length but 0" if size is None else f"length {size}"
+        raise InvalidProblemError(
+            f"{name} has shape {array.shape}, but it needs one axis of {expected}: {meaning}.",
+            parameter=name,
+        )
+    return array
+
+
+def each(values: Any, name: str, meaning: str, size: int) -> FloatArray:
+    """A number for all, or a vector with one for each; ``inf`` is allowed."""
+    array = as_floats(values, name)
+    if array.shape not in ((), (size,)) or np.isnan(array).any():
+        raise InvalidProblemError(
+            f"{name} must be a number or an array of shape ({size},): {meaning}; got shape"
+            f" {array.shape}.",
+            parameter=name,
+        )
+    return np.broadcast_to(array, (size,)).copy()
+
+
+def nonnegative(array: FloatArray, name: str) -> FloatArray:
+    """The array, if no entry is negative."""
+    if (array < 0).any():
+        raise InvalidProblemError(f"{name} must not be negative anywhere.", parameter=name)
+    return array
+
+
+def positive_everywhere(array: FloatArray, name: str) -> FloatArray:
+    """The array, if all entries are positive."""
+    if not (array > 0).all():
+        raise InvalidProblemError(f"{name} must be positive everywhere.", parameter=name)
+    return array
+
+
+def labels(given: Any, name: str, size: int, what: str, read: Sequence[str] | None) -> list[str]:
+    """Names as given, else those `read` from pandas objects, else "food 1", "food 2", and so on."""
+    if given is None:
+        return list(read or (f"{what} {number + 1}" for number in range(size)))
+    names = unquoted(
+        lambda: [] if isinstance(given, str) else [str(label) for label in given],
+        f"{name} must hold {size} names, one for each {what}.",
+        name,
+    )
+    if len(names) != size:
+        raise InvalidProblemError(
+            f"{name} must hold {size} names, one for each {what}; got {len(names)}.",
+            parameter=name,
+        )
+    return names
+
+
+def names_along(what: str, *given: tuple[str, Any, int]) -> list[str] | None:
+    """Names that pandas objects have for an axis which they share; None if none of them has any.
+
+    Entries are matched by place. So names in another order are refused.
+    """
+    found: tuple[str, list[str]] | None = None
+    for argument, values, axis in given:
+        names = unquoted(
+            lambda values=values, axis=axis: _names(values, axis),  # type: ignore[misc]
+            f"{argument} has names of {what} that are no text.",
+            argument,
+        )
+        if names is not None and found is not None and names != found[1]:
+            raise InvalidProblemError(
+                f"{found[0]} and {argument} name the {what} differently, or in another order."
+                " Arrange them alike: entries are matched by place.",
+                parameter=argument,
+            )
+        if names is not None and found is None:
+            found = argument, names
+    return None if found is None else found[1]
+
+
+def _names(values: Any, axis: int) -> list[str] | None:
+    """Labels of an axis of a DataFrame or Series; None where pandas has only counted."""
+    index = getattr(values, ("index", "columns")[axis], None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return [str(label) for label in index]
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Names, of which repeated ones get a number: "a to b", "a to b (2)"."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
+
+
+def range_of_each(
+    lower: Any, upper: Any, numbers: FloatArray, of: str, suffix: str = ""
+) -> tuple[FloatArray, FloatArray]:
+    """The declared public range of each private number, as two ends; infinite without one."""
+    low, high = (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
+    meaning, size = "the declared public range", len(numbers)
+    names = f"lower{suffix}", f"upper{suffix}"
+    ends = each(low, names[0], meaning, size), each(high, names[1], meaning, size)
+    if not ((ends[0] <= numbers) & (numbers <= ends[1])).all():
+        raise InvalidProblemError(
+            f"Some {of} lie outside {names[0]} and {names[1]}. Declare a public range that holds"
+            f" for all {of} that might be; do not read it off the data.",
+            parameter=names[0],
+        )
+    return ends
+
+
+def _numbers(values: Any, name: str) -> FloatArray:
+    array = as_floats(values, name)
+    if not np.isfinite(array).all():
+        raise InvalidProblemError(
+            f"{name} holds NaN or infinite entries. Fill them in, or leave their rows out.",
+            parameter=name,
+        )
+    return array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

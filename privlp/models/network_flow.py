@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from privlp.checks import is_missing, positive
 from privlp.errors import InvalidProblemError
-from privlp.models.inputs import column, distinct, nonnegative, range_of_each
-from privlp.models.model import FloatArray, Model
+from privlp.models.model import FloatArray, Model, column, distinct, nonnegative, range_of_each
 from privlp.relations import ScalarPrivate
 
 _BALANCED = 1e-9

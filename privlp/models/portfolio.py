@@ -9,8 +9,16 @@ import numpy as np
 
 from privlp.checks import PROBABILITY, is_probability, positive, real, shown
 from privlp.errors import InvalidParameterError, InvalidProblemError
-from privlp.models.inputs import column, each, labels, names_along, positive_everywhere, table
-from privlp.models.model import FloatArray, Model
+from privlp.models.model import (
+    FloatArray,
+    Model,
+    column,
+    each,
+    labels,
+    names_along,
+    positive_everywhere,
+    table,
+)
 from privlp.relations import ConstraintPrivate
 
 _ROUNDING = 1e-9

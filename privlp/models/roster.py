@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from privlp.models.inputs import (
+from privlp.models.model import (
+    Model,
     column,
     each,
     labels,
@@ -15,7 +16,6 @@ from privlp.models.inputs import (
     positive_everywhere,
     table,
 )
-from privlp.models.model import Model
 from privlp.relations import ConstraintPrivate
 
 

@@ -9,8 +9,16 @@ import scipy.sparse as sp
 
 from privlp.checks import as_floats, positive
 from privlp.errors import InvalidProblemError
-from privlp.models.inputs import column, distinct, labels, names_along, nonnegative, range_of_each
-from privlp.models.model import FloatArray, Model
+from privlp.models.model import (
+    FloatArray,
+    Model,
+    column,
+    distinct,
+    labels,
+    names_along,
+    nonnegative,
+    range_of_each,
+)
 from privlp.relations import ScalarPrivate
 
 

@@ -9,33 +9,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial import Delaunay
 
 FOODS = (
-    "oats",
-    "bread",
-    "rice",
-    "pasta",
-    "potatoes",
-    "lentils",
-    "beans",
-    "tofu",
-    "eggs",
-    "milk",
-    "yoghurt",
-    "cheese",
-    "chicken",
-    "beef",
-    "fish",
-    "carrots",
-    "cabbage",
-    "spinach",
-    "tomatoes",
-    "apples",
-    "bananas",
-    "oranges",
-    "nuts",
-    "oil",
+    *("oats", "bread", "rice", "pasta", "potatoes", "lentils", "beans", "tofu", "eggs", "milk"),
+    *("yoghurt", "cheese", "chicken", "beef", "fish", "carrots", "cabbage", "spinach", "tomatoes"),
+    *("apples", "bananas", "oranges", "nuts", "oil"),
 )
 #: Price of 100 g, and in 100 g: energy in 100 kcal, protein in 10 g, iron in mg.
 _PRICE = [
@@ -144,6 +122,8 @@ def road_network(seed: int = 0, *, nodes: int = 80) -> dict[str, Any]:
     >>> min_cost_flow(**data).name
     'min-cost flow'
     """
+    from scipy.spatial import Delaunay  # noqa: PLC0415 (slow to load)
+
     at = towns(seed, nodes=nodes)
     rng = np.random.default_rng([seed, 1])
     triangles = Delaunay(at).simplices

@@ -15,10 +15,9 @@ import numpy.typing as npt
 
 from privlp.duals.base import Dual
 from privlp.errors import PublicPointWarning
-from privlp.missed import MissedRows
 from privlp.privacy import ChargedDraws
 from privlp.regions.simplex import Simplex
-from privlp.status import Status
+from privlp.status import MissedRows, Status
 
 FloatArray = npt.NDArray[np.float64]
 Trace = dict[str, npt.NDArray[np.generic]]

@@ -2,7 +2,6 @@
 
 from privlp.privacy.accountant import Accountant as Accountant
 from privlp.privacy.budget import Budget as Budget
-from privlp.privacy.charged_draws import ChargedDraws as ChargedDraws
 from privlp.privacy.ledger import Ledger as Ledger
 from privlp.privacy.mechanisms import EuclideanLaplaceMechanism as EuclideanLaplaceMechanism
 from privlp.privacy.mechanisms import ExponentialMechanism as ExponentialMechanism
@@ -15,6 +14,7 @@ from privlp.privacy.mechanisms import ObjectivePerturbation as ObjectivePerturba
 from privlp.privacy.mechanisms import TruncatedGaussianMechanism as TruncatedGaussianMechanism
 from privlp.privacy.mechanisms import TruncatedLaplaceMechanism as TruncatedLaplaceMechanism
 from privlp.privacy.mechanisms import WeightedGaussianMechanism as WeightedGaussianMechanism
+from privlp.privacy.randomness import ChargedDraws as ChargedDraws
 from privlp.privacy.randomness import Randomness as Randomness
 from privlp.privacy.record import LedgerEntry as LedgerEntry
 from privlp.privacy.record import PrivacyRecord as PrivacyRecord

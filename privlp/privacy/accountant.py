@@ -8,16 +8,42 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from privlp.float_errors import unnoticed
-from privlp.privacy import refusals
-from privlp.privacy.calibration import largest_log_intensity
-from privlp.privacy.charged_draws import ChargedDraws
-from privlp.privacy.charges import Charge
-from privlp.privacy.limits import validated_budget
+from privlp.privacy.budget_rule import nothing_left, validated_budget
+from privlp.privacy.charges import AccountedRelation, Charge
 from privlp.privacy.mechanisms import Mechanism
-from privlp.privacy.randomness import Randomness
+from privlp.privacy.randomness import ChargedDraws, Randomness
 from privlp.privacy.record import LedgerEntry, PrivacyRecord, Statement
-from privlp.privacy.relation import AccountedRelation
 from privlp.privacy.unique import SpentOnce
+
+#: Intensities that are considered, as natural logarithms.
+_LOWEST, _HIGHEST = -40.0, 40.0
+
+
+def largest_log_intensity(excess: Callable[[float], float]) -> float | None:
+    """The largest log-intensity at which `excess` is not positive; None if there is none."""
+    if excess(_LOWEST) > 0:
+        return None
+    high = 0.0
+    while excess(high) < 0 and high < _HIGHEST:
+        high += 4.0
+    root = _last_below_zero(excess, high) if excess(high) > 0 else high
+    while excess(root) > 0:
+        root -= 1e-9
+    return root
+
+
+def _last_below_zero(excess: Callable[[float], float], high: float) -> float:
+    """A point near the last at which a function that rises up to `high` is not positive."""
+    if math.isfinite(excess(high)):
+        from scipy.optimize import brentq  # noqa: PLC0415 (slow to load)
+
+        return float(brentq(excess, _LOWEST, high, xtol=1e-9))
+    low = _LOWEST
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) <= 0 else (low, middle)
+    return low
+
 
 _M = TypeVar("_M", bound=Mechanism)
 
@@ -88,22 +114,19 @@ class Accountant(SpentOnce, ABC):
         *,
         description: str | None = None,
     ) -> list[ChargedDraws]:
-        """Pay for several (mechanism, count, purpose) at once, or for none of them.
-
-        See :meth:`charge`.
+        """Pay for several (mechanism, count, purpose) at once, or for none; see :meth:`charge`.
 
         Examples
         --------
         >>> from privlp import Budget, ConstraintPrivate
         >>> from privlp.privacy import LaplaceMechanism, Randomness
-        >>> budget = Budget(eps=1.0, delta=0.0)
-        >>> requests = [
-        ...     (LaplaceMechanism.of_eps(1.0, 0.5), 1, "a count"),
-        ...     (LaplaceMechanism.of_eps(8.0, 0.25), 2, "two sums"),
-        ... ]
-        >>> releases = budget.charge_together(requests, ConstraintPrivate(), Randomness(0))
-        >>> [release.remaining for release in releases], budget.spent()
-        ([1, 2], 1.0)
+        >>> count, total = (LaplaceMechanism.of_eps(*of) for of in ((1.0, 0.5), (8.0, 0.25)))
+        >>> requests = [(count, 1, "a count"), (total, 2, "two sums")]
+        >>> releases = Budget(eps=1.0, delta=0.0).charge_together(
+        ...     requests, ConstraintPrivate(), Randomness(0)
+        ... )
+        >>> [release.remaining for release in releases]
+        [1, 2]
         """
 
     @abstractmethod
@@ -149,29 +172,16 @@ class Accountant(SpentOnce, ABC):
         >>> from privlp import Budget
         >>> from privlp.privacy import LaplaceMechanism
         >>> budget = Budget(eps=1.0, delta=0.0)
-        >>> mechanism = budget.calibrate(lambda eps: LaplaceMechanism.of_eps(1.0, eps), count=4)
-        >>> round(mechanism.scale, 6)
+        >>> round(budget.calibrate(lambda eps: LaplaceMechanism.of_eps(1.0, eps), count=4).scale, 6)
         4.0
         """
-        return make(
-            self.calibrate_together(
-                lambda intensity: [
-                    *((mechanism, 1) for mechanism in together_with),
-                    (make(intensity), count),
-                ]
-            )
-        )
+        others = [(mechanism, 1) for mechanism in together_with]
+        return make(self.calibrate_together(lambda eps: [*others, (make(eps), count)]))
 
     def calibrate_together(self, make: Callable[[float], Sequence[tuple[Mechanism, int]]]) -> float:
-        """The largest intensity at which several mechanisms still fit together.
+        """The largest intensity at which several mechanisms still fit; see :meth:`calibrate`.
 
-        `make` maps an intensity in (0, inf) to (mechanism, number of draws) pairs; a larger
-        intensity costs more. Charge them in that order.
-
-        Raises
-        ------
-        BudgetExceededError
-            If nothing is left, or too little for any amount of noise.
+        `make` maps an intensity to (mechanism, number of draws) pairs. Charge them in that order.
 
         Examples
         --------
@@ -193,7 +203,7 @@ class Accountant(SpentOnce, ABC):
         with unnoticed():
             found = largest_log_intensity(excess)
         if found is None:
-            raise refusals.nothing_left(self.eps, self.delta, charged=bool(self.entries))
+            raise nothing_left(self.eps, self.delta, charged=bool(self.entries))
         return math.exp(found)
 
     @abstractmethod
@@ -222,14 +232,9 @@ class Accountant(SpentOnce, ABC):
 
         Examples
         --------
-        >>> from privlp import Budget, examples, solve
-        >>> budget = Budget(eps=1.0, delta=0.0)
-        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
-        >>> record = budget.record()
-        >>> record.eps_limit, [entry.purpose for entry in record.entries]
-        (1.0, ['noise on costs c'])
-        >>> record.relation
-        'objective-private: c changes by at most 0.2 in sum, within the declared public range'
+        >>> from privlp import Budget
+        >>> Budget(eps=1.0, delta=0.0).record().eps_limit
+        1.0
         """
 
     def _record_of(
@@ -257,12 +262,9 @@ class Accountant(SpentOnce, ABC):
 
         Examples
         --------
-        >>> from privlp import Budget, examples, solve
-        >>> budget = Budget(eps=1.0, delta=0.0)
-        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
-        >>> print(budget.statement())
-        NOT FOR RELEASE: the noise came from a seeded generator. The released values together are
-        (0.25, 0)-differentially ...
+        >>> from privlp import Budget
+        >>> print(Budget(eps=1.0, delta=0.0).statement())
+        Nothing was released: (0, 0)-differentially private. The limit is (1, 0).
         """
         return self.record().statement()
 

@@ -8,21 +8,15 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from privlp.checks import require_flag, whole
+from privlp.errors import InvalidParameterError
 from privlp.privacy.accountant import Accountant
-from privlp.privacy.budget_file import FileStore, opened_file
-from privlp.privacy.budget_history import BudgetEvent
-from privlp.privacy.budget_rule import BudgetRule, BudgetSums
-from privlp.privacy.call_store import CallStore, MemoryStore
-from privlp.privacy.charged_draws import ChargedDraws
-from privlp.privacy.charges import Call, Charge
-from privlp.privacy.ledger import Ledger, OpenCall
-from privlp.privacy.limits import Composition, require_composition
+from privlp.privacy.budget_file import BudgetEvent, FileStore, opened_file
+from privlp.privacy.budget_rule import BudgetRule, BudgetSums, Composition, require_composition
+from privlp.privacy.charges import AccountedRelation, Call, Charge, largest_sum
+from privlp.privacy.ledger import CallSeries, CallStore, Ledger, MemoryStore, OpenCall
 from privlp.privacy.mechanisms import Mechanism
-from privlp.privacy.partitions import largest_sum
-from privlp.privacy.randomness import Randomness
+from privlp.privacy.randomness import ChargedDraws, Randomness
 from privlp.privacy.record import LedgerEntry, PrivacyRecord
-from privlp.privacy.relation import AccountedRelation
-from privlp.privacy.series import CallSeries
 
 
 class Budget(Accountant):
@@ -44,11 +38,14 @@ class Budget(Accountant):
 
     Examples
     --------
-    >>> import privlp
-    >>> budget = privlp.Budget(eps=1.0, delta=1e-6)
-    >>> budget.spent(), budget.entries
-    (0.0, ())
-    >>> privlp.Budget(eps=0.0, delta=1e-6)
+    >>> from privlp import Budget, examples, solve
+    >>> budget = Budget(eps=1.0, delta=1e-6)
+    >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
+    >>> round(budget.spent(), 4), [entry.purpose for entry in budget.entries]
+    (0.25, ['noise on costs c'])
+    >>> budget.delta_left, [round(call.eps, 4) for call in budget.calls.values()]
+    (9e-07, [0.25])
+    >>> Budget(eps=0.0, delta=1e-6)
     Traceback (most recent call last):
         ...
     privlp.errors.InvalidParameterError: eps must be positive (or inf for no privacy), got 0.0.
@@ -175,16 +172,16 @@ class Budget(Accountant):
         """
         count = whole(count, "count", bits=20)
         self.refuse_elsewhere()
-        partition = self._series.new_name()
+        name = self._series.new_name()
         return [
             Budget(
                 self.eps,
                 self.delta,
                 composition=self.composition,
                 _parent=self._series,
-                _part=((partition, part),),
+                _part=((name, k),),
             )
-            for part in range(count)
+            for k in range(count)
         ]
 
     # --- charges
@@ -233,12 +230,6 @@ class Budget(Accountant):
         """What a further call with a delta of its own may take.
 
         Where calls are adaptive, it is nine tenths of all that is left.
-
-        Examples
-        --------
-        >>> from privlp import Budget
-        >>> Budget(eps=1.0, delta=1e-6).delta_left
-        9e-07
         """
         return self._series.share_of_calls * self._series.delta_left()
 
@@ -259,26 +250,15 @@ class Budget(Accountant):
 
         Examples
         --------
-        >>> from privlp import Budget, examples, solve
-        >>> budget = Budget(eps=1.0, delta=0.0)
-        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
-        >>> round(budget.spent(), 6)
-        0.25
+        >>> from privlp import Budget
+        >>> Budget(eps=1.0, delta=0.0).spent()
+        0.0
         """
         return self._series.spent()
 
     @property
     def calls(self) -> Mapping[str, Call]:
-        """What was charged, call by call, by the identifiers of their ledgers.
-
-        Examples
-        --------
-        >>> from privlp import Budget, examples, solve
-        >>> budget = Budget(eps=1.0, delta=0.0)
-        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
-        >>> [round(call.eps, 6) for call in budget.calls.values()]
-        [0.25]
-        """
+        """What was charged, call by call, by the identifiers of their ledgers."""
         return self._series.calls
 
     def sums(self) -> BudgetSums:
@@ -377,3 +357,15 @@ class StoredBudget(Budget):
 
 def _of_parts(call: Call) -> str:
     return "".join(f", part {part + 1} of the records" for _, part in call.parts)
+
+
+def ledger_of_call(eps: float | None, delta: float | None, budget: Budget | None) -> Accountant:
+    """What a call is charged to: a budget, a part of it, or a ledger of its own."""
+    if eps is None and delta is None and budget is not None:
+        return budget
+    if eps is None or delta is None:
+        raise InvalidParameterError(
+            "Give eps and delta, or eps=None, delta=None and a budget to spend all that is left"
+            " of it."
+        )
+    return Ledger(eps, delta) if budget is None else budget.ledger(eps, delta)

@@ -20,18 +20,76 @@ from typing import TYPE_CHECKING, Any
 
 from privlp.errors import BudgetFileError, InvalidParameterError
 from privlp.files import path_of
-from privlp.privacy.budget_history import BudgetEvent, event_of
-from privlp.privacy.budget_rule import BudgetRule
-from privlp.privacy.charges import Call
-from privlp.privacy.file_location import FileLocation
-from privlp.privacy.limits import Composition, require_composition, validated_budget
+from privlp.privacy.budget_rule import (
+    BudgetRule,
+    Composition,
+    require_composition,
+    validated_budget,
+)
+from privlp.privacy.charges import Call, call_from_dict, call_to_dict
 from privlp.privacy.record import json_number
-from privlp.privacy.record_file import NOT_CHARGED, START, Last, RecordFile
-from privlp.privacy.stored_calls import call_from_dict, call_to_dict
+from privlp.privacy.record_file import NOT_CHARGED, START, FileLocation, Last, RecordFile
 from privlp.privacy.unique import SpentOnce
 
 if TYPE_CHECKING:
     import sqlite3
+
+
+@dataclass(frozen=True)
+class BudgetEvent:
+    """One line in the history of a stored budget.
+
+    Attributes
+    ----------
+    time : str
+        In UTC.
+    version : str
+        Of privlp.
+    what : str
+        The purposes that were paid for; or that the file was made, or adopted.
+    mechanisms : str
+        Which were paid for, with numbers of draws.
+    call : str
+        Which call it belongs to. A later line of the same call repeats what it paid for before.
+    eps, delta : float
+        Of the call so far; 0 for other events.
+
+    Examples
+    --------
+    >>> import os, tempfile, privlp
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), 1.0, 1e-6)
+    >>> solution = privlp.solve(privlp.examples.diet(), 0.5, 0.0, budget=budget, rng=0)
+    >>> event = budget.history()[-1]
+    >>> event.what, event.mechanisms, round(event.eps, 6), event.delta
+    ('noise on costs c', '1 x Laplace mechanism', 0.5, 0.0)
+    >>> folder.cleanup()
+    """
+
+    time: str
+    version: str
+    what: str
+    mechanisms: str = ""
+    call: str = ""
+    eps: float = 0.0
+    delta: float = 0.0
+
+
+def event_of(body: dict[str, Any], call: Call | None) -> BudgetEvent:
+    """The event that a record of the file tells of; `call` is the call that it holds, if any."""
+    when = str(body["time"]), str(body["version"])
+    if call is None:
+        return BudgetEvent(*when, _WORDS[body["kind"]](body))
+    entries = [charge.entry for charge in call.charges]
+    purposes = "; ".join(dict.fromkeys(entry.purpose for entry in entries))
+    mechanisms = "; ".join(f"{entry.draws} x {entry.mechanism}" for entry in entries)
+    return BudgetEvent(*when, purposes, mechanisms, call.identifier, call.eps, call.delta)
+
+
+_WORDS: dict[str, Any] = {
+    "made": lambda body: f"made, for ({float(body['eps']):g}, {float(body['delta']):g})",
+    "adopted": lambda body: f"adopted at {body['place']['path']}",
+}
 
 
 class FileStore(SpentOnce):
@@ -51,7 +109,6 @@ class FileStore(SpentOnce):
 
     @property
     def calls(self) -> Mapping[str, Call]:
-        """What was charged, call by call, by any process."""
         with self.view():
             return MappingProxyType(self._known.calls)
 
@@ -67,10 +124,7 @@ class FileStore(SpentOnce):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Within it, no other process changes the file.
-
-        What is entered is on the disk when it ends.
-        """
+        """Within it, no other process changes the file; at its end all is on the disk."""
         self.refuse_elsewhere()
         with self.lock:
             if self._viewed:
@@ -92,10 +146,7 @@ class FileStore(SpentOnce):
 
     @contextmanager
     def view(self) -> Iterator[None]:
-        """Within it, the calls and the history are those of the file at one moment.
-
-        The file is read at the beginning and not held: others may charge meanwhile.
-        """
+        """Within it, all is as the file was at the beginning; others may charge meanwhile."""
         self.refuse_elsewhere()
         with self.lock:
             if self._viewed or self._connection is not None:
@@ -125,10 +176,7 @@ class FileStore(SpentOnce):
 
 @dataclass(frozen=True)
 class _Known:
-    """What was read from a file.
-
-    It is one object, so that an interruption leaves the old one or the new one.
-    """
+    """What was read from a file: one object, so that an interruption leaves the old or the new."""
 
     last: Last = START
     calls: dict[str, Call] = field(default_factory=dict)
@@ -173,7 +221,9 @@ def opened_file(
                 f"There is no file {os.fspath(path)!r}. To make one, give the eps and delta of the"
                 " whole budget."
             )
-        file.create(_opening(*limit, composition or "adaptive"))
+        eps, delta = limit
+        first = {"eps": json_number(eps), "delta": delta, "composition": composition or "adaptive"}
+        file.create({"kind": "made", **first})
     with file.reading() as connection:
         file.check_pages(connection)
         bodies, last = file.read(connection, START, older=adopt)
@@ -185,10 +235,6 @@ def opened_file(
     file.require_location(location)
     store.learn(bodies, last)
     return store
-
-
-def _opening(eps: float, delta: float, composition: str) -> dict[str, Any]:
-    return {"kind": "made", "eps": json_number(eps), "delta": delta, "composition": composition}
 
 
 def _as_recorded(file: RecordFile, bodies: list[dict[str, Any]]) -> tuple[FileStore, FileLocation]:

@@ -21,13 +21,50 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
+from typing import Any, Literal, TypeAlias
 
+from privlp.checks import LARGEST, SMALLEST, is_one_of, real, shown
+from privlp.errors import BudgetExceededError, InvalidParameterError
 from privlp.float_errors import unnoticed
-from privlp.privacy.charges import Call, Share
+from privlp.privacy.charges import Call, Charge, Share, calls_by_record, largest_sum
 from privlp.privacy.gaussian_dp import eps_of, mu_of
-from privlp.privacy.limits import Composition
-from privlp.privacy.partitions import calls_by_record, largest_sum
 from privlp.privacy.prices import composed_epsilon
+
+Composition: TypeAlias = Literal["adaptive", "planned", "basic"]
+
+_LEAST_DELTA = 1e-300
+
+
+def validated_budget(eps: float, delta: float) -> tuple[float, float]:
+    """Check an (eps, delta) pair and return it as Python floats."""
+    eps, delta = real(eps, "eps"), real(delta, "delta")
+    if not eps > 0:
+        raise InvalidParameterError(
+            f"eps must be positive (or inf for no privacy), got {eps!r}.", parameter="eps"
+        )
+    if eps < math.inf and not SMALLEST <= eps <= LARGEST:
+        raise InvalidParameterError(
+            f"eps must lie between {SMALLEST:g} and {LARGEST:g} (or be inf for no privacy), got"
+            f" {eps!r}.",
+            parameter="eps",
+        )
+    if not 0 <= delta < 1:
+        raise InvalidParameterError(f"delta must be in [0, 1), got {delta!r}.", parameter="delta")
+    if 0 < delta < _LEAST_DELTA:
+        raise InvalidParameterError(
+            f"delta must be 0, or at least {_LEAST_DELTA:g}; got {delta!r}.", parameter="delta"
+        )
+    return eps, delta
+
+
+def require_composition(composition: Any) -> None:
+    """Refuse an unknown kind of composition."""
+    if not is_one_of(composition, ("adaptive", "planned", "basic")):
+        raise InvalidParameterError(
+            f"composition must be 'adaptive', 'planned' or 'basic', got {shown(composition)}.",
+            parameter="composition",
+        )
+
 
 #: What is added up over the calls.
 _EPS, _SQUARE, _CHANCE = attrgetter("eps"), attrgetter("square"), attrgetter("chance")
@@ -51,13 +88,10 @@ class BudgetSums:
 
     Examples
     --------
-    >>> import os, tempfile, privlp
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), 1.0, 1e-6)
-    >>> sums = budget.sums()
+    >>> from privlp import Budget
+    >>> sums = Budget(1.0, 1e-6).sums()
     >>> sums.eps, sums.mu, round(sums.mu_limit, 3)
     (0.0, 0.0, 0.214)
-    >>> folder.cleanup()
     """
 
     eps: float
@@ -89,9 +123,8 @@ class BudgetRule:
     def sums(self, calls: Iterable[Call]) -> BudgetSums:
         """What is compared with the limits."""
         calls = list(calls)
-        eps, square = (largest_sum(calls, number) for number in (_EPS, _SQUARE))
-        delta = self._delta_of(calls)
-        return BudgetSums(eps, delta, math.sqrt(square), self.mu_limit)
+        eps, square = largest_sum(calls, _EPS), largest_sum(calls, _SQUARE)
+        return BudgetSums(eps, self._delta_of(calls), math.sqrt(square), self.mu_limit)
 
     def delta_left(self, calls: Iterable[Call]) -> float:
         """What the calls leave of delta."""
@@ -99,11 +132,8 @@ class BudgetRule:
 
     def fits(self, calls: Sequence[Call]) -> bool:
         """Whether the budget admits these calls together."""
-        if math.isinf(self.eps):
-            return True
-        if self.composition == "planned":
-            return self.spent(calls) <= self.eps
-        return self._calls_fit(calls) or self._gaussian_sum_fits(calls)
+        by_square = self.composition == "adaptive" and self.delta > 0
+        return self.fits_by_calls(calls) or (by_square and self._gaussian_sum_fits(calls))
 
     def fits_by_calls(self, calls: Sequence[Call]) -> bool:
         """Whether these calls fit, without the Gaussian sum: their draws need not be known."""
@@ -111,7 +141,8 @@ class BudgetRule:
             return True
         if self.composition == "planned":
             return self.spent(calls) <= self.eps
-        return self._calls_fit(calls)
+        eps, delta = largest_sum(calls, _EPS), self._delta_of(calls)
+        return eps <= self.eps and delta <= self.delta * (1 + _ROUNDING)
 
     def spent(self, calls: Iterable[Call]) -> float:
         """What the calls cost together, as eps at this delta, if they were planned."""
@@ -140,28 +171,17 @@ class BudgetRule:
         """What the calls take of delta, at the records that were used most."""
         return largest_sum(calls, self._of_delta)
 
-    def _calls_fit(self, calls: Sequence[Call]) -> bool:
-        eps, delta = largest_sum(calls, _EPS), self._delta_of(calls)
-        return eps <= self.eps and delta <= self.delta * (1 + _ROUNDING)
-
     def _gaussian_sum_fits(self, calls: Sequence[Call]) -> bool:
-        if self.composition == "basic" or self.delta == 0:
-            return False
         if largest_sum(calls, _CHANCE) > _CHANCES * self.delta:
             return False
         return largest_sum(calls, _SQUARE) * (1 + _ROUNDING) <= self.mu_limit**2
 
     def _planned(self, calls: Sequence[Call]) -> float:
-        """The least eps known for planned calls: of all draws together, or call by call.
-
-        Shares count as one call each (:meth:`_shares`).
-        """
+        """The least eps known for planned calls: of all draws together, or call by call."""
         shares = self._shares(calls)
         listed = [call for call in calls if call.share not in shares]
-        eps, delta = (
-            math.fsum(share.eps for share in shares),
-            math.fsum(share.delta for share in shares),
-        )
+        eps = math.fsum(share.eps for share in shares)
+        delta = math.fsum(share.delta for share in shares)
         if delta > self.delta:
             return math.inf
         costs = [charge.cost for call in listed for charge in call.charges]
@@ -184,3 +204,67 @@ class BudgetRule:
 @unnoticed()
 def _largest_mu(eps: float, delta: float) -> float:
     return mu_of(eps, delta)
+
+
+def beyond_limit(
+    new: Sequence[Charge], total: float, *, eps: float, delta: float, spent: float
+) -> BudgetExceededError:
+    """Charges that would bring the total beyond eps."""
+    digits = ".6g" if f"{total:.6g}" != f"{eps:.6g}" else ".17g"  # where rounding decides
+    cure = "Ask for a smaller eps, or give a larger Budget."
+    if math.isinf(total):
+        cure = (
+            "No eps would do at what is left of delta: ask for less of it, or give a Budget"
+            " with a larger delta."
+        )
+    return BudgetExceededError(
+        f"{_wanted(new)} would bring the total to eps = {total:{digits}} at delta = {delta:g},"
+        f" beyond the budget of eps = {eps:{digits}} (spent so far: {spent:.6g})."
+        f" Nothing was drawn and nothing was charged. {cure}"
+    )
+
+
+def beyond_both_sums(
+    new: Sequence[Charge], sums: BudgetSums, rule: BudgetRule
+) -> BudgetExceededError:
+    """Charges that would fit only if all requests had been planned."""
+    return BudgetExceededError(
+        f"{_wanted(new)} would fit only if all requests had been planned. For requests that may"
+        f" follow earlier answers, neither sum has room: the calls add up to ({sums.eps:g},"
+        f" {sums.delta:g}) of ({rule.eps:g}, {rule.delta:g}) so far, the Gaussian parameter to"
+        f" {sums.mu:g} of {sums.mu_limit:g}. Nothing was drawn and nothing was charged. Ask for"
+        " less. If every request is fixed before the first answer, make the next budget with"
+        " composition='planned'."
+    )
+
+
+def no_room_for_calls(
+    eps: float, delta: float, sums: BudgetSums, rule: BudgetRule
+) -> BudgetExceededError:
+    """A series of calls that add up to more than is left."""
+    return BudgetExceededError(
+        f"Calls of ({eps:g}, {delta:g}) in all do not fit into what is left of the"
+        f" budget ({rule.eps:g}, {rule.delta:g}): its calls add up to"
+        f" ({sums.eps:g}, {sums.delta:g}) so far. Nothing was drawn and nothing was"
+        " charged. Ask for less, or give a larger Budget."
+    )
+
+
+def nothing_left(eps: float, delta: float, *, charged: bool) -> BudgetExceededError:
+    """Releases that fit with no amount of noise."""
+    if charged:
+        return BudgetExceededError(
+            f"Nothing is left of the budget ({eps:g}, {delta:g}) for these releases."
+        )
+    return BudgetExceededError(
+        f"({eps:g}, {delta:g}) is too small a budget for these releases: part of"
+        " their price does not shrink with more noise. Give a larger eps, or for objective"
+        " perturbation a larger reg."
+    )
+
+
+def _wanted(new: Sequence[Charge]) -> str:
+    return " and ".join(
+        f"{e.draws} draw{'s' * (e.draws > 1)} of the {e.mechanism} ({e.purpose})"
+        for e in (charge.entry for charge in new)
+    )

@@ -1,17 +1,61 @@
-"""What is charged: draws at a price, and all charges of one call."""
+"""What is charged: draws at a price, and all charges of one call, also as plain data for a file."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
 
 from privlp.checks import whole
+from privlp.errors import InvalidParameterError, RelationMismatchError
 from privlp.float_errors import unnoticed
 from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import Price
-from privlp.privacy.record import LedgerEntry
-from privlp.privacy.relation import AccountedRelation
+from privlp.privacy.record import LedgerEntry, json_number
+
+
+class AccountedRelation(Protocol):
+    """A neighbour relation, as ledgers see it."""
+
+    @property
+    def description(self) -> str:
+        """The relation in words."""
+
+    @property
+    def key(self) -> str | None:
+        """Plain text that compatible relations share; None if only equal ones are compatible."""
+
+    def compatible_with(self, other: AccountedRelation) -> bool:
+        """Whether one ledger may account for both relations."""
+
+
+@dataclass(frozen=True)
+class RecordedRelation:
+    """A neighbour relation as a file keeps it."""
+
+    description: str
+    key: str
+
+    def compatible_with(self, other: AccountedRelation) -> bool:
+        """Whether one ledger may account for both relations."""
+        return self.key == other.key
+
+
+def require_one_relation(
+    accounted: Mapping[str, AccountedRelation], relation: AccountedRelation, words: str
+) -> None:
+    """Refuse a relation, called so in `words`, that is not the one accounted for."""
+    for description, earlier in accounted.items():
+        if not earlier.compatible_with(relation):
+            raise RelationMismatchError(
+                f"This budget already accounts for '{description}'; it cannot also account for"
+                f" '{words}'. Use a Budget of its own for each neighbour relation,"
+                " or, where one record touches several parts, a tuple of relations for all of"
+                " them."
+            )
+
 
 #: Delta of a call counts its chances so many times: as much as once in a share of at least half.
 CHANCES = 2
@@ -88,10 +132,139 @@ class Call:
 
     @property
     def square(self) -> float:
-        """The squares of the Gaussian parameters of all its draws, added up.
-
-        ``inf`` if a draw has none.
-        """
+        """The squares of the Gaussian parameters of all its draws, added up, or ``inf``."""
         return math.fsum(
             charge.price.mu * charge.price.mu * charge.entry.draws for charge in self.charges
         )
+
+
+_MOST_CHOICES = 64
+
+
+def largest_sum(calls: Iterable[Call], number: Callable[[Call], float]) -> float:
+    """The largest sum of a number of each call, over all records; see :func:`_divided`."""
+    common, partitions = _divided(calls)
+    sums = [number(call) for call in common]
+    sums += [
+        max(largest_sum(part, number) for part in parts.values()) for parts in partitions.values()
+    ]
+    return math.fsum(sums)
+
+
+def calls_by_record(calls: Sequence[Call]) -> list[list[Call]] | None:
+    """The calls that touch a record, for each choice of one part of each partition.
+
+    ``None`` if there are too many choices. Of parts that were charged alike, one stands for all.
+    """
+    found = list(itertools.islice(_choices(calls), _MOST_CHOICES + 1))
+    return found if len(found) <= _MOST_CHOICES else None
+
+
+def _divided(calls: Iterable[Call]) -> tuple[list[Call], dict[str, dict[int, list[Call]]]]:
+    """Calls that touch all records; the others by partition and part.
+
+    The outermost part is taken off them. A record lies in one part of each partition.
+    """
+    common: list[Call] = []
+    partitions: dict[str, dict[int, list[Call]]] = {}
+    for call in calls:
+        if not call.parts:
+            common.append(call)
+            continue
+        *inner, (partition, part) = call.parts
+        partitions.setdefault(partition, {}).setdefault(part, []).append(
+            replace(call, parts=tuple(inner))
+        )
+    return common, partitions
+
+
+def _choices(calls: Sequence[Call]) -> Iterator[list[Call]]:
+    partitions: dict[str, dict[int, list[object]]] = {}
+    for call in calls:
+        for partition, part in call.parts:
+            rest = tuple(other for other in call.parts if other[0] != partition)
+            costs = tuple(charge.cost for charge in call.charges)
+            partitions.setdefault(partition, {}).setdefault(part, []).append(
+                (call.eps, call.delta, costs, rest)
+            )
+    alike = [
+        {repr(paid): part for part, paid in of_parts.items()} for of_parts in partitions.values()
+    ]
+    for parts in itertools.product(*(kinds.values() for kinds in alike)):
+        chosen = set(zip(partitions, parts, strict=True))
+        yield [call for call in calls if chosen.issuperset(call.parts)]
+
+
+def call_to_dict(call: Call) -> dict[str, Any]:
+    """Plain data that JSON keeps exactly: floats are written with all digits that matter."""
+    for relation in call.relations.values():
+        if relation.key is None:
+            raise InvalidParameterError(
+                f"A budget in a file cannot account for '{relation.description}': give"
+                f" {type(relation).__name__} a `key`, which says in words what it may be accounted"
+                " for with."
+            )
+    return {
+        "kind": "call",
+        "identifier": call.identifier,
+        "eps": json_number(call.eps),
+        "delta": json_number(call.delta),
+        "charges": [
+            {"price": _numbers(charge.price), "entry": _numbers(charge.entry)}
+            for charge in call.charges
+        ],
+        "relations": {text: relation.key for text, relation in call.relations.items()},
+        "randomness": call.randomness,
+        "parts": call.parts,
+        "share": None if call.share is None else _numbers(call.share),
+    }
+
+
+def _numbers(thing: Any) -> dict[str, Any]:
+    values = {one.name: getattr(thing, one.name) for one in fields(thing)}
+    if "corners" in values:
+        values["corners"] = [[int(number), json_number(mu)] for number, mu in values["corners"]]
+    return {name: json_number(value) for name, value in values.items()}
+
+
+def call_from_dict(body: dict[str, Any]) -> Call:
+    """Undo :func:`call_to_dict`; other data raise Key-, Type-, Value- or AttributeError."""
+    return Call(
+        identifier=str(body["identifier"]),
+        eps=_number(body["eps"]),
+        delta=_number(body["delta"]),
+        charges=tuple(
+            Charge(_price(charge["price"]), _entry(charge["entry"])) for charge in body["charges"]
+        ),
+        relations={
+            text: RecordedRelation(text, str(key)) for text, key in body["relations"].items()
+        },
+        randomness={str(text): bool(seeded) for text, seeded in body["randomness"].items()},
+        parts=tuple((str(partition), int(part)) for partition, part in body["parts"]),
+        share=None if body["share"] is None else _share(body["share"]),
+    )
+
+
+def _share(data: dict[str, Any]) -> Share:
+    return Share(str(data["identifier"]), _number(data["eps"]), _number(data["delta"]))
+
+
+def _price(data: dict[str, Any]) -> Price:
+    corners = tuple((int(number), _number(mu)) for number, mu in data["corners"])
+    numbers = {name: _number(data[name]) for name in ("eps", "delta", "mu", "shift")}
+    # Older versions knew no chances.
+    return Price(law=data["law"], corners=corners, chance=_number(data.get("chance", 0)), **numbers)
+
+
+def _entry(data: dict[str, Any]) -> LedgerEntry:
+    entry = LedgerEntry(**data)
+    return LedgerEntry(
+        **{**data, "sensitivity": _number(entry.sensitivity), "draws": int(entry.draws)}
+    )
+
+
+def _number(value: Any) -> float:
+    number = float(value)
+    if math.isnan(number):
+        raise ValueError(value)
+    return number

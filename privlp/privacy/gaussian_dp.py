@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: the exact curve, its inverses, and mechanisms that it dominates.
+"""Gaussian differential privacy: the exact curve, its inverses, and truncated Gaussian noise.
 
 A mechanism is mu-GDP if telling two neighbours apart by its output is at least as hard as telling
 N(0, 1) from N(mu, 1) by one draw (Dong, Roth and Su 2022). Then it is (eps, delta)-DP for every
@@ -6,14 +6,17 @@ eps,
 
     delta(eps) = Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2),
 
-and adaptive compositions are sqrt(mu_1^2 + mu_2^2 + ...)-GDP. Every number here is rounded to the
-safe side. Proofs: ``docs/proofs.md``, "Gaussian differential privacy".
+and adaptive compositions are sqrt(mu_1^2 + mu_2^2 + ...)-GDP. Every number here is computed in
+logarithms and rounded to the safe side. Proofs: ``docs/proofs.md``, "Gaussian differential privacy"
+and "Truncated Gaussian mechanism".
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 
 from scipy.special import erf, erfcx, ndtri_exp
 
@@ -42,18 +45,6 @@ def log_delta_of(eps: float, mu: float) -> float:
     M(y)) with Mills' ratio M. This loses few digits where both terms of the curve are tiny. Where
     M(x) and M(y) are close themselves, a bound takes over: M is convex with slope x M(x) - 1, so
     that M(x) - M(y) is at most mu (1 - x M(x)).
-
-    Parameters
-    ----------
-    mu : float
-        Non-negative; ``inf`` for no privacy.
-
-    Examples
-    --------
-    >>> import math
-    >>> from privlp.privacy.gaussian_dp import log_delta_of
-    >>> round(math.exp(log_delta_of(1.0, 1.0)), 6)
-    0.126937
     """
     if mu == 0:
         return -math.inf
@@ -73,34 +64,17 @@ def log_delta_of(eps: float, mu: float) -> float:
 
 
 def delta_of(eps: float, mu: float) -> float:
-    """The least delta at which every mu-GDP mechanism is (eps, delta)-DP, rounded up.
-
-    Examples
-    --------
-    >>> from privlp.privacy.gaussian_dp import delta_of
-    >>> round(delta_of(1.0, 1.0), 6)
-    0.126937
-    """
+    """The least delta at which every mu-GDP mechanism is (eps, delta)-DP, rounded up."""
     return math.exp(log_delta_of(eps, mu))
 
 
 def eps_of(mu: float, delta: float) -> float:
-    """The least eps at which every mu-GDP mechanism is (eps, `delta`)-DP, rounded up.
-
-    Examples
-    --------
-    >>> from privlp.privacy.gaussian_dp import eps_of
-    >>> round(eps_of(1.0, 1e-6), 6)
-    4.886554
-    """
+    """The least eps at which every mu-GDP mechanism is (eps, `delta`)-DP, rounded up."""
     return least_eps(lambda eps: delta_of(eps, mu), delta, scale=mu)
 
 
 def least_eps(curve: Callable[[float], float], delta: float, scale: float) -> float:
-    """The least eps >= 0 with ``curve(eps) <= delta`` for a decreasing curve, rounded up.
-
-    It is ``inf`` if there is none. `scale` is the size of a step of the search, for instance mu.
-    """
+    """The least eps >= 0 with ``curve(eps) <= delta``, which falls, rounded up; or inf."""
     if math.isinf(scale) or delta <= 0:
         return 0.0 if curve(0.0) <= delta else math.inf
     if curve(0.0) <= delta:
@@ -110,6 +84,7 @@ def least_eps(curve: Callable[[float], float], delta: float, scale: float) -> fl
         high *= 2
         if high > 1e18:
             return math.inf
+    # A step of the search is about `scale`.
     root = _root(
         lambda eps: math.log(max(curve(eps), 1e-320) / delta), 0.0, high, xtol=1e-15 * high
     )
@@ -120,16 +95,7 @@ def least_eps(curve: Callable[[float], float], delta: float, scale: float) -> fl
 
 
 def mu_of(eps: float, delta: float) -> float:
-    """The largest mu at which every mu-GDP mechanism is (eps, delta)-DP, rounded down.
-
-    0 if there is none.
-
-    Examples
-    --------
-    >>> from privlp.privacy.gaussian_dp import mu_of
-    >>> round(mu_of(1.0, 1e-6), 6)
-    0.236704
-    """
+    """The largest mu at which every mu-GDP mechanism is (eps, delta)-DP, rounded down; or 0."""
     if delta <= 0:
         return 0.0
     if math.isinf(eps) or delta >= 1:
@@ -161,12 +127,6 @@ def mu_of_pure(eps: float) -> float:
     at least that of binary randomised response: two line segments from (0, 1) and (1, 0) that meet
     at (p, p), p = 1/(1 + e^eps). The curve of mu-GDP is convex with the same ends and passes
     through (p, p), so that it lies below.
-
-    Examples
-    --------
-    >>> from privlp.privacy.gaussian_dp import mu_of_pure
-    >>> round(mu_of_pure(0.1), 6)
-    0.125309
     """
     if eps == 0 or math.isinf(eps):
         return eps
@@ -185,11 +145,104 @@ def mu_of_bounded_range(eps: float) -> float:
     where logit p = logit q + eps whatever t is. The curve of mu-GDP lies below all of these corners
     if Phi^{-1}(p) - Phi^{-1}(q) <= mu. The left side is largest at q = 1 - p, because logit(Phi(u))
     is odd and, as the hazard rate of the normal law is convex (Sampford 1953), convex for u > 0.
-
-    Examples
-    --------
-    >>> from privlp.privacy.gaussian_dp import mu_of_bounded_range, mu_of_pure
-    >>> mu_of_bounded_range(0.2) == mu_of_pure(0.1)
-    True
     """
     return mu_of_pure(eps / 2)
+
+
+#: Widest noise, in standard deviations: the mass beyond is below 1e-880.
+MOST_DEVIATIONS = 64.0
+#: A change of more deviations than this would leave too little of the width above.
+_MOST_SHIFT = 24.0
+
+
+@dataclass(frozen=True)
+class Change:
+    """How far a vector may move between neighbours, at most."""
+
+    #: In L2 and in L1.
+    l2: float
+    l1: float
+    #: Every entry.
+    entry: float
+    #: Number of entries that move.
+    touched: int
+
+
+def log_mass(start: float, length: float) -> float:
+    """Upper bound on ln P(start <= X <= start + length) for a standard normal X and start >= 0."""
+    end = start + length
+    near, far = mills_ratio(start), mills_ratio(end)
+    ratio = near - far - far * math.expm1(-0.5 * length * (start + end)) + _ERROR * near
+    return (
+        log_density(start)
+        + math.log(min(ratio, length * (1 + _ERROR)))
+        + _ERROR * (1 + start * start)
+    )
+
+
+def log_delta(eps: float, change: Change, sigma: float, width: float) -> float:
+    """Upper bound on the logarithm of the delta of truncated Gaussian noise, at `eps`.
+
+    The noise is truncated to [-width, width]. With x = width/sigma and Z = P(-x <= X <= x), delta
+    is at most the sum of two terms: the delta of Gaussian noise that is not truncated, over
+    Z^touched, and the mass of outputs that only one of the neighbours can release, over Z.
+    """
+    x = width / sigma
+    log_inside = math.log(float(erf(x / math.sqrt(2))))
+    inside = log_delta_of(eps, change.l2 / sigma) - change.touched * log_inside
+    step = min(change.entry, change.l1 / change.touched) / sigma
+    outside = eps + math.log(change.touched) + log_mass(x, step)
+    if change.entry <= width:
+        step = change.entry / sigma
+        count = min(float(change.touched), change.l1 / change.entry)
+        outside = min(outside, math.log(count) + log_mass(max(x - step, 0.0), step))
+    outside -= log_inside
+    larger, smaller = max(inside, outside), min(inside, outside)
+    slack = 2.0**-42 * (1 + change.touched * -log_inside + abs(eps) * 2.0**-8)
+    return larger + math.log1p(math.exp(smaller - larger)) + slack
+
+
+@lru_cache(maxsize=256)
+def least_width(eps: float, delta: float, change: Change) -> tuple[float, float]:
+    """Deviation and least width at which truncated Gaussian noise spends at most (eps, delta)."""
+    from scipy.optimize import brentq, minimize_scalar  # noqa: PLC0415 (slow to load)
+
+    unit = change.l2  # solved in units of the L2 change, and then stretched
+    scaled = Change(1.0, change.l1 / unit, change.entry / unit, change.touched)
+    goal = math.log(delta) - 2.0**-38
+
+    def excess(log_sigma: float) -> float:
+        return max(log_delta_of(eps, math.exp(-log_sigma)), -1e4) - goal
+
+    least = max(math.exp(brentq(excess, -60.0, 60.0, xtol=1e-13)), scaled.entry / _MOST_SHIFT)
+
+    def sigma_at(log_surplus: float) -> float:
+        return least * (1 + math.exp(log_surplus))
+
+    best = minimize_scalar(
+        lambda t: _width(eps, goal, scaled, sigma_at(t)),
+        bounds=(-14.0, 3.0),
+        method="bounded",
+        options={"xatol": 1e-4},
+    )
+    sigma = sigma_at(float(best.x))
+    width = _width(eps, goal, scaled, sigma)
+    if not math.isfinite(width):  # not seen: the least deviation leaves no room for the tails
+        sigma = sigma_at(3.0)
+        width = _width(eps, goal, scaled, sigma)
+    sigma, width = sigma * unit, width * unit
+    while log_delta(eps, change, sigma, width) > math.log(delta):
+        width *= 1 + 1e-12
+    return sigma, width
+
+
+def _width(eps: float, goal: float, change: Change, sigma: float) -> float:
+    """Least width at this standard deviation, or inf; the bound falls as the width grows."""
+    low, high = 0.0, MOST_DEVIATIONS * (1 - 1e-9) * sigma
+    if log_delta(eps, change, sigma, high) > goal:
+        return math.inf
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        too_narrow = log_delta(eps, change, sigma, middle) > goal
+        low, high = (middle, high) if too_narrow else (low, middle)
+    return high

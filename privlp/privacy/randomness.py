@@ -1,17 +1,20 @@
-"""The one source of randomness: cryptographic, or seeded for experiments."""
+"""The one source of randomness, and the right to draw from it."""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 import numpy as np
 from randomgen import ChaCha
 
 from privlp.checks import is_integer
-from privlp.errors import InvalidParameterError
+from privlp.errors import BudgetExceededError, InvalidParameterError
+from privlp.float_errors import unnoticed
 from privlp.privacy.mechanisms import Mechanism
-from privlp.privacy.unique import Unique
+from privlp.privacy.unique import SpentOnce, Unique
 
 RandomSource: TypeAlias = "int | np.random.Generator | Randomness | None"
 
@@ -24,25 +27,11 @@ class Randomness(Unique):
     pickled, and refuses to draw in a process forked off the one that made it. Threads may share it.
     A seeded source may be copied: its results are not for release anyway.
 
-    Parameters
-    ----------
-    rng : None, int or numpy.random.Generator
-        ``None`` (the default everywhere) keys the ChaCha20 stream cipher with 256 bits from the
-        operating system: privacy is computational (``docs/proofs.md``, "What every claim assumes").
-        An int or a Generator makes a run reproducible. Results drawn from it are marked as not for
-        release, because whoever knows the seed can subtract the noise.
-
-    Examples
-    --------
-    >>> import copy
-    >>> from privlp.privacy import Randomness
-    >>> copy.deepcopy(Randomness(3)).seeded
-    True
-    >>> copy.deepcopy(Randomness())
-    Traceback (most recent call last):
-        ...
-    privlp.errors.InvalidParameterError: A Randomness cannot be copied or pickled: a copy would
-    draw the same noise again. ...
+    `rng` is None, an int or a numpy.random.Generator. ``None`` (the default everywhere) keys the
+    ChaCha20 stream cipher with 256 bits from the operating system: privacy is computational
+    (``docs/proofs.md``, "What every claim assumes"). An int or a Generator makes a run
+    reproducible. Results drawn from it are marked as not for release, because whoever knows the
+    seed can subtract the noise.
     """
 
     remedy = "Leave rng out, so that each call makes a source of its own."
@@ -65,10 +54,7 @@ class Randomness(Unique):
 
     @classmethod
     def of(cls, rng: RandomSource, name: str = "rng") -> Randomness:
-        """A source of randomness; `rng` itself where it is one already.
-
-        A :class:`~privlp.audits.Tape` is one, for instance.
-        """
+        """A source of randomness; `rng` itself where it is one already, as a Tape of audits is."""
         if not isinstance(rng, Randomness):
             return cls(rng, name)
         rng.refuse_elsewhere()
@@ -99,3 +85,49 @@ class Randomness(Unique):
 
     def __repr__(self) -> str:
         return f"Randomness({self.description})"
+
+
+class ChargedDraws(SpentOnce):
+    """The right to draw from one mechanism `count` times: paid for, and usable once each.
+
+    `begin` returns the lock under which a draw begins. The ledger takes no charges after the first.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        count: int,
+        purpose: str,
+        randomness: Randomness,
+        begin: Callable[[], AbstractContextManager[object]],
+    ) -> None:
+        super().__init__()
+        self.mechanism = mechanism
+        self.remaining = self._total = count
+        self._purpose = purpose
+        self._randomness = randomness
+        self._begin = begin
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of Gaussian noise on one draw; 0 without noise."""
+        return float(self.mechanism.sigma)  # type: ignore[attr-defined]
+
+    def __call__(self, value: Any) -> Any:
+        """Release `value` through the mechanism."""
+        self.refuse_elsewhere()
+        with self._begin():
+            if self.remaining <= 0:
+                raise BudgetExceededError(
+                    f"All paid draws of the {self.mechanism.name} are used; charge the ledger for"
+                    " more."
+                )
+            mechanism = self.mechanism.of_draw(self._total - self.remaining, self._total)
+            self.remaining -= 1
+        with unnoticed():
+            return self._randomness.draw(mechanism, value, self._purpose)
+
+    def secret_key(self) -> int:
+        """256 random bits for coins that say nothing of the data, and stay secret: not charged."""
+        self.refuse_elsewhere()
+        return int.from_bytes(self._randomness.generator.bytes(32), "little")

@@ -11,8 +11,6 @@ from importlib.metadata import version
 from types import NoneType
 from typing import Any
 
-from tabulate import tabulate
-
 _VERSIONED = ("privlp", "numpy", "scipy", "dp-accounting", "randomgen", "mpmath")
 
 
@@ -135,6 +133,8 @@ class PrivacyRecord:
         )
         if not self.entries:
             return head
+        from tabulate import tabulate  # noqa: PLC0415 (slow to load)
+
         rows = [
             (e.purpose, e.mechanism, f"{e.sensitivity:.4g}", e.parameter, e.draws)
             for e in self.entries

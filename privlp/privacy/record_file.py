@@ -15,7 +15,7 @@ Why it is done this way
   ``synchronous=EXTRA``, because with ``FULL`` a power cut may bring back the deleted journal, which
   would undo the last record.
 * A connection for each access: none is open while a process forks, and no lock outlives an access.
-* No thread forks during an access (:mod:`privlp.privacy.forks`).
+* No thread forks during an access (:mod:`privlp.privacy.unique`).
 * After each commit a second file beside it, with ``.count`` after its name, gets the number and the
   hash of the last record. A file that does not hold that record is older. The second file is no
   part of the first: without it nothing is refused.
@@ -33,7 +33,7 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -42,11 +42,37 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from privlp.errors import BudgetFileError
-from privlp.privacy.file_location import FileLocation
-from privlp.privacy.forks import unforked
+from privlp.privacy.unique import unforked
 
 if TYPE_CHECKING:
     import sqlite3
+
+
+@dataclass(frozen=True)
+class FileLocation:
+    """Device, inode and path of a file. A copy has another location.
+
+    Two files that exist at the same time on one device never share an inode. An inode that was
+    given up may be given again, so that a copy that takes the path of a deleted file may pass. A
+    restart may number devices anew, so that path and inode together are enough. A file that was
+    renamed keeps device and inode.
+    """
+
+    device: int
+    inode: int
+    path: str
+
+    @classmethod
+    def of(cls, path: Path) -> FileLocation:
+        """The location of an existing file."""
+        found = os.stat(path)
+        return cls(found.st_dev, found.st_ino, str(path))
+
+    def holds(self, other: FileLocation) -> bool:
+        """Whether the file that was here may be the one that is there now."""
+        same = self.device == other.device or self.path == other.path
+        return self.inode == other.inode and same
+
 
 #: Seconds to wait for another process.
 PATIENCE = 60.0
@@ -120,10 +146,7 @@ class RecordFile:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """What is appended within is on the disk when it ends.
-
-        After an error, none of it is in the file.
-        """
+        """What is appended within is on the disk when it ends; after an error, none of it is."""
         with unforked(), self._explained(), closing(self._opened()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             self._require_ours(connection)
@@ -139,9 +162,9 @@ class RecordFile:
     def read(
         self, connection: sqlite3.Connection, last: Last, *, older: bool = False
     ) -> tuple[list[dict[str, Any]], Last]:
-        """The records after `last`, having checked that they follow it.
+        """The records after `last`, checked to follow it, and which is the last now.
 
-        And which is the last now. The file may not be `older` than what is beside it says, or may.
+        The file may not be older than what is beside it says, unless `older`.
         """
         number, known = last
         if number and connection.execute(

@@ -1,11 +1,14 @@
-"""Objects that must exist once: a copy, in any process, would draw or spend a second time."""
+"""Objects that must exist once, and forks, which copy a process."""
 
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
-from privlp.errors import BudgetExceededError, InvalidParameterError, PrivLPError
+from privlp.errors import BudgetExceededError, BudgetFileError, InvalidParameterError, PrivLPError
 
 _forks = 0
 
@@ -24,12 +27,6 @@ def this_process() -> tuple[int, int]:
 
     No two processes with a common ancestor share both. A number of a process is given again after
     its end; then the count of forks differs.
-
-    Examples
-    --------
-    >>> from privlp.privacy.unique import this_process
-    >>> this_process() == this_process()
-    True
     """
     return os.getpid(), _forks
 
@@ -37,21 +34,7 @@ def this_process() -> tuple[int, int]:
 class Unique:
     """An object that refuses to be copied, pickled, or used in another process than its own.
 
-    A class that derives from it says in :attr:`remedy` what to do instead. It calls
-    :meth:`refuse_elsewhere` before it gives anything away, and :meth:`may_be_copied` says whether
-    an object is an exception.
-
-    Examples
-    --------
-    >>> import copy
-    >>> from privlp.privacy.unique import Unique
-    >>> class Key(Unique):
-    ...     remedy = "Make a new Key."
-    >>> copy.deepcopy(Key())
-    Traceback (most recent call last):
-        ...
-    privlp.errors.InvalidParameterError: A Key cannot be copied or pickled: a copy would draw the
-    same noise again. Make a new Key.
+    It calls :meth:`refuse_elsewhere` before it gives anything away.
     """
 
     #: For messages: what the object is called (by default its class), what a copy would do, and
@@ -69,24 +52,19 @@ class Unique:
 
         Examples
         --------
-        >>> from privlp.privacy.unique import Unique
-        >>> Unique().may_be_copied()
+        >>> from privlp import Budget
+        >>> Budget(eps=1.0, delta=0.0).may_be_copied()
         False
         """
         return False
 
     def refuse_elsewhere(self) -> None:
-        """Raise in every process but the one that made this object.
-
-        Raises
-        ------
-        PrivLPError
-            Of the kind :attr:`error`, with what to do.
+        """Raise :attr:`error` in every process but the one that made this object.
 
         Examples
         --------
-        >>> from privlp.privacy.unique import Unique
-        >>> Unique().refuse_elsewhere()
+        >>> from privlp import Budget
+        >>> Budget(eps=1.0, delta=0.0).refuse_elsewhere()  # it was made here
         """
         if self._process != this_process() and not self.may_be_copied():
             raise self.error(
@@ -110,8 +88,7 @@ class Unique:
 class SpentOnce(Unique):
     """An object whose duplicate would spend again what was paid for once.
 
-    A copy within the process is the object itself, so that a model that holds a budget can be
-    cloned.
+    A copy within the process is the object itself, so that a model with a budget can be cloned.
     """
 
     harm = "spend a second time what was paid for once"
@@ -123,3 +100,64 @@ class SpentOnce(Unique):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
+
+
+#: Seconds that a fork waits until no thread is at work on a file of SQLite's. SQLite notes in
+#: memory which locks the process holds. A child that is forked in the middle would believe for ever
+#: that a thread, which it does not have, holds one, and could use the file no more.
+PATIENCE = 60.0
+
+
+class _Accesses:
+    """The accesses that are under way in this process."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.count = 0
+        #: Whether this process was forked in the middle of one.
+        self.cut = False
+
+
+_accesses = _Accesses()
+
+
+@contextmanager
+def unforked() -> Iterator[None]:
+    """Within it, no other thread forks."""
+    accesses = _accesses
+    if accesses.cut:
+        raise BudgetFileError(
+            "This process was forked while another thread was at work on a budget file, so it"
+            " cannot use budget files. Nothing was drawn and nothing was charged. Start the process"
+            " again, or by another way than fork."
+        )
+    with accesses.changed:
+        accesses.count += 1
+    try:
+        yield
+    finally:
+        with accesses.changed:
+            accesses.count -= 1
+            accesses.changed.notify_all()
+
+
+def _before() -> None:
+    _accesses.changed.acquire()  # from now on no access begins
+    _accesses.changed.wait_for(lambda: _accesses.count == 0, PATIENCE)
+
+
+def _after_in_parent() -> None:
+    _accesses.changed.release()
+
+
+def _after_in_child() -> None:
+    global _accesses  # noqa: PLW0603 (one for the process)
+    cut = _accesses.cut or _accesses.count > 0
+    _accesses = _Accesses()
+    _accesses.cut = cut
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(
+        before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child
+    )

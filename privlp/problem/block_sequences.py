@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import as_floats
+from privlp.checks import as_floats, unquoted
 from privlp.errors import InvalidProblemError
 from privlp.problem.row_source import RowSource, other_blocks
 from privlp.problem.validation import is_mapped
-from privlp.unquoted import unquoted
 
 _SIDES = (
     "b does not have one right-hand side per row of A. Give one array for all rows, or a sequence"

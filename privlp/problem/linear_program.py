@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.float_errors import unnoticed
+from privlp.pictures.program import draw_program
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import write_model
 from privlp.problem.program_checks import check_program, set_fields
@@ -20,7 +21,6 @@ from privlp.problem.public_part import PublicPart
 from privlp.problem.standard_form import StandardForm
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.combined import relation_of
-from privlp.report.program_picture import draw_program
 from privlp.rows.door import Rows
 from privlp.rows.program_blocks import rows_of
 from privlp.rows.program_rows import RowBlock

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import frozen
+from privlp.checks import frozen, unquoted
 from privlp.errors import InvalidParameterError, InvalidProblemError, MissingDependencyError
 from privlp.files import path_of
 from privlp.problem.row_source import Found, RowSource, inspected
-from privlp.unquoted import unquoted
 
 # Entries of a block, about: 32 megabytes in double precision.
 _ENTRIES = 2**22

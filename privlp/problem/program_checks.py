@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import frozen, is_one_of, real, shown
+from privlp.checks import WHY, frozen, is_one_of, real, shown, unquoted
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import row_labels, validation
 from privlp.problem.dask_rows import is_dask
 from privlp.problem.data import ProgramData
 from privlp.problem.program_in_blocks import check_in_blocks, source_of
 from privlp.problem.row_source import RowSource, Sides
-from privlp.unquoted import WHY, unquoted
 
 
 def set_fields(lp: ProgramData, **values: Any) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import WHY, unquoted
 from privlp.errors import InvalidParameterError
 from privlp.problem.cvxpy_reader import read_cvxpy
 from privlp.problem.program_reader import ProgramReader, hides_rows
 from privlp.problem.readers import read_linprog, require_continuous
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.combined import relation_of
-from privlp.unquoted import WHY, unquoted
 
 if TYPE_CHECKING:
     import cvxpy

@@ -24,9 +24,9 @@ from privlp.checks import (
     is_integer,
     is_real,
     real,
+    unquoted,
 )
 from privlp.errors import InvalidProblemError
-from privlp.unquoted import unquoted
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import WHY, unquoted
 from privlp.errors import InvalidProblemError
 from privlp.problem import validation
-from privlp.unquoted import WHY, unquoted
 
 FloatArray = npt.NDArray[np.float64]
 _UNREADABLE = f"A block of rows could not be read. {WHY} Read the block by itself to see it."

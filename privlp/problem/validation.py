@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_floats, frozen, positive, real_dtype
+from privlp.checks import as_floats, frozen, positive, real_dtype, unquoted
 from privlp.errors import InvalidProblemError
-from privlp.unquoted import unquoted
 
 FloatArray = npt.NDArray[np.float64]
 Matrix: TypeAlias = FloatArray | sp.csr_array

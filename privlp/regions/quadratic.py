@@ -6,7 +6,6 @@ import clarabel
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.optimize import nnls
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -181,6 +180,8 @@ def fitted_prices(rows: sp.csr_array, gradient: FloatArray) -> FloatArray:
     """Non-negative prices with which rows nearly cancel the gradient; 0 if none are found."""
     if not rows.shape[0]:
         return np.zeros(0)
+    from scipy.optimize import nnls  # noqa: PLC0415 (slow to load)
+
     try:
         prices, _ = nnls(rows.toarray().T, -gradient, maxiter=30 * max(rows.shape))
     except (RuntimeError, ValueError, np.linalg.LinAlgError):

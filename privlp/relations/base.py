@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privlp.privacy.relation import AccountedRelation
 from privlp.problem.data import KnownProgram, ProgramData, SoftPrices
 from privlp.problem.standard_form import StandardForm
+
+if TYPE_CHECKING:
+    from privlp.privacy.charges import AccountedRelation
 
 
 class NeighbourRelation(ABC):
@@ -113,6 +115,9 @@ class NeighbourRelation(ABC):
         --------
         >>> from privlp import ConstraintPrivate, LinearProgram
         >>> from privlp.problem.standard_form import StandardForm
+
+        if TYPE_CHECKING:
+        from privlp.privacy.charges import AccountedRelation
         >>> relation = ConstraintPrivate("add-remove", nominal_n=100)
         >>> lp = LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93, neighbours=relation)
         >>> relation.public_rows(StandardForm.of(lp))
@@ -166,6 +171,9 @@ class NeighbourRelation(ABC):
         --------
         >>> from privlp import LinearProgram, ObjectivePrivate
         >>> from privlp.problem.standard_form import StandardForm
+
+        if TYPE_CHECKING:
+        from privlp.privacy.charges import AccountedRelation
         >>> relation = ObjectivePrivate(0.1)  # records own costs
         >>> lp = LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=relation)
         >>> relation.records(StandardForm.of(lp))
@@ -220,6 +228,9 @@ class NeighbourRelation(ABC):
         >>> import numpy as np
         >>> from privlp import LinearProgram, ScalarPrivate
         >>> from privlp.problem.standard_form import StandardForm
+
+        if TYPE_CHECKING:
+        from privlp.privacy.charges import AccountedRelation
         >>> relation = ScalarPrivate(0.5)
         >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
         >>> one, other = relation.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import real
+from privlp.checks import real, require_kind
 from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution, solve_exact
 from privlp.float_errors import unnoticed
+from privlp.pictures.figure import GREY, drawing_on, marks, place_legend
 from privlp.problem.linear_program import LinearProgram
-from privlp.report.figure import drawing_on, place_legend
-from privlp.report.style import GREY, marks
 from privlp.solution import Solution, point_of
 
 if TYPE_CHECKING:
@@ -208,14 +207,8 @@ def compare(
     >>> comparison.violations, round(comparison.objective_gap, 3), comparison.n_violated(0.5)
     (array([1., 0.]), -0.333, 1)
     """
-    if not isinstance(lp, LinearProgram):
-        raise InvalidParameterError(
-            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
-        )
-    if not isinstance(exact, ExactSolution | None):
-        raise InvalidParameterError(
-            f"exact must be an ExactSolution, got {type(exact).__name__}.", parameter="exact"
-        )
+    require_kind(lp, LinearProgram, "lp", "a LinearProgram")
+    require_kind(exact, ExactSolution | None, "exact", "an ExactSolution")
     if s is not None:
         _rows_given_up(s)
     if not 0 <= real(tolerance, "tolerance") < np.inf:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import real
+from privlp.checks import real, require_kind
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.exact import ExactSolution
 from privlp.float_errors import unnoticed
@@ -132,20 +132,14 @@ def quality(
     >>> report.n_violated <= 100, round(report.margin, 1), budget.spent() <= 2.5
     (True, 6.0, True)
     """
-    if not isinstance(lp, LinearProgram):
-        raise InvalidParameterError(
-            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
-        )
+    require_kind(lp, LinearProgram, "lp", "a LinearProgram")
     if isinstance(solution, ExactSolution):
         raise InvalidParameterError(
             "An exact solution depends on private rows without noise; a report on it would not be"
             " private.",
             parameter="solution",
         )
-    if budget is not None and not isinstance(budget, Budget):
-        raise InvalidParameterError(
-            f"budget must be a privlp.Budget, got {type(budget).__name__}.", parameter="budget"
-        )
+    require_kind(budget, Budget | None, "budget", "a privlp.Budget")
     # Whether a number overflows depends on private rows: a warning would tell.
     with unnoticed():
         x = point_of(lp, solution)
@@ -177,13 +171,7 @@ def quality(
 
 
 def _change(lp: LinearProgram, x: FloatArray, *, counts: bool) -> float:
-    """How far the number moves between neighbours.
-
-    Raises
-    ------
-    UnsupportedProblemError
-        If the relation makes no row private, or the program has no private rows.
-    """
+    """How far the number moves between neighbours; refused where nothing of rows is private."""
     relation, public = lp.neighbours, lp.public()
     if not counts and not (
         isinstance(relation, LowSensitivity) and set(relation.private_parts) & {"A", "b"}

@@ -1,7 +1,7 @@
 """Read records and labels without quoting them in an error.
 
 Whatever reads a private argument stands inside
-:func:`~privlp.unquoted.unquoted`: errors of others may hold what
+:func:`~privlp.checks.unquoted`: errors of others may hold what
 they could not read. Strings are no numbers, not even strings of digits.
 """
 
@@ -22,9 +22,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from privlp import InvalidProblemError
-from privlp.checks import as_floats
+from privlp.checks import as_floats, harmless_warnings, unquoted
 from privlp.float_errors import unnoticed
-from privlp.unquoted import harmless_warnings, unquoted
 
 _COMPLEX = "Complex data not supported. Give real numbers."
 #: Beginnings of messages that may go on to quote records, and what to do.

@@ -17,7 +17,7 @@ import numpy as np
 
 #: Inner functions: of the package, of HiGHS, of NumPy and SciPy, as the package looks them up.
 TARGETS = (
-    "privlp.privacy.charged_draws:ChargedDraws.__call__",
+    "privlp.privacy.randomness:ChargedDraws.__call__",
     "privlp.privacy.ledger:Ledger.charge_together",
     "privlp.privacy.ledger:Ledger.record",
     "privlp.problem.standard_form:StandardForm.of",

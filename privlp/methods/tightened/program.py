@@ -16,7 +16,7 @@ from privlp.methods.task import Task
 from privlp.methods.tightened.rows import PRECISELY, TightenedRows, certain_near
 from privlp.players.game import Released
 from privlp.privacy import ChargedDraws, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
-from privlp.privacy.mechanisms.truncated_laplace import log_odds
+from privlp.privacy.mechanisms.truncated import log_odds
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.private_numbers import PrivateNumbers
 from privlp.status import Status

@@ -5,17 +5,17 @@ programs: sensitivities come from the neighbour relation (:mod:`privlp.relations
 obtained through :meth:`privlp.privacy.Ledger.charge`, so that it is paid for before it is made.
 """
 
+from privlp.privacy.mechanisms.additive import (
+    EuclideanLaplaceMechanism as EuclideanLaplaceMechanism,
+)
+from privlp.privacy.mechanisms.additive import GaussianMechanism as GaussianMechanism
+from privlp.privacy.mechanisms.additive import LaplaceMechanism as LaplaceMechanism
+from privlp.privacy.mechanisms.additive import (
+    WeightedGaussianMechanism as WeightedGaussianMechanism,
+)
 from privlp.privacy.mechanisms.base import HasGenerator as HasGenerator
 from privlp.privacy.mechanisms.base import Mechanism as Mechanism
 from privlp.privacy.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
-from privlp.privacy.mechanisms.gaussian import GaussianMechanism as GaussianMechanism
-from privlp.privacy.mechanisms.gaussian import (
-    WeightedGaussianMechanism as WeightedGaussianMechanism,
-)
-from privlp.privacy.mechanisms.laplace import (
-    EuclideanLaplaceMechanism as EuclideanLaplaceMechanism,
-)
-from privlp.privacy.mechanisms.laplace import LaplaceMechanism as LaplaceMechanism
 from privlp.privacy.mechanisms.objective_perturbation import (
     GaussianObjectivePerturbation as GaussianObjectivePerturbation,
 )
@@ -25,9 +25,9 @@ from privlp.privacy.mechanisms.objective_perturbation import (
 from privlp.privacy.mechanisms.objective_perturbation import (
     ObjectivePerturbation as ObjectivePerturbation,
 )
-from privlp.privacy.mechanisms.truncated_gaussian import (
+from privlp.privacy.mechanisms.truncated import (
     TruncatedGaussianMechanism as TruncatedGaussianMechanism,
 )
-from privlp.privacy.mechanisms.truncated_laplace import (
+from privlp.privacy.mechanisms.truncated import (
     TruncatedLaplaceMechanism as TruncatedLaplaceMechanism,
 )

@@ -72,13 +72,7 @@ class Mechanism(ABC):
         return None
 
     def of_draw(self, number: int, count: int) -> Mechanism:  # noqa: ARG002 (all draws are alike)
-        """The mechanism of draw `number`, from 0, where `count` draws are charged together.
-
-        Raises
-        ------
-        InvalidParameterError
-            If the price is not one for `count` draws.
-        """
+        """The mechanism of draw `number` of `count`, from 0; refused where the price is not so."""
         return self
 
     @abstractmethod

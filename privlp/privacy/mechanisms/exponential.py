@@ -27,7 +27,7 @@ class ExponentialMechanism(Mechanism):
 
     Neighbour relation: whichever one `sensitivity` was derived for. `sensitivity` bounds the change
     of every single score; more generally ``2 * sensitivity`` bounds ``max_j d_j - min_j d_j`` for
-    the change d of the score vector.
+    the change d of the score vector. ``eps = inf`` selects the largest score without noise.
 
     *Privacy.* The log-probabilities of two neighbours differ by (d_j - log-normaliser) * eps/(2
     sensitivity); over j this spans at most eps, so the mechanism is eps-bounded-range (Durfee and
@@ -40,13 +40,6 @@ class ExponentialMechanism(Mechanism):
     error, however small it is; capping x at 700 (which keeps the sensitivity) bounds the log-error
     of a draw by 2**-38, and `eps` is charged with that much added. No part of delta is needed. The
     rounding of the scores themselves belongs to `sensitivity`.
-
-    Parameters
-    ----------
-    sensitivity : float
-        Bound on the change of each score between neighbours.
-    eps : float
-        Bounded-range parameter of one draw; ``inf`` selects the largest score without noise.
     """
 
     sensitivity: float

@@ -9,62 +9,69 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import InvalidParameterError
+from privlp.privacy.mechanisms.additive import (
+    AdditiveNoise,
+    EuclideanLaplaceMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+)
 from privlp.privacy.mechanisms.base import CHANCE, FloatArray, HasGenerator
-from privlp.privacy.mechanisms.gaussian import GaussianMechanism
-from privlp.privacy.mechanisms.laplace import EuclideanLaplaceMechanism, LaplaceMechanism
-from privlp.privacy.noise.laws import Law
 from privlp.privacy.noise.rounding import nearly
 from privlp.privacy.prices import Price
 
-_COVERED = (
-    "the noise is not released; its rounding error is covered by noise of its own, but for a chance"
-    " of 2^-92, which is part of delta"
-)
 # With more vectors than this, the number of corners is no floating-point number.
 _MOST_PARTS = 1000
 
 
+class _SecretTerm(AdditiveNoise):
+    """Noise in an objective: it is not rounded, because it is not released."""
+
+    curvature_cost: float
+    arithmetic = (
+        "the noise is not released; its rounding error is covered by noise of its own, but for a"
+        " chance of 2^-92, which is part of delta"
+    )
+    chance = CHANCE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()  # type: ignore[misc]
+        if not 0 <= self.curvature_cost < math.inf:
+            raise InvalidParameterError(
+                f"curvature_cost must be non-negative and finite, got {self.curvature_cost!r}.",
+                parameter="curvature_cost",
+            )
+
+    @property
+    def pure_eps(self) -> float:
+        return super().pure_eps + self.curvature_cost  # type: ignore[safe-super]
+
+    def release(self, value: npt.ArrayLike, randomness: HasGenerator) -> FloatArray:
+        exact = np.asarray(value, dtype=float)
+        noise = nearly(self._scale, self._law, exact.size, randomness.generator)
+        return exact + noise.reshape(exact.shape)
+
+
 @dataclass(frozen=True)
-class ObjectivePerturbation(EuclideanLaplaceMechanism):
+class ObjectivePerturbation(_SecretTerm, EuclideanLaplaceMechanism):
     """The linear term of a perturbed objective whose exact minimiser is released.
 
     The term is noise of density proportional to exp(-||v||_2 / scale). `sensitivity` bounds the L2
     change of the gradient of the summed losses between neighbours. The minimiser is a function of
     the linear term, with a Jacobian that depends on the records. `curvature_cost` bounds the change
-    of the logarithm of its determinant. Together this is (sensitivity / scale +
+    of the logarithm of its determinant: ln(1 + q R^2 / (n reg)) for curvature q, rows of norm R,
+    and an objective of strong convexity `reg`. Together this is (sensitivity / scale +
     curvature_cost)-DP. The release of the *exact* minimiser is private; the linear term itself
     stays secret. It is drawn to within ``scale * 2**-40`` in every entry. This error is to be
     covered together with that of the minimiser. Proof: ``docs/proofs.md``, "Objective
     perturbation".
-
-    Parameters
-    ----------
-    sensitivity, scale : float
-        In units of the gradient of the summed losses.
-    curvature_cost : float
-        ln(1 + q R^2 / (n reg)) for curvature q, rows of norm R, and an objective of strong
-        convexity `reg`.
     """
 
     curvature_cost: float
     name = "objective perturbation"
-    arithmetic = _COVERED
-    chance = CHANCE
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require_curvature_cost(self.curvature_cost)
-
-    @property
-    def pure_eps(self) -> float:
-        return super().pure_eps + self.curvature_cost
-
-    def release(self, value: npt.ArrayLike, randomness: HasGenerator) -> FloatArray:
-        return _perturbed(value, self.scale, self._law, randomness)
 
 
 @dataclass(frozen=True)
-class LaplaceObjectivePerturbation(LaplaceMechanism):
+class LaplaceObjectivePerturbation(_SecretTerm, LaplaceMechanism):
     """As :class:`ObjectivePerturbation`, with an independent Laplace term in every coordinate.
 
     `sensitivity` bounds the L1 change of the gradient of the summed losses at any one point.
@@ -72,44 +79,18 @@ class LaplaceObjectivePerturbation(LaplaceMechanism):
     where the change depends on the term itself: no corner is summed over. Together with the
     determinant this is (sensitivity / scale + curvature_cost)-DP. Proof: ``docs/proofs.md``,
     "Allocation by private prices".
-
-    Parameters
-    ----------
-    sensitivity, scale : float
-        In units of the gradient of the summed losses.
-    curvature_cost : float
-        Bound on the change of the logarithm of the determinant of the Hessian.
-
-    Examples
-    --------
-    >>> from privlp.privacy import LaplaceObjectivePerturbation
-    >>> LaplaceObjectivePerturbation(2.0, 4.0, 0.125).pure_eps
-    0.625
     """
 
     curvature_cost: float
     name = "Laplace objective perturbation"
-    arithmetic = _COVERED
-    chance = CHANCE
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require_curvature_cost(self.curvature_cost)
-
-    @property
-    def pure_eps(self) -> float:
-        return super().pure_eps + self.curvature_cost
 
     @property
     def price(self) -> Price:
         return Price.pure(self.pure_eps) if self.scale > 0 else Price.none()
 
-    def release(self, value: npt.ArrayLike, randomness: HasGenerator) -> FloatArray:
-        return _perturbed(value, self.scale, self._law, randomness)
-
 
 @dataclass(frozen=True)
-class GaussianObjectivePerturbation(GaussianMechanism):
+class GaussianObjectivePerturbation(_SecretTerm, GaussianMechanism):
     """As :class:`ObjectivePerturbation`, with Gaussian noise.
 
     The privacy loss is at most ``curvature_cost + (b·g + ||g||^2/2) / sigma^2`` for noise b and a
@@ -127,53 +108,30 @@ class GaussianObjectivePerturbation(GaussianMechanism):
     the other sign, but is smaller there, the other parts add at most their number times
     `opposite_part`. Proof: ``docs/proofs.md``, "One perturbed convex program".
 
-    Parameters
-    ----------
-    sensitivity, sigma : float
-        In units of the gradient of the summed losses; `sensitivity` bounds the sum of the norms of
-        all parts: ||a x|| + ||a' x'|| where a record has one row.
-    curvature_cost : float
-        As for :class:`ObjectivePerturbation`.
-    one_sided : bool
-        Whether the slopes of a loss have one sign, so that a and a' lie between 0 and a bound; or
-        between a bound and minus a smaller one, as `opposite_part` says.
-    parts : int
-        Number of vectors by which the gradient changes: 2 where a record of one row is replaced.
-        Beyond 1,000 no price is known.
-    largest_part : float, optional
-        Bound on the norm of each of them, `sensitivity` / `parts` if left out.
-    opposite_part : float
-        Bound on the norm of each of them where its slope has the other sign; used where
-        `one_sided`.
-
     Examples
     --------
     >>> from privlp.privacy import GaussianObjectivePerturbation
     >>> two_rows = GaussianObjectivePerturbation(4, 8, 0.1, one_sided=True, parts=4, largest_part=1)
     >>> two_rows.price.corners
     ((1, 0.5), (4, 0.375), (6, 0.25), (4, 0.125))
-
-    Slopes between -1 and 1/4, one row a record, which is replaced:
-
-    >>> pinball = GaussianObjectivePerturbation(
-    ...     2, 4, 0.1, one_sided=True, largest_part=1, opposite_part=0.25
-    ... )
-    >>> pinball.price.corners
-    ((1, 0.5), (2, 0.3125), (1, 0.125))
     """
 
+    # `sensitivity` bounds the sum of the norms of all parts: ||a x|| + ||a' x'|| for one row.
     curvature_cost: float
+    #: Whether slopes of a loss have one sign: a and a' lie between 0 and a bound, or between a
+    #: bound and minus a smaller one, as `opposite_part` says.
     one_sided: bool = False
+    #: Number of vectors by which the gradient changes: 2 where a record of one row is replaced.
+    #: Beyond 1,000 no price is known.
     parts: int = 2
+    #: Bound on the norm of each of them, `sensitivity` / `parts` if left out.
     largest_part: float | None = None
+    #: Bound on the norm of each of them where its slope has the other sign; used where `one_sided`.
     opposite_part: float = 0.0
     name = "Gaussian objective perturbation"
-    arithmetic = _COVERED
-    chance = CHANCE
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _require_curvature_cost(self.curvature_cost)
         if not 0 <= self.opposite_part <= self._part:
             raise InvalidParameterError(
                 "opposite_part must lie between 0 and the norm of the largest part,"
@@ -200,23 +158,3 @@ class GaussianObjectivePerturbation(GaussianMechanism):
             longest = [(m, min(m * part + (parts - m) * other, mu)) for m in range(parts, -1, -1)]
             corners = [(math.comb(parts, m), length) for m, length in longest if length > 0]
         return Price.of_corners(self.curvature_cost, corners)
-
-    def release(self, value: npt.ArrayLike, randomness: HasGenerator) -> FloatArray:
-        return _perturbed(value, self.sigma, self._law, randomness)
-
-
-def _require_curvature_cost(value: float) -> None:
-    if not 0 <= value < math.inf:
-        raise InvalidParameterError(
-            f"curvature_cost must be non-negative and finite, got {value!r}.",
-            parameter="curvature_cost",
-        )
-
-
-def _perturbed(
-    value: npt.ArrayLike, scale: float, law: Law, randomness: HasGenerator
-) -> FloatArray:
-    """`value` plus noise that is not rounded, because it is not released."""
-    exact = np.asarray(value, dtype=float)
-    noise = nearly(scale, law, exact.size, randomness.generator)
-    return exact + noise.reshape(exact.shape)

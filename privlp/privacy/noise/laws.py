@@ -1,17 +1,114 @@
-"""Laws of noise as functions of uniform real numbers: Gaussian, Laplace, Euclidean Laplace."""
+"""Laws of noise as functions of uniform real numbers, whose bits are drawn as they are needed."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import erfc, ndtri
 
-from privlp.privacy.noise.bits import Bits, UniformReals
+
+class UniformReals:
+    """Independent uniform real numbers in (0, 1); as many bits are drawn as are asked for."""
+
+    def __init__(self, size: int, generator: np.random.Generator) -> None:
+        self._generator = generator
+        self._words = generator.integers(0, 2**64, size=size, dtype=np.uint64)
+        self._further: dict[int, list[int]] = {}
+        #: The numbers to a relative error of 2**-52 + 2**-64 / number.
+        self.near = (self._words.astype(float) + 0.5) * 2.0**-64
+        #: 1 where the first bit is set, else -1.
+        self.sign = np.where(self._words >= 2**63, 1, -1)
+
+    def within(self, index: int, words: int, iv: Any) -> Any:
+        """The interval in which the first `words` times 64 bits place a number."""
+        bits, further = int(self._words[index]), self._further.setdefault(index, [])
+        while len(further) < words - 1:
+            further.append(int(self._generator.integers(0, 2**64, dtype=np.uint64)))
+        for word in further[: words - 1]:
+            bits = bits << 64 | word
+        return iv.mpf([bits, bits + 1]) / 2 ** (64 * words)
+
+    def refinements(self) -> Iterator[Bits]:
+        """The first bits of the numbers, twice as many each time."""
+        words = 2
+        while True:
+            yield Bits(self, words)
+            words *= 2
+
+
+class Bits:
+    """The first bits of uniform real numbers, and interval arithmetic of a precision to match."""
+
+    def __init__(self, uniform: UniformReals, words: int) -> None:
+        self.iv = _interval_arithmetic(64 * words + 64)
+        self._slack = self.iv.mpf([-1, 1]) / 2 ** (self.iv.prec - 8) + 1
+        self._uniform, self._words = uniform, words
+
+    def __getitem__(self, index: int) -> Any:
+        """The interval that holds a number."""
+        return self._uniform.within(index, self._words, self.iv)
+
+    def sign(self, index: int) -> int:
+        """1 if the first bit of a number is set, else -1."""
+        return int(self._uniform.sign[index])
+
+    def log(self, x: Any) -> Any:
+        """An interval that holds ln x.
+
+        mpmath rounds an approximation, so that its own interval may be a little too small.
+        """
+        return self.iv.log(x) * self._slack
+
+    def exp(self, x: Any) -> Any:
+        """An interval that holds e^x."""
+        return self.iv.exp(x) * self._slack
+
+    def mass(self, x: Any) -> Any:
+        """An interval that holds P(abs(X) <= x) for a standard normal X and a number x >= 0.
+
+        It is sqrt(2/pi) e^(-x^2/2) (x + x^3/3 + x^5/(3·5) + ...). All terms are positive. Once each
+        is less than half of the one before, the rest is less than the last one.
+        """
+        from mpmath.libmp import round_ceiling, round_floor, to_int  # noqa: PLC0415 (as above)
+
+        iv, n = self.iv, 1
+        one = 2**iv.prec  # terms are enclosed in whole multiples of 1/one
+        low, high = (x * one)._mpi_
+        term = total = to_int(low, round_floor), to_int(high, round_ceiling)
+        square = term[0] ** 2 // one, term[1] ** 2 // one + 1
+        while term[1] > 1 or 2 * square[1] > (n + 2) * one:
+            n += 2
+            term = term[0] * square[0] // (n * one), term[1] * square[1] // (n * one) + 1
+            total = total[0] + term[0], total[1] + term[1]
+        series = iv.mpf([total[0], total[1] + term[1]]) / one
+        return iv.sqrt(2 / iv.pi) * self.exp(-x * x / 2) * series
+
+    def floors(self, interval: Any) -> tuple[int, int] | None:
+        """The largest integers below both ends of an interval; None where an end is infinite."""
+        from mpmath.libmp import finf, fninf, round_floor, to_int  # noqa: PLC0415 (as above)
+
+        low, high = interval._mpi_
+        if low == fninf or high == finf:
+            return None
+        return to_int(low, round_floor), to_int(high, round_floor)
+
+
+@cache
+def _interval_arithmetic(precision: int) -> Any:
+    """Interval arithmetic of a precision, in bits, which nobody changes: threads may share it."""
+    from mpmath.ctx_iv import MPIntervalContext  # noqa: PLC0415 (rarely needed; slow to load)
+
+    iv = MPIntervalContext()
+    iv.prec = precision
+    return iv
+
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -25,10 +122,7 @@ class Law(ABC):
 
     @abstractmethod
     def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
-        """The vector in double precision, and a bound on the error of each entry.
-
-        The bound is ``inf`` where none is known.
-        """
+        """The vector in double precision, and a bound on the error of each entry, or ``inf``."""
 
     @abstractmethod
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
@@ -86,10 +180,7 @@ class Laplace(Law):
 
 @dataclass(frozen=True)
 class EuclideanLaplace(Law):
-    """A vector of density proportional to exp(-||v||_2).
-
-    It is a uniform direction times a Gamma(size) length.
-    """
+    """A vector of density proportional to exp(-||v||_2): a uniform direction and a Gamma length."""
 
     def uniforms(self, size: int) -> int:
         return Gaussian().uniforms(size) + size
@@ -116,3 +207,93 @@ class EuclideanLaplace(Law):
         length = -sum((bits.log(bits[first + i]) for i in range(size)), bits.iv.mpf(0))
         ratio = length / bits.iv.sqrt(sum((x**2 for x in normal), bits.iv.mpf(0)))
         return [normal[i] * ratio for i in entries]
+
+
+@dataclass(frozen=True)
+class OneSidedTruncatedLaplace(Law):
+    """width + X for a Laplace X of unit scale given that abs(X) <= width."""
+
+    width: float
+
+    def uniforms(self, size: int) -> int:
+        return 2 * size
+
+    def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
+        value, error = minus_log(
+            math.exp(-self.width) + uniform.near[:size] * -math.expm1(-self.width)
+        )
+        return (
+            self.width + np.minimum(value, self.width) * uniform.sign[size:],
+            error + 2.0**-48 * self.width,
+        )
+
+    def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
+        least = bits.exp(-bits.iv.mpf(self.width))
+        return [
+            self.width - bits.log(least + bits[i] * (1 - least)) * bits.sign(size + i)
+            for i in entries
+        ]
+
+
+@dataclass(frozen=True)
+class OneSidedTruncatedGaussian(Law):
+    """width + X for a standard normal X given that abs(X) <= width.
+
+    Entries are in [0, 2 width]: a sign, and a size x that is exceeded with probability U. That is,
+    P(abs(X) > x) = c + U (1 - c) with c = P(abs(X) > width).
+    """
+
+    width: float
+
+    def uniforms(self, size: int) -> int:
+        return 2 * size
+
+    def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
+        least = float(erfc(self.width / math.sqrt(2)))
+        beyond = least + uniform.near[:size] * (1 - least)
+        value = np.clip(-ndtri(beyond / 2), 0.0, self.width)
+        reached = erfc(value / math.sqrt(2))
+        # Distance of the mass beyond `value` from the wanted one: as computed, and by rounding.
+        gap = np.abs(reached - beyond) + 2.0**-46 * (beyond + reached) + 2.0**-62
+        gap += 2.0**-50 * (value**2 * reached + self.width**2 * least)
+        with np.errstate(over="ignore"):
+            # The gap over the density. Within twice this step the density falls by less than half.
+            step = gap * np.exp(value**2 / 2) / math.sqrt(2 / math.pi)
+            error = np.where((value + step) * step <= 0.3, 2 * step, np.inf)
+        return self.width + value * uniform.sign[size:], error + 2.0**-48 * (1 + self.width)
+
+    def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
+        inside = bits.mass(bits.iv.mpf(self.width))
+        return [
+            self.width + self._size(bits, inside * (1 - bits[i])) * bits.sign(size + i)
+            for i in entries
+        ]
+
+    def _size(self, bits: Bits, wanted: Any) -> Any:
+        """The interval of sizes x that are not exceeded with a probability in `wanted`.
+
+        Newton's method between the ends of a bracket finds a point. Then the mass on either side of
+        the point proves how far from it x can be. The ends 0 and width need no proof.
+        """
+        iv, middle = bits.iv, wanted.mid
+        least, most = low, high = iv.mpf(0), iv.mpf(self.width)
+        x = iv.mpf(min(self.width, -float(ndtri(max(float((1 - middle).mid) / 2, 1e-300)))))
+        while True:
+            mass, density = bits.mass(x).mid, iv.sqrt(2 / iv.pi) * bits.exp(-x * x / 2)
+            blur = wanted.delta / density
+            low, high = (low, x) if mass > middle else (x, high)
+            newton = (x + (middle - mass) / density).mid
+            step = abs(newton - x)
+            x = newton if low <= newton <= high else ((low + high) / 2).mid
+            if x == newton and step.b <= blur.b:
+                break
+            if high.b - low.a <= most * iv.mpf(2) ** (8 - iv.prec):
+                break  # as near as this precision can come
+        away = (2 * blur + most * iv.mpf(2) ** (16 - iv.prec)).b
+        while True:
+            down, up = (x - away).a, (x + away).b
+            below = least if down <= least else down if bits.mass(down).b <= wanted.a else None
+            above = most if up >= most else up if bits.mass(up).a >= wanted.b else None
+            if below is not None and above is not None:
+                return iv.mpf([below.a, above.b])
+            away = away * 2

@@ -25,8 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import InvalidProblemError
-from privlp.privacy.noise.bits import UniformReals
-from privlp.privacy.noise.laws import FloatArray, Law
+from privlp.privacy.noise.laws import FloatArray, Law, UniformReals
 
 #: The grid is finer than the scale by this power of two.
 _BITS = 20
@@ -49,28 +48,10 @@ def rounded_sum(
 ) -> FloatArray:
     """`value` plus `scale` times noise of `law`: the exact sum, rounded to the :func:`grid`.
 
-    It is rounded to the nearest multiple, or `down`.
-
-    Parameters
-    ----------
-    value : array_like
-        Of numbers. Infinities count as the largest doubles, which brings no two values farther
-        apart.
-    scale : float
-        At most 1e298 in size; 0 returns `value` itself. A negative scale subtracts.
-    law : Law
-    generator : numpy.random.Generator
-        Source of the random bits.
-
-    Returns
-    -------
-    ndarray
-        Of the shape of `value`. Multiples of the grid, rounded to 53 bits where that is coarser.
-
-    Raises
-    ------
-    InvalidProblemError
-        If an entry is NaN: no sensitivity covers it, so that no other number may take its place.
+    It is rounded to the nearest multiple, or `down`; to 53 bits where that is coarser. Infinities
+    count as the largest doubles, which brings no two values farther apart. NaN is refused: no
+    sensitivity covers it, so that no other number may take its place. `scale` is at most 1e298 in
+    size; a negative one subtracts, and 0 returns `value`.
     """
     exact = np.clip(np.array(value, dtype=float), -_LARGEST, _LARGEST)
     if np.isnan(exact).any():
@@ -106,11 +87,8 @@ def rounded_sum(
 
 
 def nearly(scale: float, law: Law, size: int, generator: np.random.Generator) -> FloatArray:
-    """`scale` times noise of `law`, in every entry to ``sqrt(size) * 2**-40`` of the scale.
-
-    It is *not* to be released itself.
-    """
-    if scale == 0:
+    """`scale` times noise of `law`, in every entry to ``sqrt(size) * 2**-40`` of the scale."""
+    if scale == 0:  # what is returned is not to be released
         return np.zeros(size)
     uniform, enough = UniformReals(law.uniforms(size), generator), 2.0**-41 * math.sqrt(size)
     noise, error = law.near(uniform, size)

@@ -1,4 +1,4 @@
-"""Axes, legends and files of pictures, all by Matplotlib, which not every user needs."""
+"""Colours, axes, legends and files of pictures, all by Matplotlib, which not every user needs."""
 
 from __future__ import annotations
 
@@ -7,27 +7,58 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from privlp.errors import InvalidParameterError, MissingDependencyError
+from privlp.checks import require_kind
+from privlp.errors import MissingDependencyError
 from privlp.files import whole_file
-from privlp.report.style import STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.legend import Legend
+
+#: The palette of Okabe and Ito (2008), which colour-blind people can tell apart. Lines take its
+#: colours in this order.
+COLOURS = {
+    "blue": "#0072B2",
+    "vermilion": "#D55E00",
+    "green": "#009E73",
+    "purple": "#CC79A7",
+    "orange": "#E69F00",
+    "sky": "#56B4E9",
+    "black": "#000000",
+}
+#: Marks of lines and points, for printing without colours.
+MARKERS = "osD^vP"
+#: Guide lines, and what is drawn for comparison.
+GREY = "0.45"
+#: Matplotlib's ``rcParams``; ``plt.rcParams.update(STYLE)`` sets them for a notebook.
+STYLE: dict[str, Any] = {
+    "axes.prop_cycle": f"cycler('color', {list(COLOURS.values())})",
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "figure.constrained_layout.use": True,
+    "figure.figsize": (8.0, 5.0),
+    "font.size": 14.0,
+    "legend.fontsize": "small",
+    "legend.frameon": False,
+    "lines.linewidth": 2.5,
+    "lines.markersize": 8.0,
+}
+
+
+def marks(k: int, points: int) -> dict[str, Any]:
+    """Marks of the `k`-th line of a picture: one here and there, each line its own shape."""
+    return {"marker": MARKERS[k % len(MARKERS)], "markevery": 0.15 if points > 1 else None}
 
 
 @contextmanager
 def drawing_on(ax: Axes | None) -> Iterator[Axes]:
     """Draw in privlp's style on given axes, or on those of a new figure.
 
-    Given axes get the style's sizes of text. If nothing is drawn on them yet, they also get its
-    colours.
+    Given axes get the style's sizes of text, and its colours if nothing is drawn on them yet.
     """
     pyplot = _pyplot()
-    if not isinstance(ax, pyplot.Axes | None):
-        raise InvalidParameterError(
-            f"ax must be Matplotlib axes, got {type(ax).__name__}.", parameter="ax"
-        )
+    require_kind(ax, pyplot.Axes | None, "ax", "Matplotlib axes")
     with pyplot.rc_context(STYLE):
         if ax is None:
             ax = pyplot.subplots()[1]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import whole
 from privlp.errors import InvalidParameterError
-from privlp.report.figure import drawing_on, label_of, place_legend
-from privlp.report.style import MARKERS, marks
+from privlp.pictures.figure import MARKERS, drawing_on, label_of, marks, place_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,34 +21,12 @@ _POINTS, _SELECTED = "x after rounds", "selected"
 _RELEASED_NUMBERS = ("noisy b", "tightened b", "noisy A", "largest A", "noisy c")
 
 
-class Claim(Protocol):
-    """What a picture says about privacy: see :class:`privlp.privacy.PrivacyRecord`."""
-
-    @property
-    def private(self) -> bool: ...
-    @property
-    def eps(self) -> float: ...
-    @property
-    def delta(self) -> float: ...
-
-
-class Traced(Protocol):
-    """What a picture needs of a solution: see :class:`privlp.Solution`."""
-
-    @property
-    def method(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def privacy(self) -> Claim: ...
-    @property
-    def trace(self) -> Mapping[str, npt.NDArray[Any]]: ...
-    @property
-    def variable_names(self) -> Sequence[str] | None: ...
+#: A solution: see :class:`privlp.Solution`.
+Traced: TypeAlias = Any
 
 
 def draw_trace(solution: Traced, most: int, ax: Axes | None) -> Axes:
-    """What :meth:`Solution.plot_trace` does."""
+    """See :meth:`Solution.plot_trace`."""
     most = whole(most, "most")
     trace = solution.trace
     numbers = [part for part in _RELEASED_NUMBERS if part in trace]

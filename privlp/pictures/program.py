@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import are_places, as_floats
 from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
-from privlp.report.figure import drawing_on, label_of, place_legend
-from privlp.report.style import COLOURS, GREY, MARKERS
+from privlp.pictures.figure import COLOURS, GREY, MARKERS, drawing_on, label_of, place_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,29 +26,8 @@ _MARGIN = 0.2
 _POINT_COLOURS = [COLOURS[name] for name in ("black", "green", "purple", "orange", "blue")]
 
 
-class Drawable(Protocol):
-    """What a picture needs of a program: see :class:`privlp.LinearProgram`."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-    @property
-    def is_sparse(self) -> bool: ...
-    @property
-    def sign(self) -> float: ...
-    @property
-    def c(self) -> FloatArray: ...
-    @property
-    def A(self) -> Any: ...  # noqa: N802 (the name of the field)
-    @property
-    def b(self) -> FloatArray: ...
-    @property
-    def row_lower(self) -> FloatArray: ...
-    @property
-    def bounds(self) -> FloatArray: ...
-    @property
-    def private(self) -> npt.NDArray[np.bool_]: ...
-    @property
-    def variable_names(self) -> Sequence[str] | None: ...
+#: A program: see :class:`privlp.LinearProgram`.
+Drawable: TypeAlias = Any
 
 
 def draw_program(
@@ -59,7 +37,7 @@ def draw_program(
     limits: npt.ArrayLike | None,
     ax: Axes | None,
 ) -> Axes:
-    """What :meth:`LinearProgram.plot` does."""
+    """See :meth:`LinearProgram.plot`."""
     if lp.shape[1] != 2:
         raise UnsupportedProblemError(
             f"Only programs in two variables can be drawn; this one has {lp.shape[1]}."
@@ -78,31 +56,21 @@ def draw_program(
     if limits is not None:
         low, high = _as_limits(limits)
     else:
-        across = np.vstack(
-            [2 * (A * b[:, None])[owner >= 0], np.zeros(2)]
-        )  # from the origin to twice its distance from each row
+        # From the origin to twice its distance from each row.
+        across = np.vstack([2 * (A * b[:, None])[owner >= 0], np.zeros(2)])
         low, high = _view(A, b, np.vstack([near if len(near) else across, shown]), reach)
     labels = [label_of(lp.variable_names, j) for j in (0, 1)]
     with drawing_on(ax) as axes:
         region = "feasible region" if len(corners) else "feasible region: empty"
-        axes.fill(
-            *corners.T,
-            facecolor=COLOURS["sky"],
-            edgecolor=COLOURS["blue"],
-            alpha=0.35,
-            label=region,
-            zorder=1,
-        )
+        colours = {"facecolor": COLOURS["sky"], "edgecolor": COLOURS["blue"]}
+        axes.fill(*corners.T, **colours, alpha=0.35, label=region, zorder=1)
         if len(near) == len(corners) > 0 and np.ptp(near, axis=0).max() <= _narrow(reach):
             axes.plot(*near.mean(axis=0), "o", color=COLOURS["blue"], zorder=1)
         _draw_rows(axes, lp, A, b, owner, marked)
         for k, (name, at) in enumerate(shown_points.items()):
             one = len(at) == 1
-            look: dict[str, Any] = (
-                {"zorder": 5, "markersize": 11}
-                if one
-                else {"zorder": 4, "markersize": 5, "alpha": 0.5}
-            )
+            many = {"zorder": 4, "markersize": 5, "alpha": 0.5}
+            look: dict[str, Any] = {"zorder": 5, "markersize": 11} if one else many
             colour = _POINT_COLOURS[k % len(_POINT_COLOURS)]
             axes.plot(*at.T, MARKERS[k % len(MARKERS)], label=name, color=colour, **look)
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=labels[0], ylabel=labels[1])
@@ -218,8 +186,7 @@ def _view(
 ) -> tuple[FloatArray, FloatArray]:
     """Lower and upper ends of a view that holds all points to be shown.
 
-    Where these points have no width, the view takes in as much of the region, or of the plane
-    around it.
+    Where they have no width, the view takes in as much of the region, or of the plane around it.
     """
     low, high = shown.min(axis=0), shown.max(axis=0)
     widest, farthest = (high - low).max(), np.abs(shown).max()
@@ -244,12 +211,9 @@ def _draw_rows(
     owner: npt.NDArray[np.int64],
     marked: frozenset[int],
 ) -> None:
+    faint = min(0.5, max(0.1, 20 / len(b)))
     kinds: dict[str, dict[str, Any]] = {
-        "private row": {
-            "color": COLOURS["vermilion"],
-            "linewidth": 1.2,
-            "alpha": min(0.5, max(0.1, 20 / len(b))),
-        },
+        "private row": {"color": COLOURS["vermilion"], "linewidth": 1.2, "alpha": faint},
         "public row": {"color": GREY, "linewidth": 1.8, "linestyle": "--"},
         "highlighted row": {"color": COLOURS["vermilion"], "linewidth": 3.5, "zorder": 3},
     }
@@ -257,19 +221,14 @@ def _draw_rows(
     for normal, rhs, row in zip(A, b, owner, strict=True):
         if row < 0:
             continue
-        kind = (
-            "highlighted row"
-            if int(row) in marked
-            else "private row"
-            if lp.private[row]
-            else "public row"
-        )
+        kind = "private row" if lp.private[row] else "public row"
+        if int(row) in marked:
+            kind = "highlighted row"
         ax.axline(rhs * normal, rhs * normal + np.array([-normal[1], normal[0]]), **kinds[kind])
         named[kind] = None
     for kind in named:
-        ax.plot(
-            [], [], label=kind, **kinds[kind] | {"alpha": 1.0}
-        )  # for legends, where one line of many is too faint
+        # For legends, where one line of many is too faint.
+        ax.plot([], [], label=kind, **kinds[kind] | {"alpha": 1.0})
 
 
 def _draw_costs(ax: Axes, cost: FloatArray, low: FloatArray, high: FloatArray) -> None:
@@ -281,12 +240,5 @@ def _draw_costs(ax: Axes, cost: FloatArray, low: FloatArray, high: FloatArray) -
     start = (low + high) / 2
     end = start - 0.2 * cost / steps.max()
     arrow = {"arrowstyle": "-|>", "color": COLOURS["black"], "linewidth": 2.5, "mutation_scale": 22}
-    ax.annotate(
-        "better",
-        tuple(end),
-        tuple(start),
-        arrowprops=arrow,
-        ha="center",
-        va="center",
-        annotation_clip=True,
-    )
+    middle = {"ha": "center", "va": "center", "annotation_clip": True}
+    ax.annotate("better", tuple(end), tuple(start), arrowprops=arrow, **middle)  # type: ignore[arg-type]
