@@ -24,9 +24,9 @@ from benchmarks.measure import in_fresh_process, peak_resident_bytes, resident_b
 from benchmarks.published import write_page
 from benchmarks.scale import COLUMNS, DELTA, EPS, STORED, matrix, program, unit_of
 from privlp import LinearProgram
-from privlp.duals.elastic import ElasticDual
+from privlp.game.descent import ElasticDual
 from privlp.regions.simplex import Simplex
-from privlp.rows.equal_norm import RowsOfEqualNorm
+from privlp.rows.on_simplex import RowsOfEqualNorm
 
 ROWS, FILES, TURNS = 10**7, 20, 2
 

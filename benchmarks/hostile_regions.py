@@ -27,8 +27,8 @@ import privlp
 from benchmarks.cache import Cache
 from benchmarks.published import write_page
 from privlp import LinearProgram
-from privlp.players.perturbed import PerturbedProgram
-from privlp.regions.exact_minimum import ExactMinima
+from privlp.game.perturbed import PerturbedProgram
+from privlp.regions.exact import ExactMinima
 
 FloatArray = npt.NDArray[np.float64]
 Rows = tuple[FloatArray, FloatArray, FloatArray]

@@ -29,10 +29,10 @@ from benchmarks.measure import (
 )
 from benchmarks.published import picture, write_page
 from privlp import LinearProgram
-from privlp.duals.elastic import ElasticDual
+from privlp.game.descent import ElasticDual
 from privlp.regions.simplex import Simplex
-from privlp.rows.equal_norm import RowsOfEqualNorm
-from privlp.rows.threads import using
+from privlp.rows.on_simplex import RowsOfEqualNorm
+from privlp.rows.parts import using_threads
 
 EPS, DELTA = 1.0, 1e-9
 TURNS, SET_UPS = 15, 3
@@ -95,7 +95,7 @@ def in_two_threads(turns: int) -> float:
     dual = ElasticDual(rows, equal, 0.1)
 
     def two() -> Any:
-        with using(2):
+        with using_threads(2):
             return dual.scores()
 
     return Turns(two, dual.scores, turns=turns).of_minima

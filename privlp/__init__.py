@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from privlp.errors import UnsupportedProblemError as UnsupportedProblemError
     from privlp.exact import ExactSolution as ExactSolution
     from privlp.exact import solve_exact as solve_exact
+    from privlp.linear_program import LinearProgram as LinearProgram
     from privlp.plan import Plan as Plan
     from privlp.plan import plan as plan
     from privlp.privacy import Budget as Budget
-    from privlp.problem.linear_program import LinearProgram as LinearProgram
     from privlp.relations import ColumnPrivate as ColumnPrivate
     from privlp.relations import ConstraintPrivate as ConstraintPrivate
     from privlp.relations import ObjectivePrivate as ObjectivePrivate
@@ -86,7 +86,7 @@ _HOME_OF = {
         "exact": "ExactSolution solve_exact",
         "plan": "Plan plan",
         "privacy": "Budget",
-        "problem.linear_program": "LinearProgram",
+        "linear_program": "LinearProgram",
         "relations": "ColumnPrivate ConstraintPrivate ObjectivePrivate RowPrivate ScalarPrivate",
         "report.compare": "Comparison compare",
         "report.quality": "Quality quality",

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from privlp.checks import positive, require_kind
 from privlp.float_errors import unnoticed
-from privlp.problem.cvxpy_arrays import assign
-from privlp.problem.highs_model import quiet_highs, run, to_highs
-from privlp.problem.linear_program import LinearProgram
+from privlp.linear_program import LinearProgram
+from privlp.problem.highs import quiet_highs, run, to_highs
+from privlp.readers.cvxpy_expressions import assign
 from privlp.status import Status
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from privlp.checks import shown as _shown
 from privlp.errors import InvalidParameterError, MissingDependencyError
-from privlp.problem.linear_program import LinearProgram
+from privlp.linear_program import LinearProgram
 from privlp.relations import ColumnPrivate, ObjectivePrivate, RowPrivate, ScalarPrivate
 
 _LARGEST_BUDGET_STEP = 0.1

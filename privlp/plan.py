@@ -13,6 +13,7 @@ from tabulate import tabulate
 
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.float_errors import unnoticed
+from privlp.linear_program import LinearProgram
 from privlp.methods.advice import advise
 from privlp.methods.auto import Proposals, candidates, in_short, protecting
 from privlp.methods.base import Method
@@ -22,7 +23,6 @@ from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.pictures.figure import GREY, MARKERS, drawing_on, place_legend
 from privlp.privacy import Ledger
-from privlp.problem.linear_program import LinearProgram
 from privlp.status import Verdict
 
 if TYPE_CHECKING:

@@ -23,14 +23,14 @@ from privlp.errors import (
 from privlp.files import read_saved, write_whole
 from privlp.pictures.trace import draw_trace
 from privlp.privacy.record import PrivacyRecord, require_types
-from privlp.problem.cvxpy_arrays import assign
+from privlp.readers.cvxpy_expressions import assign
 from privlp.status import MissedRows, Status, Verdict
 
 if TYPE_CHECKING:
     import cvxpy
     from matplotlib.axes import Axes
 
-    from privlp.problem.linear_program import LinearProgram
+    from privlp.linear_program import LinearProgram
 
 _FORMAT = "privlp solution 1"
 

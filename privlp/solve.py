@@ -18,17 +18,16 @@ from privlp.errors import (
     UnsupportedProblemError,
 )
 from privlp.float_errors import unnoticed
+from privlp.game.loop import Released, drive
+from privlp.linear_program import LinearProgram
 from privlp.methods import REPLACED
 from privlp.methods.advice import advise
 from privlp.methods.auto import best_run, protecting
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.task import Task
-from privlp.players.driver import drive
-from privlp.players.game import Released
 from privlp.privacy import Accountant, Budget, Randomness
 from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.randomness import RandomSource
-from privlp.problem.linear_program import LinearProgram
 from privlp.rows.program_rows import ProgramRows
 from privlp.solution import Solution
 from privlp.status import MissedRows, Status, Verdict

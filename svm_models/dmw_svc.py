@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Solution, solve
 from privlp.checks import is_one_of, positive, real
+from privlp.game.loop import MOST_ROUNDS, as_rounds
 from privlp.methods import Method
 from privlp.methods.dmw import DenseMultiplicativeWeights
 from privlp.methods.published.count_score import CountScore, PublishedCountScore
 from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
-from privlp.players.rounds import MOST_ROUNDS, as_rounds
 from privlp.privacy import LaplaceMechanism
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from privlp.players.rounds import weights_of_rounds
+from privlp.game.loop import weights_of_rounds
 from privlp.privacy import (
     Accountant,
     GaussianMechanism,

@@ -19,8 +19,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from privlp import InvalidParameterError
-from privlp.rows.door import Rows
-from privlp.rows.in_memory import InMemory
+from privlp.rows.access import InMemory, Rows
 from svm_models.losses import MarginLoss
 from svm_models.neighbours import Neighbours
 

@@ -13,18 +13,16 @@ import numpy.typing as npt
 
 from privlp import InvalidParameterError, MostlyNoiseWarning, Verdict
 from privlp.checks import require_flag, whole
-from privlp.duals.elastic import ElasticDual
+from privlp.game.descent import AcceleratedDescent, ElasticDual
+from privlp.game.loop import Game, drive
 from privlp.methods.fallback import shares
-from privlp.players.accelerated import AcceleratedDescent
-from privlp.players.driver import drive
-from privlp.players.game import Game
 from privlp.privacy import (
     Accountant,
     ChargedDraws,
     GaussianMechanism,
     Ledger,
 )
-from privlp.problem.dask_rows import is_dask
+from privlp.readers.blocks import is_dask
 from svm_models import fallback
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier

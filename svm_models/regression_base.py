@@ -17,7 +17,7 @@ from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Verdict
 from privlp.checks import require_flag, warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
-from privlp.rows.in_memory import InMemory
+from privlp.rows.access import InMemory
 from svm_models.account import Account, marked, open_budget, open_ledger, randomness_of
 from svm_models.forecast import Forecast, Regression, advice_on
 from svm_models.neighbours import (

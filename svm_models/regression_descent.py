@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from privlp.methods.fallback import keeps, reach
 from privlp.privacy import ChargedDraws
-from privlp.rows.door import Rows
+from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import symmetric_of
 from svm_models import fallback
 from svm_models.account import Account

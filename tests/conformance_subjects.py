@@ -40,11 +40,8 @@ from privlp.privacy import (
     WeightedGaussianMechanism,
 )
 from privlp.privacy.mechanisms.additive import LaplaceCount
-from privlp.rows.equal_norm import RowsOfEqualNorm
 from privlp.rows.in_coordinates import RowsInCoordinates, _divisors
-from privlp.rows.on_grid import RowsOnGrid
-from privlp.rows.on_simplex import RowsOnSimplex
-from privlp.rows.one_sign import RowsOfOneSign
+from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, RowsOnGrid, RowsOnSimplex
 from privlp.status import Status
 from tests.conformance_kit import (
     Bug,

@@ -4,12 +4,11 @@ from functools import partial
 
 import numpy as np
 
-from privlp.duals.dense import DenseDual
-from privlp.duals.elastic import ElasticDual, ElasticRows
-from privlp.duals.projection import DenseProjection, LogWeights
+from privlp.game.dense import DenseDual, DenseProjection, LogWeights
+from privlp.game.descent import ElasticDual, ElasticRows
 from privlp.regions.simplex import Simplex
+from privlp.rows.access import InMemory
 from privlp.rows.grid import Grid
-from privlp.rows.in_memory import InMemory
 from privlp.rows.on_simplex import RowsOnSimplex
 
 

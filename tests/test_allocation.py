@@ -15,7 +15,7 @@ from benchmarks.allocation import FAMILIES
 from privlp import Allocation, Budget, PersonPrivate, Verdict, allocate
 from privlp.allocation.allocate import HiddenDemand
 from privlp.allocation.demand import People, rounding
-from privlp.players.prices import PriceProgram
+from privlp.game.prices import PriceProgram
 from tests.effort import examples
 
 INF = math.inf

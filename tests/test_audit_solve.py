@@ -29,11 +29,11 @@ from privlp import (
 )
 from privlp.audits.solve import price_faults
 from privlp.audits.tape import Tape, changes, differences, largest_changes
+from privlp.game.loop import Released
 from privlp.methods import Method, PlannedRun
-from privlp.players.game import Released
 from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Mechanism
 from privlp.problem.standard_form import StandardForm
-from privlp.rows.equal_norm import RowsOfEqualNorm
+from privlp.rows.on_simplex import RowsOfEqualNorm
 from tests import programs
 from tests.conformance_subjects import of_any_norm
 from tests.effort import covering as cases_covering

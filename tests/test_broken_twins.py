@@ -15,7 +15,7 @@ import pytest
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, audit
-from privlp.duals.dense import DenseDual
+from privlp.game.dense import DenseDual
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, record
 from privlp.regions.simplex import Simplex
 from privlp.rows.on_simplex import RowsOnSimplex

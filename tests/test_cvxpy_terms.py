@@ -21,7 +21,7 @@ from privlp import (
     solve,
     solve_exact,
 )
-from privlp.problem.piecewise import Line, RecordTerms
+from privlp.readers.cvxpy_terms import Line, RecordTerms
 from tests.effort import examples
 
 INF = np.inf

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privlp.duals.dense import DenseDual
-from privlp.rows.in_memory import InMemory
+from privlp.game.dense import DenseDual
+from privlp.rows.access import InMemory
 from tests.effort import examples
 from tests.rounds import Projection, project, weights_of
 

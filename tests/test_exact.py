@@ -536,7 +536,7 @@ class _Claims:
 def test_a_claimed_optimum_is_checked(columns, duals, certified):
     """Minimise x + 2y subject to x + y >= 2: only the true primal and dual pair passes."""
     from privlp.exact import _certified
-    from privlp.problem.highs_model import to_highs
+    from privlp.problem.highs import to_highs
 
     lp = LinearProgram([1.0, 2.0], [[-1.0, -1.0]], [-2.0])
     exact = _certified(lp, to_highs(lp), _Claims(columns, duals))

@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
-from privlp.duals.elastic import ElasticRows
+from privlp.game.descent import ElasticRows
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
-from privlp.rows import limbs, parts, threads
-from privlp.rows.equal_norm import RowsOfEqualNorm
+from privlp.rows import parts, smoothed
 from privlp.rows.grid import Grid
-from privlp.rows.one_sign import RowsOfOneSign, signs_and_spread
+from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, signs_and_spread
 from privlp.rows.program_rows import RowBlock
 from tests.effort import examples, pairs
 from tests.programs import covering
@@ -234,7 +233,7 @@ def test_any_number_of_threads(kind, storage, monkeypatch):
     A, b = table(300, 20)
     found = []
     for number in (1, 2, 3, 50):
-        with threads.using(number):
+        with parts.using_threads(number):
             found.append(Summed(A, b, kind, STORAGE[storage]))
     for other in found[1:]:
         np.testing.assert_array_equal(other.violations, found[0].violations)
@@ -252,7 +251,7 @@ def test_a_solve_is_the_same_in_parts_and_threads(method, storage, monkeypatch):
     found = [solve()]
     monkeypatch.setattr(parts, "MOST_ROWS", 64)
     found.append(solve())
-    with threads.using(2):
+    with parts.using_threads(2):
         found.append(solve())
     for other in found[1:]:
         np.testing.assert_array_equal(other.x, found[0].x)
@@ -262,7 +261,7 @@ def test_a_solve_is_the_same_in_parts_and_threads(method, storage, monkeypatch):
 
 
 def test_threads_that_the_environment_asks_for():
-    code = "from privlp.rows import threads; print(len(threads.over([1, 2, 3], len)))"
+    code = "from privlp.rows import parts; print(len(parts.over([1, 2, 3], len)))"
     for asked, expected in (("3", "3"), ("1", "1"), ("many", "1"), ("0", "1")):
         environment = {**os.environ, "PRIVLP_THREADS": asked}
         done = subprocess.run(
@@ -335,29 +334,30 @@ def test_more_rows_than_any_grid_carries_are_refused_before_anything_is_paid(met
 @pytest.mark.parametrize("n", [2**23 - 1, 2**23, 2**24 + 1])
 def test_limbs_carry_what_64_bits_cannot_hold(n):
     """Rows e_1 with weight 1 add 2^40 each: a sum that wrapped around jumped by 2^24 there."""
-    found = limbs.weighed(np.ones((n, 1)), (-np.ones(n)).__getitem__)
-    assert limbs.value(found, of_rows=True) == [-n]
+    found = smoothed.exact_weighted_sum(np.ones((n, 1)), (-np.ones(n)).__getitem__)
+    assert smoothed.value_of_sum(found, of_rows=True) == [-n]
 
 
 @settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 400), st.integers(0, 400), st.booleans())
 def test_limbs_are_the_exact_sum_however_rows_are_cut(seed, n, cut, sparse):
     rng = np.random.default_rng(seed)
-    rows = limbs.on_grid(rng.uniform(-1, 1, (n, 2)))
+    rows = smoothed.on_grid(rng.uniform(-1, 1, (n, 2)))
     weights = rng.choice([0.0, 1.0, -1.0, *rng.uniform(-1, 1, 5)], n)
     held = sp.csr_array(rows) if sparse else rows
     whole, one, two = (
-        limbs.weighed(held[part], weights[part].__getitem__)
+        smoothed.exact_weighted_sum(held[part], weights[part].__getitem__)
         for part in (slice(None), slice(cut), slice(cut, None))
     )
     np.testing.assert_array_equal(
-        limbs.value(whole, of_rows=True), limbs.value(one + two, of_rows=True)
+        smoothed.value_of_sum(whole, of_rows=True), smoothed.value_of_sum(one + two, of_rows=True)
     )
     exact = [
         sum(Fraction(w) * Fraction(g) for w, g in zip(weights, column, strict=True))
         for column in rows.T.astype(float)
     ]
     error = [
-        abs(Fraction(v) - e) for v, e in zip(limbs.value(whole, of_rows=True), exact, strict=True)
+        abs(Fraction(v) - e)
+        for v, e in zip(smoothed.value_of_sum(whole, of_rows=True), exact, strict=True)
     ]
     assert max(error) <= n * (Fraction(1, 2**55) + Fraction(3, 2**53))

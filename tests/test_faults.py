@@ -41,7 +41,7 @@ from privlp.privacy import (
     randomness,
 )
 from privlp.privacy import budget as budget_module
-from privlp.problem import highs_model
+from privlp.problem import highs
 from svm_models import LPSVC, ObjectivePerturbationSVC, cross_validate, make_separable_sphere
 from svm_models.evaluation import ResultStore
 from tests import programs
@@ -193,7 +193,7 @@ def test_threads_that_share_a_budget_go_on_when_one_is_interrupted(drawn):
     "solve",
     [
         privlp.solve_exact,
-        lambda lp: highs_model.optimum(lp.c, lp.A, lp.row_lower, lp.b, lp.bounds),
+        lambda lp: highs.optimum(lp.c, lp.A, lp.row_lower, lp.b, lp.bounds),
     ],
     ids=["solve_exact", "optimum of a noisy program"],
 )
@@ -399,7 +399,7 @@ SOLVE = """
     import warnings
     warnings.simplefilter("ignore")  # few rows, on purpose
     privlp.solve(few, 0.5, 1e-9, 10, opt=1.7, method="staged")
-    import privlp.players.game as game
+    import privlp.game.loop as game
     step = game.Game.step
     def tight_step(self, t):
         tight() if t == 1 else None

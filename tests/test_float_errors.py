@@ -11,8 +11,8 @@ from scipy import special
 import privlp
 from privlp import Budget, ConstraintPrivate, LinearProgram
 from privlp.privacy import GaussianMechanism, Randomness
-from privlp.rows import parts, threads
-from privlp.rows.in_memory import InMemory
+from privlp.rows import parts
+from privlp.rows.access import InMemory
 from tests.programs import methods_for
 from tests.test_row_blocks import COSTS, OPT, assert_same, request_of, table
 
@@ -47,7 +47,7 @@ def test_a_solve_is_the_same_in_any_number_of_threads(method, storage, monkeypat
     expected = privlp.solve(program(storage), **request)
     privlp.privacy.prices._composed_epsilon.cache_clear()
     for count in (1, 2):
-        with threads.using(count), raising():
+        with parts.using_threads(count), raising():
             assert_same(privlp.solve(program(storage), **request), expected)
 
 
@@ -112,17 +112,17 @@ def settings():
 @pytest.mark.parametrize("count", [1, 2])
 def test_kernels_and_their_threads_have_settings_of_their_own(count):
     rows = InMemory(np.arange(6))
-    with raising(), threads.using(count):
-        (found,) = rows.map(lambda block: threads.over(block, lambda _: settings()))
+    with raising(), parts.using_threads(count):
+        (found,) = rows.map(lambda block: parts.over(block, lambda _: settings()))
         assert found == [{"ignore"}] * count
         assert settings() == {"raise"}  # the caller's are as they were
 
 
 def test_a_thread_of_a_kernel_warns_of_nothing():
     """In a new thread NumPy would warn of an overflow, which tells of rows."""
-    with warnings.catch_warnings(record=True) as warned, threads.using(2):
+    with warnings.catch_warnings(record=True) as warned, parts.using_threads(2):
         warnings.simplefilter("always")
-        found = threads.over([1e300, 1e300], lambda share: np.array(share) * 1e300)
+        found = parts.over([1e300, 1e300], lambda share: np.array(share) * 1e300)
     assert np.concatenate(found).tolist() == [np.inf, np.inf]
     assert not warned
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 import svm_models
 from privlp import __version__
-from privlp.rows.in_memory import InMemory
+from privlp.rows.access import InMemory
 from svm_models import (
     DMWSVC,
     ObjectivePerturbationClassifier,

@@ -24,7 +24,7 @@ from privlp import (
 from privlp.cli import main
 from privlp.methods import METHODS, Task
 from privlp.privacy import TruncatedLaplaceMechanism
-from privlp.problem import highs_model
+from privlp.problem import highs
 from privlp.problem.standard_form import StandardForm
 from tests.programs import method_of, methods_for
 
@@ -452,7 +452,7 @@ def test_whether_a_private_zero_is_stored_shows_nowhere(method, stored):
 def test_a_time_limit_within_highs_releases_nothing(options, monkeypatch):
     """The message says that nothing is released; the noisy numbers once stayed in the trace."""
     lp = LinearProgram([1, 1], [[-1, -1]], [-1], neighbours=ScalarPrivate(0.1, lower=-2, upper=0))
-    real = highs_model.priced_optimum
+    real = highs.priced_optimum
 
     def limited(*arguments, options=None, **others):
         status, *rest = real(*arguments, options=options, **others)

@@ -25,7 +25,7 @@ from privlp.methods.moving_rows import MovingRows
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
 from privlp.relations import Combined, LowSensitivity
-from privlp.relations.private_numbers import ProgramNumbers
+from privlp.relations.numbers import ProgramNumbers
 from tests.effort import examples
 from tests.programs import method_of, methods_for
 

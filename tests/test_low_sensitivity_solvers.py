@@ -25,7 +25,7 @@ from privlp import (
 )
 from privlp.methods import Task
 from privlp.privacy import ChargedDraws
-from privlp.problem.exact_arithmetic import violated
+from privlp.problem.standard_form import violated
 from privlp.relations import Combined
 from tests import effort, programs
 from tests.effort import examples, runs

@@ -26,7 +26,7 @@ from privlp.methods.tightened.method import by_slacks
 from privlp.methods.tightened.slacks import MeasuredSlack, change_of_slacks
 from privlp.privacy import Ledger
 from privlp.problem.standard_form import StandardForm
-from privlp.relations.private_numbers import ProgramNumbers
+from privlp.relations.numbers import ProgramNumbers
 from tests.programs import WAYS, method_of, methods_for, way_of
 
 MEASURED = MeasuredSlack()

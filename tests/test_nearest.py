@@ -9,10 +9,10 @@ import scipy.sparse as sp
 import privlp
 from privlp import LinearProgram, UnsupportedProblemError
 from privlp.methods import perturbed
-from privlp.problem.highs_model import Optima, optimum
+from privlp.problem.highs import Optima, optimum
+from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows, growing
 from privlp.regions.quadratic import minimum
-from privlp.regions.reduced import ReducedPolytope
 
 
 def region(d: int, *, rows: int = 0, equalities: int = 0) -> ReducedPolytope:

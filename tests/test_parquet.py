@@ -11,8 +11,8 @@ import scipy.sparse as sp
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.errors import InvalidParameterError, InvalidProblemError, MissingDependencyError
-from privlp.problem import parquet_rows
-from privlp.rows import memory
+from privlp.readers import parquet
+from privlp.rows.blocks import using_memory
 from tests.effort import each
 from tests.test_row_blocks import COSTS, METHODS, OPT, N, assert_same, solved, table
 
@@ -44,12 +44,12 @@ def read(folder, **fields):
 
 @pytest.mark.parametrize(("method", "limit"), each(METHODS, [0, 1500, 10**6]))
 def test_the_same_as_in_memory(folder, method, limit, monkeypatch):
-    monkeypatch.setattr(parquet_rows, "_ENTRIES", 7 * len(NAMES))
+    monkeypatch.setattr(parquet, "_ENTRIES", 7 * len(NAMES))
     lp = read(folder)
     assert lp.shape == (N, 4)
     assert max(lp.A.rows_of_blocks) == 7
     assert lp.variable_names == tuple(NAMES)
-    with memory.using(limit):
+    with using_memory(limit):
         assert_same(solved(LinearProgram(COSTS, *table()), method), solved(lp, method))
 
 

@@ -20,14 +20,14 @@ import privlp
 from privlp import ConstraintPrivate, LinearProgram, audit_solve
 from privlp.audits.mechanism import audit_draw
 from privlp.audits.tape import Tape, changes, differences, largest_changes
+from privlp.game.perturbed import PerturbedProgram
 from privlp.methods import METHODS, Task, perturbed_charges, perturbed_draws, perturbed_soft
 from privlp.methods.perturbed_draws import Bend, Draws
-from privlp.players.perturbed import PerturbedProgram
 from privlp.privacy import GaussianObjectivePerturbation, Ledger
 from privlp.privacy.prices import composed_epsilon
 from privlp.regions import quadratic
-from privlp.rows.compared import ComparedRows
 from privlp.rows.in_coordinates import RowsInCoordinates
+from privlp.rows.measured import ComparedRows
 from tests.conformance_kit import count_forgotten
 from tests.effort import examples
 

@@ -14,18 +14,16 @@ from hypothesis import strategies as st
 
 from benchmarks import hostile_regions
 from privlp import Budget, LinearProgram, UnsupportedProblemError, solve, solve_exact
+from privlp.game.perturbed import PerturbedProgram
 from privlp.methods.perturbed_draws import _attainable
-from privlp.players.perturbed import PerturbedProgram
 from privlp.problem.standard_form import StandardForm
-from privlp.regions.exact_minimum import ExactMinima, ExactPoint
-from privlp.regions.exact_rows import ExactRows
-from privlp.regions.public_rows import PublicRows, UnboundedRegionError
+from privlp.regions.exact import ExactMinima, ExactPoint, ExactRows
+from privlp.regions.polytope import ReducedPolytope
+from privlp.regions.public_rows import PublicRows, UnboundedRegionError, tightened
 from privlp.regions.quadratic import distance_to_minimum, fitted_prices, likely_tight, minimum
-from privlp.regions.ranges import tightened
-from privlp.regions.reduced import ReducedPolytope
+from privlp.rows.access import InMemory
 from privlp.rows.in_coordinates import RowsInCoordinates, shares_of_norm
-from privlp.rows.in_memory import InMemory
-from privlp.rows.missed import MeasuredRows
+from privlp.rows.measured import MeasuredRows
 from privlp.rows.program_rows import RowBlock
 from privlp.rows.smoothed import SmoothedRows
 from tests.effort import examples
@@ -529,7 +527,7 @@ def test_the_minimum_of_many_rows_is_certified_by_steps_that_see_a_share_of_them
     monkeypatch.setattr(SmoothedRows, "hessian", noted)
     monkeypatch.setattr(PerturbedProgram, "_exactly", None)
     for fewest in (2**9, 10**9):
-        monkeypatch.setattr("privlp.players.perturbed._FEWEST_BENT", fewest)
+        monkeypatch.setattr("privlp.game.perturbed._FEWEST_BENT", fewest)
         found.append(program.minimise(1e-6))
         assert program._certified(found[-1], 1e-6)[1] <= 1e-6
     assert min(shares) < 0.05

@@ -7,7 +7,7 @@ import pytest
 
 import privlp
 from privlp.methods.perturbed_hard import HardRowSearch
-from privlp.rows.missed import MeasuredRows
+from privlp.rows.measured import MeasuredRows
 
 S = 50
 

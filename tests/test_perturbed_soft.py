@@ -17,10 +17,10 @@ from privlp.methods.perturbed_draws import Bend
 from privlp.methods.perturbed_soft import SoftRowSearch
 from privlp.problem.data import SoftPrices
 from privlp.problem.standard_form import StandardForm
+from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
-from privlp.regions.reduced import ReducedPolytope
-from privlp.rows.compared import ComparedRows
 from privlp.rows.in_coordinates import RowsInCoordinates, shares_of_norm
+from privlp.rows.measured import ComparedRows
 from privlp.rows.program_rows import RowBlock
 
 N, D = 300, 3

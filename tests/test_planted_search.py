@@ -24,11 +24,11 @@ import privlp
 import svm_models.base
 from privlp import LinearProgram
 from privlp.checks import as_sparse
+from privlp.game.loop import Game
 from privlp.methods.staged.charges import Stage
 from privlp.methods.staged.method import Stages
-from privlp.players.game import Game
 from privlp.privacy import LaplaceMechanism, Randomness
-from privlp.problem.highs_model import to_highs
+from privlp.problem.highs import to_highs
 from tests.planted import programs
 from tests.planted.draws import Draws
 from tests.planted.injection import watched

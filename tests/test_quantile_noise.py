@@ -26,7 +26,7 @@ from privlp.methods import METHODS, Task
 from privlp.methods.tightened.quantiles import Margins, QuantileNoise
 from privlp.methods.tightened.worst_case import needed_ends
 from privlp.privacy import GaussianMechanism, LaplaceMechanism, Randomness
-from privlp.problem.exact_arithmetic import violated
+from privlp.problem.standard_form import violated
 from tests.effort import runs
 
 INF = float("inf")

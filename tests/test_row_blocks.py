@@ -12,8 +12,7 @@ import scipy.sparse as sp
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.errors import InvalidParameterError, InvalidProblemError
-from privlp.rows import memory
-from privlp.rows.in_blocks import InBlocks
+from privlp.rows.blocks import InBlocks, using_memory
 from tests.effort import THOROUGH, each
 from tests.programs import methods_for
 
@@ -96,7 +95,7 @@ class TestTheSameAsInMemory:
         blocks = split(A, b, [17, 60])
         whole = solved(LinearProgram(COSTS, A, b, **fields), method)
         lp = LinearProgram(COSTS, Made(blocks[0]), blocks[1], **fields)
-        with memory.using(limit):
+        with using_memory(limit):
             assert_same(whole, solved(lp, method))
 
     @pytest.mark.parametrize(
@@ -121,7 +120,7 @@ class TestTheSameAsInMemory:
         A, b = table()
         whole = solved(LinearProgram(COSTS, A, b), "perturbed")
         blocks = split(A, b, [17, 60])
-        with memory.using(limit):
+        with using_memory(limit):
             lp = LinearProgram(COSTS, Made(blocks[0]), blocks[1])
             assert_same(whole, solved(lp, "perturbed"))
 
@@ -153,7 +152,7 @@ class TestTheSameAsInMemory:
     @pytest.mark.parametrize("kind", [np.float32, np.float64])
     @pytest.mark.parametrize("method", METHODS)
     def test_a_memory_map_is_read_in_blocks(self, method, kind, tmp_path, monkeypatch):
-        monkeypatch.setattr("privlp.rows.in_blocks._ENTRIES", 23 * D)
+        monkeypatch.setattr("privlp.rows.blocks._ENTRIES", 23 * D)
         A, b = table()
         np.save(tmp_path / "A.npy", A.astype(kind))
         mapped = np.load(tmp_path / "A.npy", mmap_mode="r")
@@ -172,7 +171,7 @@ class TestTheSameAsInMemory:
         assert_same(solved(LinearProgram(COSTS, A, b), "staged"), solved(lp, "staged"))
 
     def test_a_memory_map_with_names_prices_and_public_rows(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("privlp.rows.in_blocks._ENTRIES", 23 * D)
+        monkeypatch.setattr("privlp.rows.blocks._ENTRIES", 23 * D)
         A, b = table()
         np.save(tmp_path / "A.npy", A)
         fields = {"private": np.arange(N) > 3, "bounds": (0, 9), "groups": np.arange(N) // 2}
@@ -209,7 +208,7 @@ class TestWhatIsPublic:
         blocks, b = split(*table(), [17, 60])
         lp = LinearProgram(COSTS, Made(blocks), b)
         before = lp.A._A.asked
-        with memory.using(0):
+        with using_memory(0):
             solution = solved(lp, "staged")
         assert lp.A._A.asked - before <= 4 * (solution.iterations + 1)
 

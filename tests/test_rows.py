@@ -18,15 +18,14 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import LinearProgram
-from privlp.duals.dense import DenseDual, DenseRows
-from privlp.duals.elastic import ElasticDual, ElasticRows
+from privlp.game.dense import DenseDual, DenseRows
+from privlp.game.descent import ElasticDual, ElasticRows
 from privlp.methods import METHODS
 from privlp.privacy import Randomness
 from privlp.regions.simplex import Simplex
-from privlp.rows import parts, threads
-from privlp.rows.equal_norm import RowsOfEqualNorm
-from privlp.rows.in_memory import InMemory
-from privlp.rows.on_simplex import RowsOnSimplex
+from privlp.rows import parts
+from privlp.rows.access import InMemory
+from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOnSimplex
 from tests import programs
 from tests.effort import each, pairs
 from tests.programs import methods_for
@@ -394,7 +393,7 @@ def test_a_solve_gives_the_same_bits_in_any_blocks_and_threads(method, storage, 
         blocks = SplitProgram.like(lp)
         object.__setattr__(blocks, "rows", lambda cuts=cuts: split_rows(lp, cuts))
         found.append(solve(blocks))
-    with threads.using(2):
+    with parts.using_threads(2):
         found.append(solve(lp))
     for other in found[1:]:
         np.testing.assert_array_equal(other.x, found[0].x)

@@ -7,7 +7,7 @@ import pytest
 
 import privlp
 from privlp import LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate, Solution
-from privlp.rows import parts, threads
+from privlp.rows import parts
 from tests.programs import method_of
 
 INF = float("inf")
@@ -166,7 +166,7 @@ class TestWhereWholeConstraintsArePrivate:
         np.testing.assert_array_equal(prices(mapped), expected)
         monkeypatch.setattr(parts, "MOST_ROWS", 64)
         np.testing.assert_array_equal(prices(lp), expected)
-        with threads.using(2):
+        with parts.using_threads(2):
             np.testing.assert_array_equal(prices(lp), expected)
 
     @pytest.mark.parametrize("sense", ["min", "max"])

@@ -8,8 +8,7 @@ from privlp import LinearProgram, solve
 from privlp.methods.staged import charges as staged_charges
 from privlp.methods.staged.charges import Stage
 from privlp.problem.standard_form import StandardForm
-from privlp.rows.program_rows import RowBlock
-from privlp.rows.share import share_of
+from privlp.rows.program_rows import RowBlock, share_of
 from tests.test_row_blocks import assert_same, split
 
 MANY = 30_000
@@ -145,7 +144,7 @@ def test_blocks_know_their_places(shares, cuts):
 
 
 def test_memory_maps_know_the_places_of_their_rows(shares, tmp_path, monkeypatch):
-    monkeypatch.setattr("privlp.rows.in_blocks._ENTRIES", 5 * 7_001)
+    monkeypatch.setattr("privlp.rows.blocks._ENTRIES", 5 * 7_001)
     costs, A, b = many_rows()
     np.save(tmp_path / "A.npy", A)
     mapped = np.load(tmp_path / "A.npy", mmap_mode="r")

@@ -13,9 +13,9 @@ import pytest
 import scipy.sparse as sp
 
 import privlp
-from privlp.duals.dense import DenseDual
+from privlp.game.dense import DenseDual
+from privlp.game.loop import Game
 from privlp.methods.checked import Checked
-from privlp.players.game import Game
 from privlp.problem.standard_form import StandardForm
 from tests import programs
 from tests.effort import each

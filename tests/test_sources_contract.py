@@ -193,4 +193,4 @@ def test_every_source_gives_at_least_one_block(programs, name, n):
     counts = rows.map(lambda block: block.shape[0])
     assert len(counts) >= 1
     assert sum(counts) == n
-    assert rows.total(lambda block, x: block.transposed_times(block @ x), COSTS).shape == (3,)
+    assert rows.total(lambda block, x: (block @ x) @ (block @ x), COSTS) >= 0

@@ -18,7 +18,7 @@ from privlp.methods.staged.method import Stages
 from privlp.privacy import Randomness
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex, _within
-from privlp.rows.one_sign import RowsOfOneSign, signs_and_spread
+from privlp.rows.on_simplex import RowsOfOneSign, signs_and_spread
 from privlp.rows.program_rows import RowBlock
 from tests.conformance_kit import Patch, audited, claim_of, play, sampler_of, sharpest
 from tests.conformance_subjects import STAGED, of_any_sign, of_one_sign, replaced

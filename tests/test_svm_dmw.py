@@ -18,11 +18,11 @@ from privlp import (
     NotPrivateWarning,
     solve,
 )
-from privlp.duals.dense import DenseDual
+from privlp.game.dense import DenseDual
 from privlp.methods.published.count_score import CountScore
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
-from privlp.rows.in_memory import InMemory
+from privlp.rows.access import InMemory
 from privlp.rows.program_rows import RowBlock
 from svm_models import DMWSVC, LPSVC, make_separable_sphere, soft_margin_lp
 from tests.effort import examples
@@ -263,7 +263,7 @@ def test_parameters_are_refused_before_the_radius_is_bought(changes, message):
 def test_an_alpha_that_the_bought_radius_forbids_is_raised(method, monkeypatch):
     """A radius of 1 would allow this alpha, and the bought one is larger."""
     most, alpha = (1_000, 3.0) if method == "dmw-published" else (200, 0.2)
-    for module in ("privlp.players.rounds", "svm_models.dmw_svc"):
+    for module in ("privlp.game.loop", "svm_models.dmw_svc"):
         monkeypatch.setattr(f"{module}.MOST_ROUNDS", most)
     given = {"alpha": alpha, "method": method, "classes": (-1, 1), "random_state": 0}
     svm = DMWSVC(100.0, 1e-6, **given).fit(X, Y)

@@ -10,10 +10,10 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from privlp import Budget, BudgetExceededError, InvalidParameterError, audit
-from privlp.players.accelerated import AcceleratedDescent
+from privlp.game.descent import AcceleratedDescent
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
 from privlp.regions.l1_ball import L1Ball, onto_l1_ball
-from privlp.rows.in_memory import InMemory
+from privlp.rows.access import InMemory
 from svm_models import ObjectivePerturbationSVC, PrivateLPSVC, make_separable_sphere
 from svm_models.account import RELATION
 from svm_models.losses import huber

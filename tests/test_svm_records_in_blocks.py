@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlp import InvalidProblemError
-from privlp.rows import memory, threads
+from privlp.rows import parts
+from privlp.rows.blocks import using_memory
 from svm_models import PrivateLPSVC
 from svm_models.records.grid import (
     MOST_RECORDS,
@@ -50,14 +51,14 @@ def test_blocks_threads_and_storage_change_no_bit(name, tmp_path, monkeypatch):
         blocks = np.array_split(X, count)
         assert fitted(blocks, np.array_split(Y, count), FITS[name]) == whole
     assert fitted([X[:0], X], Y, FITS[name]) == whole
-    with memory.using(0):
+    with using_memory(0):
         assert fitted(tuple(blocks), Y, FITS[name]) == whole
     monkeypatch.setattr("svm_models.records.grid.rows_of_a_part", lambda *_, **__: 500)
-    with threads.using(2):
+    with parts.using_threads(2):
         assert fitted(X, Y, FITS[name]) == whole
     np.save(tmp_path / "X.npy", X)
-    monkeypatch.setattr("privlp.rows.in_blocks._ENTRIES", 8 * 700)
-    with memory.using(8 * 8 * 1_000):
+    monkeypatch.setattr("privlp.rows.blocks._ENTRIES", 8 * 700)
+    with using_memory(8 * 8 * 1_000):
         assert fitted(np.load(tmp_path / "X.npy", mmap_mode="r"), Y, FITS[name]) == whole
     sparse = sp.csr_array(X)
     assert fitted(sparse, Y, FITS[name]) == fitted([sparse[:99], sparse[99:]], Y, FITS[name])

@@ -17,9 +17,9 @@ import privlp
 from privlp import BudgetExceededError, ConstraintPrivate, InvalidParameterError
 from privlp.audits import Tape
 from privlp.audits.solve import price_faults
+from privlp.game.loop import weight_of_round, weights_of_rounds
 from privlp.methods import Task
 from privlp.methods.descent import noise_of_one_release
-from privlp.players.rounds import weight_of_round, weights_of_rounds
 from privlp.privacy import GaussianMechanism, Ledger, Randomness, WeightedGaussianMechanism
 from privlp.relations import NeighbourRelation
 from svm_models import PrivateLPSVC

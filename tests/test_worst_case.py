@@ -14,7 +14,7 @@ from privlp.methods.tightened import rows as certain_point
 from privlp.methods.tightened.rows import PRECISELY, TightenedRows, certain_near, strictly_inside
 from privlp.methods.tightened.worst_case import WorstCase
 from privlp.problem.standard_form import StandardForm
-from privlp.relations.private_numbers import ProgramNumbers
+from privlp.relations.numbers import ProgramNumbers
 from tests.effort import runs
 
 INF = float("inf")

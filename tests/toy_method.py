@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from privlp.duals.dense import DenseDual
+from privlp.game.dense import DenseDual
+from privlp.game.loop import Game, Released
 from privlp.methods import Method, PlannedRun, Task
-from privlp.players.game import Game, Released
 from privlp.privacy import GaussianMechanism
 from privlp.privacy.ledger import ChargedDraws
 from privlp.regions.simplex import Simplex
 from privlp.relations import NeighbourRelation
-from privlp.rows.door import Rows
-from privlp.rows.equal_norm import RowsOfEqualNorm
+from privlp.rows.access import Rows
+from privlp.rows.on_simplex import RowsOfEqualNorm
 
 _ROUNDS = 30
 _STEP = 0.5

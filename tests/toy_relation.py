@@ -13,7 +13,7 @@ from privlp import ScalarPrivate
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.bounded_change import BoundedChange
-from privlp.relations.private_numbers import PrivateNumbers
+from privlp.relations.numbers import PrivateNumbers
 
 
 @dataclass(frozen=True)

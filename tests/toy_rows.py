@@ -11,8 +11,8 @@ import numpy as np
 from privlp import LinearProgram
 from privlp.problem.data import KnownProgram
 from privlp.problem.standard_form import StandardForm
-from privlp.rows.door import Rows
-from privlp.rows.in_blocks import InBlocks
+from privlp.rows.access import Rows
+from privlp.rows.blocks import InBlocks
 from privlp.rows.program_rows import RowBlock
 
 

@@ -16,7 +16,7 @@ from privlp.allocation.result import AllocationResult
 from privlp.checks import frozen, require_kind, warn_of_large_delta
 from privlp.errors import MostlyNoiseWarning
 from privlp.float_errors import unnoticed
-from privlp.players.prices import PriceProgram
+from privlp.game.prices import PriceProgram
 from privlp.privacy import Budget, ChargedDraws, Randomness
 from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.randomness import RandomSource

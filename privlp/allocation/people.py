@@ -13,8 +13,8 @@ from privlp.allocation.demand import People, PersonPrivate, Sizes
 from privlp.allocation.planning import AllocationPlan, planned
 from privlp.checks import LARGEST, SMALLEST, as_floats, frozen, positive, real, unquoted
 from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.linear_program import LinearProgram
 from privlp.privacy import Ledger
-from privlp.problem.linear_program import LinearProgram
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from privlp.privacy.record import json_number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privlp.problem.linear_program import LinearProgram
+    from privlp.linear_program import LinearProgram
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -26,6 +26,7 @@ from privlp.errors import (
     InvalidProblemError,
     UnsupportedProblemError,
 )
+from privlp.linear_program import LinearProgram
 from privlp.methods.base import Method
 from privlp.privacy import (
     GaussianMechanism,
@@ -36,7 +37,6 @@ from privlp.privacy import (
 )
 from privlp.privacy.budget_rule import validated_budget
 from privlp.privacy.randomness import RandomSource
-from privlp.problem.linear_program import LinearProgram
 from privlp.problem.standard_form import StandardForm
 from privlp.solution import Solution
 from privlp.solve import solve

@@ -17,8 +17,8 @@ from privlp.cli.messages import plain_errors, require_picture
 from privlp.errors import MissedRowsWarning, MissingDependencyError, MostlyNoiseWarning
 from privlp.exact import solve_exact
 from privlp.examples import doctor_visits
+from privlp.linear_program import LinearProgram
 from privlp.pictures.figure import COLOURS, GREY, drawing_on, new_axes, save_figure
-from privlp.problem.linear_program import LinearProgram
 from privlp.solution import Solution
 from privlp.solve import solve
 

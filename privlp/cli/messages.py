@@ -26,7 +26,7 @@ from privlp.errors import (
 from privlp.files import write_whole
 
 if TYPE_CHECKING:
-    from privlp.problem.linear_program import LinearProgram
+    from privlp.linear_program import LinearProgram
 
 _STAYS_CHARGED = (
     "Nothing was released but what is printed above or saved; what was charged stays charged."

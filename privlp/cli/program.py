@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from privlp.cli.options import RANGES, flag
 from privlp.errors import InvalidParameterError
-from privlp.problem.linear_program import LinearProgram
-from privlp.problem.readers import read_mps
+from privlp.linear_program import LinearProgram
+from privlp.readers.model_files import read_mps
 from privlp.relations import (
     ColumnPrivate,
     ConstraintPrivate,

@@ -20,10 +20,10 @@ from privlp.cli.messages import (
 )
 from privlp.cli.program import program, shares
 from privlp.exact import solve_exact
+from privlp.linear_program import LinearProgram
 from privlp.pictures.figure import save_figure
 from privlp.plan import plan
 from privlp.privacy import Budget
-from privlp.problem.linear_program import LinearProgram
 from privlp.report.compare import compare
 from privlp.solution import Solution
 from privlp.solve import solve

@@ -12,7 +12,7 @@ from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.prediction import NoiseOnNumbers, Prediction
 from privlp.methods.task import Task
 from privlp.privacy import Ledger
-from privlp.regions.optimum import is_range
+from privlp.regions.simplex import is_range
 from privlp.status import Verdict
 
 # Predicted violations, as shares of the amount by which a row typically varies over the region: one

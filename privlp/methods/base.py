@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from privlp.game.loop import Solver
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
-from privlp.players.game import Solver
 from privlp.privacy import ChargedDraws
 from privlp.privacy.mechanisms import Mechanism
 from privlp.relations.base import NeighbourRelation
@@ -27,7 +27,7 @@ class PlannedRun:
     charges : sequence of (Mechanism, int, str)
         What is charged, all at once, before the first draw.
     start : callable
-        Makes the :class:`~privlp.players.game.Solver` from the private rows and the charged draws,
+        Makes the :class:`~privlp.game.loop.Solver` from the private rows and the charged draws,
         one for each charge. It draws nothing yet.
     predict : callable, optional
         Predicts what the run will leave, from public numbers.
@@ -79,7 +79,7 @@ class Method(ABC):
     >>> import numpy as np
     >>> from privlp import LinearProgram, solve
     >>> from privlp.methods import Method, PlannedRun
-    >>> from privlp.players.game import Released
+    >>> from privlp.game.loop import Released
     >>> from privlp.privacy import LaplaceMechanism
     >>> class Middle(Method):
     ...     name = "middle"

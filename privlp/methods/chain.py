@@ -19,7 +19,7 @@ from privlp.methods.task import Task
 from privlp.privacy import ChargedDraws
 from privlp.regions.public_rows import PublicRows
 from privlp.relations.base import NeighbourRelation
-from privlp.rows.door import Rows
+from privlp.rows.access import Rows
 
 # Noise on all coordinates over s, in rows, up to which most draws succeed; and so many times that
 # the result is mostly noise. What a draw leaves at the first, of what a row varies by.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privlp.game.loop import Released
 from privlp.methods.chain_charges import WRONG_SIGNS, ChainCharges, ChainDraws
 from privlp.methods.chain_start import FEW, SURE, Start, Starting
 from privlp.methods.crossing import Crossing
@@ -17,14 +18,13 @@ from privlp.methods.perturbed import largest_cost
 from privlp.methods.perturbed_draws import NoisyCounts
 from privlp.methods.perturbed_regions import scaled_or
 from privlp.methods.task import Task
-from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
+from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
-from privlp.regions.reduced import ReducedPolytope
-from privlp.rows import limbs
-from privlp.rows.door import Rows
+from privlp.rows import smoothed
+from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
-from privlp.rows.missed import MeasuredRows
+from privlp.rows.measured import MeasuredRows
 
 FloatArray = npt.NDArray[np.float64]
 Path = Callable[[float], FloatArray]
@@ -294,7 +294,7 @@ class ChainSearch:
         for t in range(rounds):
             rows.update(RowsInCoordinates.go_to, z)
             slopes = rows.total(RowsInCoordinates.gradient, softness, inwards)
-            exact = self._longer * limbs.value(slopes, of_rows=True)
+            exact = self._longer * smoothed.value_of_sum(slopes, of_rows=True)
             g = np.asarray(self._draws.slopes(exact)) / self._longer + push
             total += g
             squares += float(g @ g)

@@ -14,10 +14,10 @@ from scipy.special import expit, logit
 from privlp.methods.crossing import Crossing
 from privlp.methods.perturbed_draws import NoisyCounts
 from privlp.privacy import ChargedDraws
+from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
-from privlp.regions.reduced import ReducedPolytope
-from privlp.rows.door import Rows
-from privlp.rows.missed import MeasuredRows
+from privlp.rows.access import Rows
+from privlp.rows.measured import MeasuredRows
 
 FloatArray = npt.NDArray[np.float64]
 

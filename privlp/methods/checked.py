@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import MissedRowsWarning
+from privlp.game.loop import Released, Solver
 from privlp.methods.base import ChargeRequest
 from privlp.methods.descent import noise_of_one_release
 from privlp.methods.perturbed_draws import NoisyCounts
 from privlp.methods.task import Task
-from privlp.players.game import Released, Solver
 from privlp.privacy import ChargedDraws, GaussianMechanism
-from privlp.rows.door import Rows
-from privlp.rows.missed import MeasuredRows
+from privlp.rows.access import Rows
+from privlp.rows.measured import MeasuredRows
 from privlp.status import MissedRows
 
 FloatArray = npt.NDArray[np.float64]

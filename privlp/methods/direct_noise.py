@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from privlp.checks import as_sparse, real
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
+from privlp.game.loop import Released
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.noisy_numbers import (
     AdditiveNoise,
@@ -29,16 +30,14 @@ from privlp.methods.noisy_numbers import (
 )
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
-from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import ProgramData
-from privlp.problem.highs_model import optimum, priced_optimum
+from privlp.problem.highs import optimum, priced_optimum
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.bounded import largest_size, require_bounded
 from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation
-from privlp.relations.low_sensitivity import LowSensitivity
-from privlp.relations.private_numbers import PrivateNumbers
+from privlp.relations.numbers import LowSensitivity, PrivateNumbers
 from privlp.status import Status
 
 FloatArray = npt.NDArray[np.float64]

@@ -9,19 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from privlp.duals.dense import DenseDual
 from privlp.errors import InvalidParameterError
+from privlp.game.dense import DenseDual
+from privlp.game.loop import Game, SelectionPlayer, as_rounds
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.descent import grid_of
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
-from privlp.players.game import Game, SelectionPlayer
-from privlp.players.rounds import as_rounds
 from privlp.privacy import ChargedDraws, ExponentialMechanism
-from privlp.regions.optimum import is_range
-from privlp.regions.simplex import Simplex
+from privlp.regions.simplex import Simplex, is_range
 from privlp.relations.base import NeighbourRelation
-from privlp.rows.door import Rows
+from privlp.rows.access import Rows
 from privlp.rows.on_simplex import RowsOnSimplex
 
 # Values of a row of equal range span 2 on K; a violation, right-hand side included, is between -2
@@ -50,7 +48,7 @@ class DenseMultiplicativeWeights(Method):
     min_j g_j <= 2, and any two differ by at most W = 2 in the sup norm. Each score is a dense
     average of such vectors, and changes by at most min(1, k/s)·2 between neighbours
     (:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity`). Sums are exact: rows
-    and weights stand on public grids (:mod:`privlp.rows.grid`, :mod:`privlp.duals.projection`), and
+    and weights stand on public grids (:mod:`privlp.rows.grid`, :mod:`privlp.game.dense`), and
     nothing is added for rounding. Right-hand sides never enter a score. Proof: ``docs/proofs.md``,
     "Dense multiplicative weights" and "Exact sums".
 

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
 from privlp.regions.simplex import Simplex
-from privlp.relations.low_sensitivity import LowSensitivity
-from privlp.relations.private_numbers import PrivateNumbers
+from privlp.relations.numbers import LowSensitivity, PrivateNumbers
 from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]

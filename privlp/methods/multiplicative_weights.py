@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import UnsupportedProblemError
+from privlp.game.loop import Path, Released, as_rounds
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.moving_rows import MovingRows
 from privlp.methods.noisy_numbers import (
@@ -21,17 +22,13 @@ from privlp.methods.noisy_numbers import (
 )
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
-from privlp.players.game import Released
-from privlp.players.path import Path
-from privlp.players.rounds import as_rounds
 from privlp.privacy import ChargedDraws, ExponentialMechanism, Mechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation
-from privlp.relations.low_sensitivity import LowSensitivity
-from privlp.rows.door import Rows
-from privlp.rows.program_rows import RowBlock
-from privlp.rows.selectable import SelectableRows
+from privlp.relations.numbers import LowSensitivity
+from privlp.rows.access import Rows
+from privlp.rows.program_rows import RowBlock, SelectableRows
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -12,15 +12,14 @@ import numpy.typing as npt
 
 from privlp.checks import real
 from privlp.errors import BudgetExceededError, InvalidParameterError, UnsupportedProblemError
+from privlp.game.loop import Released
 from privlp.methods.base import PlannedRun
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
-from privlp.players.game import Released
 from privlp.privacy import ChargedDraws, GaussianMechanism, LaplaceMechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.bounded import largest_size
-from privlp.relations.low_sensitivity import LowSensitivity
-from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+from privlp.relations.numbers import LowSensitivity, PrivateNumbers, ProgramNumbers
 from privlp.rows.program_rows import ProgramRows
 
 FloatArray = npt.NDArray[np.float64]

@@ -23,11 +23,11 @@ from privlp.methods.perturbed_soft import SoftRowSearch
 from privlp.methods.prediction import HOPELESS, Prediction
 from privlp.methods.task import Task
 from privlp.privacy import ChargedDraws
-from privlp.regions.optimum import is_range, range_of
+from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows, UnboundedRegionError
-from privlp.regions.reduced import ReducedPolytope
+from privlp.regions.simplex import is_range, range_of
 from privlp.relations.base import NeighbourRelation
-from privlp.rows.door import Rows
+from privlp.rows.access import Rows
 from privlp.status import Verdict
 
 # A bounded region for the search where only the cost bounds it: variables of up to this size.

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from privlp.players.perturbed import PerturbedProgram
+from privlp.game.perturbed import PerturbedProgram
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import SoftPrices
-from privlp.problem.public_part import PublicPart
-from privlp.regions.reduced import ReducedPolytope
-from privlp.rows import limbs
-from privlp.rows.door import Rows
+from privlp.regions.polytope import ReducedPolytope
+from privlp.relations.public_part import PublicPart
+from privlp.rows import smoothed
+from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
 
 FloatArray = npt.NDArray[np.float64]
@@ -178,7 +178,7 @@ def _slopes(draw: ChargedDraws, program: PerturbedProgram, z: FloatArray, error:
     """The noisy gradient of violations at a released point, or without noise at any."""
     program.rows.update(RowsInCoordinates.go_to, z)
     found = program.rows.total(RowsInCoordinates.gradient, program.softness, program.shift)
-    return Slopes(z, error, np.asarray(draw(limbs.value(found, of_rows=True))))
+    return Slopes(z, error, np.asarray(draw(smoothed.value_of_sum(found, of_rows=True))))
 
 
 class HiddenGradient:
@@ -207,7 +207,9 @@ class HiddenGradient:
         """The gradient of the summed violations at a point. Not private: for audits."""
         self._rows.update(RowsInCoordinates.go_to, z)
         return np.asarray(
-            limbs.value(self._rows.total(RowsInCoordinates.gradient, *self._bend), of_rows=True)
+            smoothed.value_of_sum(
+                self._rows.total(RowsInCoordinates.gradient, *self._bend), of_rows=True
+            )
         )
 
 

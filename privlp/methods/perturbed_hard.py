@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privlp.game.loop import Released
 from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
 from privlp.methods.perturbed_paths import SURE, PathSearch
 from privlp.methods.perturbed_prices import prices_of_public_rows
 from privlp.methods.perturbed_regions import StageRegions, typical_side
 from privlp.methods.task import Task
-from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
+from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
-from privlp.regions.reduced import ReducedPolytope
-from privlp.rows.door import Rows
+from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
-from privlp.rows.missed import MeasuredRows
+from privlp.rows.measured import MeasuredRows
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from privlp.methods.crossing import Crossing
 from privlp.methods.perturbed_draws import Draws, NoisyCounts
 from privlp.methods.perturbed_regions import StageRegions
-from privlp.rows.door import Rows
-from privlp.rows.missed import MeasuredRows
+from privlp.rows.access import Rows
+from privlp.rows.measured import MeasuredRows
 
 FloatArray = npt.NDArray[np.float64]
 Path = Callable[[float], FloatArray]

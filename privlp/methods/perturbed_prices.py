@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.perturbed_draws import Slopes
 from privlp.methods.task import Task
+from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
 from privlp.regions.quadratic import fitted_prices
-from privlp.regions.reduced import ReducedPolytope
 
 FloatArray = npt.NDArray[np.float64]
 

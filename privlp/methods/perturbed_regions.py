@@ -11,11 +11,11 @@ import numpy.typing as npt
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.perturbed_draws import NoisyCounts
 from privlp.privacy import ChargedDraws
+from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
-from privlp.regions.reduced import ReducedPolytope
-from privlp.rows.door import Rows
+from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import norms, shares_of_norm
-from privlp.rows.missed import MeasuredRows
+from privlp.rows.measured import MeasuredRows
 from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]

@@ -12,19 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import MostlyNoiseWarning
+from privlp.game.loop import Released
 from privlp.methods.fallback import reach
 from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
 from privlp.methods.perturbed_prices import prices_of_public_rows
 from privlp.methods.perturbed_regions import scaled_or
 from privlp.methods.task import Task
-from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import SoftPrices
+from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
-from privlp.regions.reduced import ReducedPolytope
-from privlp.rows.compared import ComparedRows
-from privlp.rows.door import Rows
+from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates, norms, shares_of_norm, symmetric_of
+from privlp.rows.measured import ComparedRows
 from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]

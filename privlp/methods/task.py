@@ -10,14 +10,14 @@ import numpy as np
 
 from privlp.checks import of_usual_size, positive, real, require_flag
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.linear_program import LinearProgram
 from privlp.privacy import Accountant, Ledger
 from privlp.problem.data import ProgramData
-from privlp.problem.linear_program import LinearProgram
-from privlp.problem.public_part import PublicPart
 from privlp.problem.standard_form import StandardForm
-from privlp.regions.optimum import require_optimum
+from privlp.regions.simplex import require_optimum
 from privlp.relations.base import NeighbourRelation
-from privlp.relations.constraint_private import ConstraintPrivate
+from privlp.relations.constraint import ConstraintPrivate
+from privlp.relations.public_part import PublicPart
 
 # A width is a bound on rows, or one on entries of A and one on b.
 _BOUNDS = 2

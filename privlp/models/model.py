@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from privlp.checks import as_floats, frozen, unquoted
 from privlp.errors import InvalidParameterError, InvalidProblemError
-from privlp.problem.linear_program import LinearProgram
+from privlp.linear_program import LinearProgram
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,40 +15,34 @@ from privlp.problem.row_source import RowSource
 FloatArray = npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
 class ProgramData:
-    """The fields that every program has, and what follows from them.
+    """The fields that every program has, and what follows from them."""
 
-    Attributes
-    ----------
-    c : (d,)
-    A : (n, d) array or sparse array
-    b, row_lower : (n,)
-        Upper and lower sides of A x, infinite where absent.
-    bounds : (d, 2)
-    private : (n,)
-        Which rows are private.
-    penalty : (n,), (n, 2) or None
-        Price of violation, ``inf`` for hard rows; ``None`` if all rows are hard. Two columns are
-        the prices below `row_lower` and above `b`.
-    groups : (n,) or None
-        The record that owns each row.
-    neighbours : NeighbourRelation
-    """
-
+    #: (d,).
     c: FloatArray
+    #: (n, d) array or sparse array.
     A: Any
+    #: Upper sides of A x, (n,), infinite where absent.
     b: FloatArray
-    row_lower: FloatArray
-    bounds: FloatArray
-    private: npt.NDArray[np.bool_]
-    penalty: Any
-    groups: Any
+    _: KW_ONLY
     neighbours: Any
+    #: Which rows are private, (n,).
+    private: npt.NDArray[np.bool_]
+    #: The record that owns each row, (n,), or None.
+    groups: Any = None
+    #: (d, 2).
+    bounds: FloatArray
+    #: Price of violation, (n,), ``inf`` for hard rows; (n, 2): the prices below `row_lower` and
+    #: above `b`; None if all rows are hard.
+    penalty: Any
+    #: Lower sides of A x, (n,), infinite where absent.
+    row_lower: FloatArray
     sense: Any
     offset: float
     variable_names: Any
-    row_names: Any
-    name: str
+    row_names: Any = None
+    name: str = ""
 
     def changed(self, **values: Any) -> Self:
         """The program with other values in some fields.
@@ -59,7 +53,7 @@ class ProgramData:
         >>> LinearProgram([1, 2], [[-1, -1]], [-2]).changed(b=[-3]).b
         array([-3.])
         """
-        return replace(self, **values)  # type: ignore[type-var] # every subclass is a dataclass
+        return replace(self, **values)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -258,16 +252,7 @@ class SoftPrices:
 
     @classmethod
     def of(cls, lp: ProgramData, rows_per_record: int) -> SoftPrices:
-        """The prices of a program; without groups a record owns any `rows_per_record` rows.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> from privlp.problem.data import SoftPrices
-        >>> lp = LinearProgram([0], [[1], [2], [1]], [3, 4, 5], penalty=[1, 2, 4], groups=[0, 0, 1])
-        >>> SoftPrices.of(lp, 1)
-        SoftPrices(largest=4.0, of_record=4.0, of_sides=4.0, rows=2, opposite=0.0)
-        """
+        """The prices of a program; without groups a record owns any `rows_per_record` rows."""
         own = lp.private & (lp.sides() > 0)
         prices = lp.prices_of_sides()[own]
         price, both = prices.max(axis=1), prices.sum(axis=1)
@@ -293,23 +278,29 @@ class KnownProgram(ProgramData):
     checked: the fixed numbers need not lie in the declared range.
     """
 
-    c: FloatArray
-    A: Any
-    b: FloatArray
-    row_lower: FloatArray
-    bounds: FloatArray
-    private: npt.NDArray[np.bool_]
-    penalty: Any
-    neighbours: Any
-    sense: str
-    offset: float
-    variable_names: Any
-    groups: Any = None
-    row_names: Any = None
-    name: str = ""
-
     @classmethod
     def of(cls, program: ProgramData, **changed: Any) -> KnownProgram:
         """The data of a program, some of them changed; names and owners of rows are left out."""
         names = [field.name for field in fields(cls) if field.default is MISSING]
         return cls(**{name: getattr(program, name) for name in names} | changed)
+
+
+def few_rows(lp: ProgramData) -> KnownProgram:
+    """As many rows as one record may own, of zeros: all that is public of rows is seen in them."""
+    count = min(lp.shape[0], lp.neighbours.rows_per_record)
+    empty = np.zeros((count, lp.shape[1]))
+    return of_a_block(lp, sp.csr_array(empty) if lp.is_sparse else empty, np.zeros(count))
+
+
+def of_a_block(lp: ProgramData, A: Any, b: FloatArray) -> KnownProgram:
+    """The program of the rows of one block."""
+    count = len(b)
+    price = None if lp.penalty is None else next(iter(lp.penalty), np.inf)
+    return KnownProgram.of(
+        lp,
+        A=A,
+        b=b,
+        row_lower=np.broadcast_to(-np.inf, count),
+        private=np.broadcast_to(True, count),
+        penalty=None if price is None else np.full(count, price),
+    )

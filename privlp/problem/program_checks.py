@@ -2,17 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from privlp.checks import WHY, frozen, is_one_of, real, shown, unquoted
+from privlp.checks import WHY, frozen, is_one_of, is_real, real, shown, unquoted
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import row_labels, validation
-from privlp.problem.dask_rows import is_dask
 from privlp.problem.data import ProgramData
-from privlp.problem.program_in_blocks import check_in_blocks, source_of
 from privlp.problem.row_source import RowSource, Sides
+
+FloatArray = npt.NDArray[np.float64]
+#: What a row of a block may not have: by argument, what to do instead.
+_ONLY_IN_MEMORY = {
+    "private": "All rows in blocks are private. Put public limits on variables into bounds, or hold"
+    " the program in memory.",
+    "row_lower": "Rows in blocks say A x <= b. Write -A x <= -row_lower for a lower side.",
+    "groups": "State the most rows of one record in the relation:"
+    " ConstraintPrivate(rows_per_record=k).",
+    "row_names": "Rows in blocks have no names.",
+}
+
+
+def check_in_blocks(lp: ProgramData) -> None:
+    """Refuse what needs all rows at once."""
+    if not lp.neighbours.changes_whole_rows or not hasattr(lp.neighbours, "rows_per_record"):
+        raise InvalidProblemError(
+            "Rows in blocks are for neighbours=ConstraintPrivate(...). Other relations read numbers"
+            " by their places in the program, so all rows must be in memory.",
+            parameter="neighbours",
+        )
+    plain = {"private": True, "row_lower": -np.inf}  # of a program that was made in blocks
+    for name, advice in _ONLY_IN_MEMORY.items():
+        value = getattr(lp, name)
+        if value is not None and not _is_constant(value, plain.get(name)):
+            raise InvalidParameterError(
+                f"{name} cannot be given for rows in blocks. {advice}", parameter=name
+            )
+    if not (lp.penalty is None or is_real(lp.penalty) or _is_constant(lp.penalty)):
+        raise InvalidParameterError(
+            "penalty must be one number for all rows where rows are in blocks.", parameter="penalty"
+        )
+
+
+def _is_constant(values: Any, value: Any = None) -> bool:
+    """Whether an array repeats one value, and holds it only once."""
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.strides != (0,):
+        return False
+    return value is None or not len(values) or bool(values[0] == value)
 
 
 def set_fields(lp: ProgramData, **values: Any) -> None:
@@ -21,22 +60,22 @@ def set_fields(lp: ProgramData, **values: Any) -> None:
         object.__setattr__(lp, name, value)
 
 
-def check_program(lp: ProgramData) -> None:
+def check_program(lp: ProgramData, blocks_of: Callable[..., RowSource | None]) -> None:
     """Check the fields of a program that is being made, and bring them to their final form.
 
     Its neighbour relation is there already: it says whether messages may tell numbers of rows.
+    ``blocks_of(A, b, quote=...)`` gives rows in blocks, checked, or None for a matrix.
     """
-    unquoted(lambda: _check(lp), f"The program could not be read. {WHY}")
+    unquoted(lambda: _check(lp, blocks_of), f"The program could not be read. {WHY}")
 
 
-def _check(lp: ProgramData) -> None:
-    """Check the fields one after the other."""
+def _check(lp: ProgramData, blocks_of: Callable[..., RowSource | None]) -> None:
     quote = not lp.neighbours.hides_rows
-    if lp.variable_names is None and is_dask(lp.A):
-        set_fields(lp, variable_names=getattr(lp.A, "columns", None))
     source = unquoted(
-        lambda: source_of(lp.A, lp.b, quote=quote), f"A could not be read. {WHY}", "A"
+        lambda: blocks_of(lp.A, lp.b, quote=quote), f"A could not be read. {WHY}", "A"
     )
+    if source is not None and lp.variable_names is None:
+        set_fields(lp, variable_names=source.names)
     if source is None:
         _check_matrix(lp, quote=quote)
     else:

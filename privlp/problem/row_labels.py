@@ -179,8 +179,7 @@ def _matching(
     if row_names is None and (size or quote):
         given = f"{argument}={pattern!r}" if quote else f"A text in {argument}"
         raise InvalidProblemError(
-            f"{given} is a pattern over row names, but the rows have no names.",
-            parameter=argument,
+            f"{given} is a pattern over row names, but the rows have no names.", parameter=argument
         )
     mask = np.array([fnmatchcase(name, pattern) for name in row_names or ()], dtype=bool)
     if quote and row_names is not None and not mask.any():
@@ -275,11 +274,7 @@ def _price_beyond(what: str) -> str:
 
 
 def _by_name(
-    penalty: Mapping[Any, Any],
-    private: BoolArray,
-    row_names: Sequence[str] | None,
-    *,
-    quote: bool,
+    penalty: Mapping[Any, Any], private: BoolArray, row_names: Sequence[str] | None, *, quote: bool
 ) -> npt.NDArray[np.float64]:
     prices = np.full(private.shape, np.inf)
     for pattern, price in penalty.items():

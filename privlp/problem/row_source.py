@@ -35,13 +35,7 @@ class Found(NamedTuple):
 
 
 def cleaned(A: Any, b: Any) -> tuple[validation.Matrix, FloatArray]:
-    """A block of rows for reading, and its right-hand sides.
-
-    Raises
-    ------
-    InvalidProblemError
-        If anything in it is malformed; the message holds no data.
-    """
+    """A block of rows for reading, and its right-hand sides; refused without data if malformed."""
     matrix = validation.matrix(A, quote=False, columns=0)
     meaning = "one right-hand side per row of A"
     return matrix, validation.vector(b, matrix.shape[0], "b", meaning, quote=False)
@@ -76,6 +70,8 @@ class RowSource(ABC):
     """Rows A x <= b in blocks."""
 
     in_memory_anyway = False
+    #: Names of the variables, where the rows have some.
+    names: Any = None
 
     @abstractmethod
     def __len__(self) -> int:

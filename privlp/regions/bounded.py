@@ -12,12 +12,11 @@ import scipy.sparse as sp
 from privlp.checks import as_sparse
 from privlp.errors import UnsupportedProblemError
 from privlp.problem.data import ProgramData
-from privlp.problem.highs_model import optimum
+from privlp.problem.highs import optimum
 from privlp.problem.standard_form import StandardForm
-from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
 
 FloatArray = npt.NDArray[np.float64]
-
 _TOLERANCE = 1e-9
 _NAMED = 3
 
@@ -27,17 +26,11 @@ def require_bounded(
 ) -> None:
     """Refuse a program that noise could make unbounded, or with contradictory public rows.
 
-    Only public numbers are used. The directions in which a feasible set is unbounded depend on A
-    and on which sides the rows have, not on the right-hand sides. So rows with public coefficients
-    count even if their right-hand sides are private.
-
-    Parameters
-    ----------
-    numbers : sequence of PrivateNumbers
-        The private numbers; only where they stand and their declared ranges are used.
-    within_ranges : bool
-        Whether released coefficients keep to their declared ranges. Then a row counts with the
-        loosest coefficients in them.
+    Only public numbers are used: where private ones stand, and their ranges. The directions in
+    which a feasible set is unbounded depend on A and on which sides the rows have, not on the
+    right-hand sides. So rows with public coefficients count even if their right-hand sides are
+    private. If released coefficients keep to their ranges (`within_ranges`), a row counts with the
+    loosest ones in them.
     """
     lp, parts = form.lp, {part.part for part in numbers}
     public = ~lp.private | (not {"A", "b"} & parts)

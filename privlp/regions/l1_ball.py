@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
-
 _ITERATIONS = 2_000
 _SMALL_CHANGE = 1e-13
 
@@ -17,18 +16,9 @@ _SMALL_CHANGE = 1e-13
 class L1Ball:
     """Mirror map on ||w||_1 <= radius with Euclidean distances in the coordinates v, w = root v.
 
-    Scores are taken in the coordinates v. For a total of scores the point is the minimiser of
-    ||v||_2^2/2 - step v·total over the ball. One number is released for each feature, whatever its
-    sign.
-
-    Parameters
-    ----------
-    root : (p, p) array
-        Invertible, public or released.
-    step : float
-        Step per unit of score.
-    radius : float
-        R.
+    Scores are taken in the coordinates v; `root` is invertible, public or released. For a total of
+    scores the point is the minimiser of ||v||_2^2/2 - step v·total over the ball. One number is
+    released for each feature, whatever its sign.
     """
 
     def __init__(self, root: FloatArray, step: float, radius: float) -> None:
@@ -59,10 +49,7 @@ class L1Ball:
         """None: the ball has no costs."""
 
     def _nearest(self, w: FloatArray) -> FloatArray:
-        """The point of the ball nearest to w in the metric.
-
-        Accelerated projected gradient with restarts, from the last point.
-        """
+        """The nearest point of the ball in the metric: accelerated projected gradient."""
         if np.abs(w).sum() <= self._radius:
             return w
         best = previous = point = onto_l1_ball(self._last, self._radius)
@@ -80,15 +67,7 @@ class L1Ball:
 
 
 def onto_l1_ball(w: FloatArray, radius: float) -> FloatArray:
-    """The point of ||w||_1 <= radius nearest to w in Euclidean distance.
-
-    Source: Duchi, Shalev-Shwartz, Singer and Chandra (2008).
-
-    Examples
-    --------
-    >>> onto_l1_ball(np.array([3.0, -1.0, 0.5]), 3.0)
-    array([ 2.5, -0.5,  0. ])
-    """
+    """The point of ||w||_1 <= radius nearest to w (Duchi, Shalev-Shwartz et al. 2008)."""
     sizes = np.abs(w)
     if np.add.reduce(sizes) <= radius:
         return w

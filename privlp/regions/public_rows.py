@@ -1,8 +1,9 @@
-"""The public rows of a program, and finite ranges of its variables over them."""
+"""The public rows of a program: finite ranges of its variables, and points inside."""
 
 from __future__ import annotations
 
 import copy
+import math
 
 import highspy
 import numpy as np
@@ -11,11 +12,10 @@ import scipy.sparse as sp
 
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.data import ProgramData
-from privlp.problem.highs_model import Optima, optimum
-from privlp.regions.ranges import tightened
+from privlp.problem.highs import Optima, optimum
 
 FloatArray = npt.NDArray[np.float64]
-
+_PASSES = 10
 #: Said where public rows and bounds have no point.
 CONTRADICTION = "The public rows and bounds contradict each other: no x satisfies them all."
 _NAMED = 3
@@ -23,6 +23,59 @@ _NAMED = 3
 _GROWS = 0.5
 _OPTIMAL = highspy.HighsModelStatus.kOptimal
 _INFEASIBLE = highspy.HighsModelStatus.kInfeasible
+#: Less slack than this, in units of the ranges, and a row counts as an equality.
+FLAT = 1e-7
+# A row with more slack than the first number is not flat. Slack beyond the second counts for
+# nothing in the search for such rows, so that few linear programs find all of them.
+_SLACK, _ENOUGH = 10 * FLAT, 20 * FLAT
+_MOST_CENTRED, _CENTRING_STEPS, _CENTRED = 400, 30, 1e-3
+
+
+def tightened(
+    A: sp.csr_array, lower: FloatArray, upper: FloatArray, bounds: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Least and largest value of each variable over {x : lower <= A x <= upper, bounds}.
+
+    Each row bounds each of its variables, given the ranges of the others, in a few passes: ranges
+    may be wider than the true ones, and infinite.
+    """
+    low, high = (np.array(end) for end in bounds.T)
+    entries = A.tocoo()
+    row, column, value = entries.row, entries.col, entries.data
+    row, column, value = (part[entries.data != 0] for part in (row, column, value))
+    for _ in range(_PASSES):
+        before = low.copy(), high.copy()
+        _one_pass(row, column, value, lower, upper, low, high)
+        if (before[0] == low).all() and (before[1] == high).all():
+            break
+    return low, high
+
+
+def _one_pass(
+    row: npt.NDArray[np.intp],
+    column: npt.NDArray[np.intp],
+    value: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+) -> None:
+    """Let each row bound its variables once."""
+    n = len(upper)
+    for sides, sign in ((upper, 1.0), (-lower, -1.0)):
+        factor = sign * value
+        least = factor * np.where(factor > 0, low[column], high[column])
+        open_ended = ~np.isfinite(least)
+        finite = np.where(open_ended, 0.0, least)
+        total = np.bincount(row, weights=finite, minlength=n)
+        count = np.bincount(row, weights=open_ended, minlength=n)
+        others_bounded = (count[row] - open_ended == 0) & np.isfinite(sides[row])
+        end = np.where(others_bounded, (sides[row] - (total[row] - finite)), np.nan) / factor
+        up = others_bounded & (factor > 0)
+        down = others_bounded & (factor < 0)
+        np.minimum.at(high, column[up], end[up])
+        np.maximum.at(low, column[down], end[down])
+    np.maximum(high, low, out=high)
 
 
 class UnboundedRegionError(UnsupportedProblemError):
@@ -150,3 +203,78 @@ def _unbounded(lp: ProgramData, variables: list[int]) -> UnboundedRegionError:
         " the readers), or write a public row that limits them, such as a bound on the cost.",
         parameter="bounds",
     )
+
+
+def point_inside(
+    rows: sp.csr_array, sides: FloatArray, E: sp.csr_array, e: FloatArray
+) -> tuple[FloatArray, float]:
+    """A point far from all rows, and its least slack in units of the rows' norms."""
+    d = rows.shape[1]
+    norms = np.sqrt(rows.multiply(rows).sum(axis=1))
+    if not E.shape[0]:
+        for guess in (np.full(d, 0.5), np.full(d, 0.5 / d), np.full(d, 1e-3 / d)):
+            least = float(np.min((sides - rows @ guess) / norms, initial=1.0))
+            if least > FLAT:
+                return guess, least
+    everything = sp.csr_array(
+        sp.vstack([sp.hstack([rows, norms[:, None]]), sp.hstack([E, np.zeros((E.shape[0], 1))])])
+    )
+    lower = np.concatenate([np.full(len(sides), -np.inf), e])
+    cost = np.append(np.zeros(d), -1.0)
+    bounds = np.tile([-np.inf, np.inf], (d + 1, 1))
+    bounds[-1] = -1.0, 1.0
+    status, found = optimum(cost, everything, lower, np.concatenate([sides, e]), bounds)
+    if status != _OPTIMAL or found[-1] < -FLAT:
+        raise UnsupportedProblemError(CONTRADICTION)
+    u = found[:-1]
+    if E.shape[0]:  # to working precision
+        dense = E.toarray()
+        u = u - np.linalg.lstsq(dense, dense @ u - e, rcond=None)[0]
+    return u, float(np.min((sides - rows @ u) / norms, initial=1.0))
+
+
+def flat_rows(
+    rows: sp.csr_array, sides: FloatArray, E: sp.csr_array, e: FloatArray
+) -> npt.NDArray[np.bool_]:
+    """The rows in which no point has slack."""
+    m, d = rows.shape
+    flat = np.ones(m, dtype=bool)
+    while flat.any():
+        own = np.flatnonzero(flat)
+        slack = sp.csr_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(m, len(own)))
+        everything = sp.csr_array(
+            sp.vstack(
+                [sp.hstack([rows, slack]), sp.hstack([E, sp.csr_array((E.shape[0], len(own)))])]
+            )
+        )
+        lower = np.concatenate([np.full(m, -np.inf), e])
+        bounds = np.vstack(
+            [np.tile([-np.inf, np.inf], (d, 1)), np.tile([0.0, _ENOUGH], (len(own), 1))]
+        )
+        cost = np.concatenate([np.zeros(d), -np.ones(len(own))])
+        status, found = optimum(cost, everything, lower, np.concatenate([sides, e]), bounds)
+        free = own[found[d:] > _SLACK] if status == _OPTIMAL else own[:0]
+        if not free.size:
+            return flat
+        flat[free] = False
+    return flat
+
+
+def central_point(rows: sp.csc_array, sides: FloatArray, inside: FloatArray) -> FloatArray:
+    """A point near the analytic centre, from one with slack in each row.
+
+    A point that HiGHS finds is often at an end of what it may be. Newton's method maximises the sum
+    of the logarithms of all slacks; in many coordinates the given point will do.
+    """
+    if len(inside) > _MOST_CENTRED:
+        return inside
+    dense, z = rows.toarray(), inside
+    for _ in range(_CENTRING_STEPS):
+        inverse = 1 / (sides - dense @ z)
+        gradient, scaled = dense.T @ inverse, dense * inverse[:, None]
+        step = -np.linalg.lstsq(scaled.T @ scaled, gradient, rcond=None)[0]
+        decrement = math.sqrt(max(0.0, -float(gradient @ step)))
+        if not math.isfinite(decrement) or decrement < _CENTRED:
+            break
+        z = z + step / (1 + decrement)
+    return z if np.isfinite(z).all() and (sides - dense @ z > 0).all() else inside

@@ -8,7 +8,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 FloatArray = npt.NDArray[np.float64]
-
 _TOLERANCE = 1e-9
 # Hessians are positive definite and need hardly any. Clarabel's own, 1e-8, hides how rows that are
 # nearly parallel differ.
@@ -72,11 +71,7 @@ def _size(hessian: FloatArray | sp.dia_array, gradient: FloatArray) -> float:
 def nearest_step(
     way: FloatArray, rows: sp.csc_array, slack: FloatArray, equalities: int
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """The step nearest to `way` with rows @ step <= slack, and which rows are tight, by Clarabel.
-
-    The first rows are equalities, and left out of the tight ones. The step is 0 where Clarabel
-    gives up, as in :func:`minimum`.
-    """
+    """The step nearest to `way` with rows @ step <= slack, and which inequalities are tight."""
     try:
         step, _, tight = _by_clarabel(sp.eye_array(len(way)), -way, rows, slack, equalities)
     except (KeyboardInterrupt, SystemExit):
@@ -91,10 +86,7 @@ def nearest_step(
 def polished_step(
     way: FloatArray, rows: sp.csc_array, slack: FloatArray, tight: npt.NDArray[np.bool_]
 ) -> FloatArray | None:
-    """The step of :func:`nearest_step` to working precision, from a guess of its tight rows.
-
-    None if no such guess comes true.
-    """
+    """The step of :func:`nearest_step` to working precision, from guessed tight rows; or None."""
     wrong_sign = _WRONG_SIGN * max(float(np.abs(way).max()), 1.0)
     try:
         step = refined(np.eye(len(way)), -way, rows, slack, tight, wrong_sign=wrong_sign)
@@ -135,10 +127,7 @@ def _by_clarabel(
     slack: FloatArray,
     equalities: int = 0,
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
-    """The step, the prices of the rows in units of their own, and whether rows seem tight.
-
-    The first rows are equalities.
-    """
+    """The step, the rows' prices, and whether they seem tight; the first rows are equalities."""
     size = _size(hessian, gradient)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -190,11 +179,7 @@ def fitted_prices(rows: sp.csr_array, gradient: FloatArray) -> FloatArray:
 
 
 def distance_to_minimum(
-    gradient: FloatArray,
-    rows: sp.csr_array,
-    slack: FloatArray,
-    prices: FloatArray,
-    strength: float,
+    gradient: FloatArray, rows: sp.csr_array, slack: FloatArray, prices: FloatArray, strength: float
 ) -> float:
     """Bound on the distance of a point to the minimum of a strongly convex function.
 

@@ -6,48 +6,93 @@ K is a simplex with vertices v_j e_j, v_j = V / cost_j.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import real
+from privlp.checks import of_usual_size, real, shown
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.standard_form import StandardForm
 
 FloatArray = npt.NDArray[np.float64]
 
 
+class MirrorMap(Protocol):
+    """How a descent finds the point of a region for a total of scores."""
+
+    @property
+    def size(self) -> int:
+        """Number of scores."""
+
+    def start(self) -> FloatArray:
+        """The point for a total of zero."""
+
+    def towards(self, total: FloatArray) -> FloatArray:
+        """The point for a total of scores, (size,): farther where scores are larger."""
+
+    def seen(self, point: FloatArray) -> FloatArray:
+        """The point in the coordinates in which violations of rows are computed."""
+
+    def undo(self, seen: FloatArray) -> FloatArray:
+        """A point in these coordinates, in the user's variables."""
+
+    def objective(self, x: FloatArray) -> float | None:
+        """The objective of x in the user's variables, if there is one."""
+
+
+def is_range(opt: Any) -> bool:
+    """Whether an optimum is given as a pair (low, high)."""
+    return (isinstance(opt, tuple | list) and len(opt) == 2) or (
+        isinstance(opt, np.ndarray) and opt.shape == (2,)
+    )
+
+
+def range_of(opt: Any) -> tuple[float, float]:
+    """A range of the optimum, checked."""
+    low, high = (real(end, "opt") for end in opt)
+    if not -math.inf < low < high < math.inf:
+        raise InvalidParameterError(
+            f"opt=(low, high) must be two finite numbers in rising order, got {opt!r}.",
+            parameter="opt",
+        )
+    _require_usual_size(low)
+    _require_usual_size(high)
+    return low, high
+
+
+def require_optimum(opt: Any) -> None:
+    """Refuse what is neither a finite number nor a range."""
+    if is_range(opt):
+        range_of(opt)
+    elif _is_sequence(opt) or not math.isfinite(real(opt, "opt")):
+        raise InvalidParameterError(
+            f"opt must be a finite number, or a range (low, high), got {shown(opt)}.",
+            parameter="opt",
+        )
+    else:
+        _require_usual_size(opt)
+
+
+def _require_usual_size(end: float) -> None:
+    if end != 0:
+        of_usual_size(abs(end), "opt")
+
+
+def _is_sequence(opt: Any) -> bool:
+    return isinstance(opt, tuple | list) or (isinstance(opt, np.ndarray) and opt.ndim > 0)
+
+
 class Simplex:
-    """The region K of a program and a public optimum.
+    """The region K of a program and a public optimum, in the user's units, or `cost`, V itself.
 
-    Parameters
-    ----------
-    form : StandardForm
-        The public part of the program.
-    opt : float or None
-        Public optimal value, in the user's units and sense.
-    cost : float, optional
-        V itself, in place of `opt`.
-    capped : bool, optional
-        Whether variables may have two finite bounds, and public rows that bound the objective are
-        left to the caller. Shares of vertices are then no larger than the bounds allow.
-
-    Raises
-    ------
-    InvalidParameterError
-        If `opt` is missing or not finite.
-    UnsupportedProblemError
-        If the region is no simplex; the message lists each reason and its remedy.
+    `capped`: variables may have two finite bounds, and public rows that bound the objective are
+    left to the caller. Shares of vertices are then no larger than the bounds allow. Refused where
+    the region is no simplex: the message lists each reason and its remedy.
     """
 
     def __init__(
-        self,
-        form: StandardForm,
-        opt: Any,
-        *,
-        cost: float | None = None,
-        capped: bool = False,
+        self, form: StandardForm, opt: Any, *, cost: float | None = None, capped: bool = False
     ) -> None:
         if opt is None and cost is None:
             raise InvalidParameterError(
@@ -113,11 +158,7 @@ class Simplex:
 
     @property
     def typical_size(self) -> float:
-        """Typical ||x||_2 of a solution.
-
-        The geometric mean of the norms of the centre and of the largest vertex, between which
-        solutions lie.
-        """
+        """Typical ||x||_2: the geometric mean of that of the centre and the largest vertex."""
         return float(math.sqrt(np.linalg.norm(self.centre()) * np.linalg.norm(self.farthest())))
 
     @property

@@ -13,9 +13,8 @@ from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation, in_words
 from privlp.relations.bounded_change import BoundedChange
-from privlp.relations.low_sensitivity import FloatArray, LowSensitivity
-from privlp.relations.matrix_private import MatrixPrivate
-from privlp.relations.private_numbers import PrivateNumbers
+from privlp.relations.matrix import MatrixPrivate
+from privlp.relations.numbers import FloatArray, LowSensitivity, PrivateNumbers
 
 
 @dataclass(frozen=True)

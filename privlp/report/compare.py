@@ -13,8 +13,8 @@ from privlp.checks import real, require_kind
 from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution, solve_exact
 from privlp.float_errors import unnoticed
+from privlp.linear_program import LinearProgram
 from privlp.pictures.figure import GREY, drawing_on, marks, place_legend
-from privlp.problem.linear_program import LinearProgram
 from privlp.solution import Solution, point_of
 
 if TYPE_CHECKING:

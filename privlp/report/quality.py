@@ -13,11 +13,11 @@ from privlp.checks import real, require_kind
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.exact import ExactSolution
 from privlp.float_errors import unnoticed
+from privlp.linear_program import LinearProgram
 from privlp.privacy import Budget, LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.privacy.randomness import RandomSource
-from privlp.problem.linear_program import LinearProgram
 from privlp.relations import ConstraintPrivate, RowPrivate
-from privlp.relations.low_sensitivity import LowSensitivity
+from privlp.relations.numbers import LowSensitivity
 from privlp.rows.program_rows import RowBlock
 from privlp.solution import Solution, point_of
 

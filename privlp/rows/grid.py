@@ -49,7 +49,6 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
-
 _DOUBLE = 53
 # Of entries, of a coordinate and an entry together, and of an entry and a weight together.
 _MOST_OF_ENTRIES, _OF_A_VIOLATION, _MOST_OF_A_TERM = 21, 48, 36
@@ -59,14 +58,7 @@ _OF_DENSE_WEIGHTS, _MOST_OF_A_DENSE_WEIGHT = 49, 28
 
 
 def bits_of(largest_n: int) -> int:
-    """The least k with 2^k at least the number of rows.
-
-    Examples
-    --------
-    >>> from privlp.rows.grid import bits_of
-    >>> [bits_of(n) for n in (0, 1, 2, 1024, 1025)]
-    [0, 0, 1, 10, 11]
-    """
+    """The least k with 2^k at least the number of rows."""
     return max(int(largest_n) - 1, 0).bit_length()
 
 
@@ -107,12 +99,6 @@ class Grid:
 
         The sum of all weights is s 2^bits, at most 2^(49-q). So sums over rows are at most 2^52 in
         size, of entries of at most 8.
-
-        Examples
-        --------
-        >>> from privlp.rows.grid import Grid
-        >>> Grid.of(10**6).bits_of_dense_weights(1000.0)
-        20
         """
         most = _OF_DENSE_WEIGHTS - self.entries - bits_of(math.ceil(s))
         return max(0, min(most, _MOST_OF_A_DENSE_WEIGHT))

@@ -10,16 +10,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.problem.standard_form import row_by_row
-from privlp.regions.reduced import ReducedPolytope
+from privlp.regions.polytope import ReducedPolytope
 from privlp.rows.grid import bits_of
-from privlp.rows.limbs import BITS_OF_ENTRIES, on_grid
-from privlp.rows.on_grid import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
+from privlp.rows.on_simplex import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
 from privlp.rows.parts import csr_of, rows_of, slices
 from privlp.rows.program_rows import RowBlock
-from privlp.rows.smoothed import SmoothedRows, spread
+from privlp.rows.smoothed import BITS_OF_ENTRIES, SmoothedRows, on_grid, spread
 
 FloatArray = npt.NDArray[np.float64]
-
 # Norms are computed within this share, and this number of units in the last place for each entry.
 _NORMS_WITHIN, _OF_AN_ENTRY = 1e-12, 2.0**-51
 _DOUBLE = 53

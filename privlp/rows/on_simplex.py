@@ -1,4 +1,4 @@
-"""Private rows on the simplex, each scaled to the same range of values.
+"""Private rows on a public simplex, each scaled by itself, on a grid that makes sums exact.
 
 On K = {u >= 0, cost·u = V} a private row is the vector of its values A'_ij v_j at the vertices.
 Two changes of a row do not change its half-space on K. Each depends on that row alone, so that it
@@ -7,59 +7,237 @@ costs no privacy:
 * to scale (A'_i, b'_i) by a positive number;
 * to add a constant to A'_i v and to b'_i, because sum_j u_j / v_j = 1.
 
-So every private row may be shifted and scaled until its values span [-1, 1] on K. Then nothing
-about A or b needs to be declared. Values are rounded to a public grid after that: sums over rows
-are exact (:mod:`privlp.rows.grid`).
+So every private row may be shifted and scaled, to the same norm or the same range of values. Then
+nothing about A or b needs to be declared. Values are rounded to a public grid after that
+(:mod:`privlp.rows.grid`).
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.regions.simplex import Simplex
 from privlp.rows.grid import Grid
-from privlp.rows.on_grid import CONSTANT_ROW
-from privlp.rows.parts import Integers, Room, summed
+from privlp.rows.parts import Integers, Part, Room, over, summed, weighed_once
 from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
-
+#: Rows that vary by less on a region count as constant.
+CONSTANT_ROW = 1e-150
+#: Values of a row scaled to equal norm stay below this number before they are centred, or before
+#: public equalities rule out directions. So a row that varies by little of its size is shorter
+#: than 1.
+LARGEST_OF_EQUAL_NORM = 8.0
+# What a norm is shortened by before it is rounded, besides half a unit for each entry and centre.
+_SHORTER = 1e-9
+# Covers the rounding of a norm.
+_NEAR = 1 - 1e-9
+# Units to 1 in a sum of how much rows vary: exact for any number of rows.
+_UNITS = 2.0**20
 #: Values of a row scaled to equal range stay below this number. So a row whose values vary by less
 #: than 1/32 of their size is not stretched all the way to [-1, 1].
 LARGEST_OF_EQUAL_RANGE = 64.0
 # The grid is made for entries of at most 8.
 _COARSER = LARGEST_OF_EQUAL_RANGE / 8
-# What a row is shortened by before it is rounded, besides a unit.
-_SHORTER = 1e-9
+
+
+class RowsOnGrid(ABC):
+    """Rows g_i = scale_i (a_i - centre_i), with a_i the values A'_ij v_j at the vertices.
+
+    Scaled entries and centres are rounded to multiples of a public unit
+    (:class:`~privlp.rows.grid.Grid`), which follows from a public bound `largest_n` on the number
+    of rows of all blocks. A row is shortened before, so that rounding cannot make its norm larger
+    than it may be; then the norm is computed from integers, without error, and a row that is too
+    long counts for nothing. Everything of a row is a function of that row and of public numbers, to
+    the last bit.
+    """
+
+    #: Largest norm of a row, squared.
+    largest_square = 1.0
+
+    def __init__(self, block: RowBlock, simplex: Simplex, *, largest_n: int) -> None:
+        self._region, self.grid = simplex, Grid.of(largest_n)
+        self._rhs = np.empty(len(block.rhs))
+        # Like entries, centres are integers of at most 24 bits.
+        self._centre = np.zeros(len(block.rhs), dtype=np.float32)
+        self._parts: list[tuple[slice, Integers]] = []
+        room = Room(len(block.rhs))
+        # Rounding moves an entry, and a centre, by half a unit.
+        shorter = 1.0 - math.sqrt(simplex.size) / self.grid.of_entry - _SHORTER
+        for rows, part in block.parts(simplex.vertices):
+            scale, centre = self._scaled(part)
+            scale *= max(shorter, 0.0)
+            self._rhs[rows] = scale * block.rhs[rows]
+            factor = scale * self.grid.of_entry
+            centre = np.rint(factor * centre)
+            rounded = part.rounded(factor)
+            self._leave_out_long(rounded, centre)
+            self._parts.append((rows, rounded.stored(room)))
+            self._centre[rows] = centre
+
+    @abstractmethod
+    def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:
+        """The factor of each row, and what is subtracted from its entries before."""
+
+    def _leave_out_long(self, part: Part, centre: FloatArray) -> None:
+        """Set entries and centres of rounded rows to 0 that are too long; norms are exact."""
+        square = part.squares_about(centre, self._region.size)
+        long = ~(square <= self.largest_square * self.grid.of_entry**2)
+        if long.any():
+            part.without(long)
+            centre[long] = 0.0
+
+    @property
+    def count(self) -> int:
+        """Number of private rows; itself private under add/remove."""
+        return len(self._rhs)
+
+    def violations(self, answer: FloatArray) -> FloatArray:
+        """The scaled violations at a point u of the region, (m,)."""
+        point, unit = self._point(answer)
+        found = np.empty(self.count)
+
+        def run(parts: Sequence[tuple[slice, Integers]]) -> None:
+            for rows, part in parts:
+                np.multiply(part.times(point), unit, out=found[rows])
+                found[rows] -= self._rhs[rows]
+
+        over(self._parts, run)
+        return found
+
+    def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
+        """Add step times the scaled violations at a point u of the region to `out`."""
+        out += step * self.violations(answer)
+
+    def weighed(self, answer: FloatArray, slope: float, offset: float) -> FloatArray:
+        """-sum_i z_i g_i, one entry for each vertex, for elastic weights: exact.
+
+        z_i is slope * violation_i - offset, clipped to [0, 1] and rounded to the grid. The rows are
+        read once.
+        """
+        point, unit = self._point(answer)
+        slope *= self.grid.of_weight
+
+        def add(total: Any, rows: slice, weights: FloatArray, sums: FloatArray) -> None:
+            total -= sums.astype(np.int64)
+            total += int(weights @ self._centre[rows].astype(np.float64))
+
+        weigh = partial(self._weights, slope=slope, offset=offset, unit=unit)
+        found = weighed_once(self._parts, self._region.size, point, weigh, add)
+        return found / self.grid.of_term
+
+    def _weights(
+        self, products: FloatArray, *, rows: slice, slope: float, offset: float, unit: float
+    ) -> FloatArray:
+        """Weights of some rows in units of the grid; changes its argument."""
+        most = self.grid.of_weight
+        products *= slope * unit
+        products -= slope * self._rhs[rows]
+        if offset:
+            products -= offset * most
+        np.clip(products, 0.0, most, out=products)
+        return np.rint(products, out=products)
+
+    def scores(self, z: FloatArray) -> FloatArray:
+        """-sum_i z_i g_i, one entry for each vertex: exact for weights that are integers."""
+
+        def add(total: FloatArray, rows: slice, part: Integers) -> None:
+            total -= part.transposed_times(z[rows])
+            total += z[rows] @ self._centre[rows].astype(np.float64)
+
+        return summed(self._parts, self._region.size, add, float) / self.grid.of_entry
+
+    def _point(self, answer: FloatArray) -> tuple[FloatArray, float]:
+        """A point in units of the grid, and the unit of a violation."""
+        return self.grid.point(answer / self._region.vertices)
+
+
+class RowsOfEqualNorm(RowsOnGrid):
+    """Rows g_i = scale_i (a_i - mean a_i) with ||g_i||_2 <= 1.
+
+    a_i holds the values A'_ij v_j at the vertices. Adding a constant to the values and the
+    right-hand side of a row, and scaling both, does not change its half-space on the region
+    (:mod:`privlp.rows.on_simplex`). A row is shortest when it is centred at its mean; then scaling
+    makes its violations largest. A row whose values vary by little of their size is not stretched
+    all the way, and a constant row contributes nothing but rounding. Scale and centre are functions
+    of that row alone. Everything is finite because programs hold no entry of 1e15 or more.
+    """
+
+    def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:
+        size = self._region.size
+        mean = part.sums() / size
+        norm = np.sqrt(part.squares_about(mean, size))
+        varies = norm > CONSTANT_ROW
+        divisor = norm
+        # No entry is larger than the norm of the row before it is centred.
+        if (np.sqrt(norm**2 + size * mean**2) > _NEAR * LARGEST_OF_EQUAL_NORM * divisor).any():
+            low, high = part.extremes()
+            divisor = np.maximum(divisor, np.maximum(-low, high) / LARGEST_OF_EQUAL_NORM)
+        return np.divide(1.0, divisor, out=np.zeros_like(norm), where=varies), mean
+
+
+class RowsOfOneSign(RowsOnGrid):
+    """Rows g_i = sqrt(2) a_i/||a_i||_2 whose entries all have a given sign; all other rows are 0.
+
+    a_i holds the values A'_ij v_j at the vertices. The inner product of two such rows is not
+    negative. So for weights z, z' in [0, 1] the difference of z g and z' g' has a norm of at most
+    sqrt(2 + 2) = 2: no more than that of two rows of norm 1 of any sign
+    (:class:`~privlp.rows.on_simplex.RowsOfEqualNorm`), although these are longer by sqrt(2). The
+    sign is enforced: a row with an entry of the other sign counts for nothing, whatever the data.
+    Everything here is a function of one row. Rounding keeps a sign, or makes a 0 of it.
+    """
+
+    largest_square = 2.0
+
+    def __init__(self, block: RowBlock, simplex: Simplex, sign: int, *, largest_n: int) -> None:
+        self._sign = sign
+        super().__init__(block, simplex, largest_n=largest_n)
+
+    def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:
+        low, high = part.extremes()
+        none = np.zeros_like(low)
+        norm = np.sqrt(part.squares_about(none, self._region.size))
+        wrong = low < 0 if self._sign > 0 else high > 0
+        counts = (norm > CONSTANT_ROW) & ~wrong
+        return np.divide(math.sqrt(2.0), norm, out=np.zeros_like(norm), where=counts), none
+
+
+def signs_and_spread(block: RowBlock, simplex: Simplex) -> FloatArray:
+    """How many rows have one sign, and how much rows vary: four exact sums over rows.
+
+    The sums of w, r w, w' and r w', where w and w' say whether all entries of a row are at most 0,
+    or at least 0 (if both, neither), and r is the norm of the centred row over that of the row,
+    rounded to a multiple of 2^-20. The four numbers of one row are in [0, 1], and two of them are
+    0: their norm is at most sqrt(2).
+    """
+    found = np.zeros(4)
+    for _, part in block.parts(simplex.vertices):
+        total = part.sums()
+        square = part.squares_about(np.zeros_like(total), simplex.size)
+        low, high = part.extremes()
+        mean_square = np.divide(
+            total**2 / simplex.size, square, out=np.ones_like(total), where=square > CONSTANT_ROW**2
+        )
+        ratio = np.rint(np.sqrt(np.clip(1.0 - mean_square, 0.0, 1.0)) * _UNITS)
+        one, other = (low < 0) & ~(high > 0), (high > 0) & ~(low < 0)
+        found += [one.sum() * _UNITS, ratio[one].sum(), other.sum() * _UNITS, ratio[other].sum()]
+    return found / _UNITS
 
 
 class RowsOnSimplex:
     """Private rows on K, each multiplied by a factor of its own: scale_i (A'_i u - b'_i).
 
     What enters a score is rounded to the grid; violations are not, each being a function of its
-    row. A row whose rounded values are too far from its centre counts for nothing.
-
-    Parameters
-    ----------
-    block : RowBlock
-        The rows.
-    simplex : Simplex
-        The region.
-    scale : (m,)
-        Positive factor of each row; private, a function of that row alone.
-    rhs : (m,)
-        Scaled right-hand sides; private, likewise.
-    centre : (m,), optional
-        What is subtracted from the scaled values of each row in scores; by default nothing.
-    largest_n : int
-        Public bound on the number of rows of all blocks.
-    unit : float
-        A public power of two, in whose units scaled values are at most 64.
-    span : float
-        Largest distance of a scaled value from its centre, in these units.
+    row. A row whose rounded values are farther than `span` from its centre, in a public unit (a
+    power of two), counts for nothing. Scale, right-hand sides and centre are private, functions of
+    one row each.
     """
 
     def __init__(

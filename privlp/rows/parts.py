@@ -2,26 +2,38 @@
 
 Rows are taken in parts that fit into a processor's cache. No number of a row depends on the part
 that it stands in: sums along a row are made in an order that depends on that row only.
+
+Threads over parts are opt-in, with the same bits, because sums over rows are exact. One thread by
+default: processes that solve side by side, and BLAS, have threads of their own. The environment
+variable ``PRIVLP_THREADS`` asks for more, or :func:`using_threads`. Give BLAS one thread then.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
-from typing import Any, TypeAlias
+from itertools import pairwise
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.float_errors import unnoticed
 from privlp.rows.grid import bits_of
-from privlp.rows.threads import over
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+_ASKED = os.environ.get("PRIVLP_THREADS", "")
+_THREADS = ContextVar("_THREADS", default=max(1, int(_ASKED)) if _ASKED.isdecimal() else 1)
 FloatArray = npt.NDArray[np.float64]
 Entries = npt.NDArray[np.float32]
 #: Weights of rows from their products with a point; may change its argument.
 Weigh: TypeAlias = Callable[[FloatArray], FloatArray]
-
 #: Rows of a part at most, however few there are in all: partial sums over them are exact
 #: (:mod:`privlp.rows.grid`).
 MOST_ROWS = 2**14
@@ -31,6 +43,27 @@ _FEW = 0.1
 _BITS_OF_FEW = 16
 # Entries of a part, about: two megabytes in double precision, or less.
 _DENSE_ENTRIES, _SPARSE_ENTRIES = 2**17, 2**18
+
+
+@contextmanager
+def using_threads(threads: int) -> Iterator[None]:
+    """So many threads within this context."""
+    token = _THREADS.set(max(1, threads))
+    try:
+        yield
+    finally:
+        _THREADS.reset(token)
+
+
+def over(items: Sequence[Item], run: Callable[[Sequence[Item]], Result]) -> list[Result]:
+    """``run`` of each share of the items, one share for each thread, in the order of the items."""
+    threads = min(_THREADS.get(), len(items))
+    if threads < 2:
+        return [run(items)]
+    cuts = [len(items) * k // threads for k in range(threads + 1)]
+    shares = [items[low:high] for low, high in pairwise(cuts)]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(unnoticed()(run), shares))  # settings of NumPy are the thread's own
 
 
 def rows_of_a_part(
@@ -76,11 +109,7 @@ def slices(count: int, step: int) -> Iterator[slice]:
 
 
 class Room:
-    """Memory for what is kept of all parts, in large pieces.
-
-    A system gives large pieces out faster, and they leave no holes between the arrays that a part
-    needs for a moment.
-    """
+    """Memory for what is kept of all parts, in large pieces: a system gives these out faster."""
 
     def __init__(self, rows: int) -> None:
         self._left = rows
@@ -276,10 +305,7 @@ class DenseIntegers:
     def weighed(
         self, x: FloatArray, weigh: Weigh, scratch: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """The weights ``weigh(rows @ x)``, and the sum of the rows with them: one read of rows.
-
-        `scratch` has room for the entries in double precision.
-        """
+        """``weigh(rows @ x)``, and the sum of rows with these weights; scratch holds doubles."""
         entries = scratch[: self.size].reshape(self._entries.shape)
         entries[:] = self._entries
         weights = weigh(entries @ x)
@@ -319,10 +345,6 @@ class SparseIntegers:
     def weighed(
         self, x: FloatArray, weigh: Weigh, scratch: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """The weights ``weigh(rows @ x)``, and the sum of the rows with them: one read of rows.
-
-        `scratch` has room for the entries in double precision.
-        """
         entries = scratch[: self.size]
         entries[:] = self._data
         try:  # each product would convert the entries for itself

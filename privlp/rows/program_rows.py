@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -9,26 +10,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from randomgen import ChaCha
 
 from privlp.problem.standard_form import StandardForm, row_by_row
-from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
-from privlp.rows.in_memory import InMemory
+from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
+from privlp.rows.access import InMemory
 from privlp.rows.parts import DensePart, Part, SparsePart, csr_of, rows_of, rows_of_a_part, slices
 
 FloatArray = npt.NDArray[np.float64]
-
 # Entries whose columns are looked up at a time.
 _AT_A_TIME = 2**15
+# Words of a block of the cipher, of 32 bits each: a coin is a word.
+_OF_A_BLOCK = 16
 
 
 class ProgramRows(InMemory["RowBlock"]):
-    """The private rows of a program in memory.
-
-    Parameters
-    ----------
-    form : StandardForm
-        The program, private numbers included.
-    """
+    """The private rows of a program in memory, private numbers included."""
 
     def __init__(self, form: StandardForm) -> None:
         super().__init__(RowBlock(form))
@@ -42,8 +39,7 @@ class ProgramRows(InMemory["RowBlock"]):
 class RowBlock:
     """The private rows A' u <= b' of a standard form: a matrix (m, d') and right-hand sides (m,).
 
-    The matrix is the user's A seen through index lists. In the usual case, where every row is
-    private and has an upper side only, no index list is needed.
+    The matrix is the user's A seen through index lists, unless every row has an upper side only.
     """
 
     def __init__(self, form: StandardForm, *, first: int = 0) -> None:
@@ -84,14 +80,6 @@ class RowBlock:
             signs = None if self._plain else self.form.row_sign[rows].astype(np.float64)
             yield rows, (_sparse_part if self._sparse else _dense_part)(entries, factors, signs)
 
-    def transposed_times(self, z: FloatArray) -> FloatArray:
-        """A'^T z, shape (d',)."""
-        if not self._plain:
-            scattered = np.zeros(self._A.shape[0])
-            np.add.at(scattered, self.form.row, self.form.row_sign * z)
-            z = scattered
-        return self.form.column_sign * (self._A.T @ z)[self.form.column]
-
     def add_column(self, j: int, factor: float, scale: FloatArray, out: FloatArray) -> None:
         """Add factor * scale * A'[:, j] to `out`, touching only stored entries of a sparse A."""
         factor = factor * self.form.column_sign[j]
@@ -116,15 +104,6 @@ class RowBlock:
         if not self._plain:
             entries = self.form.row_sign * entries[self.form.row]
         return entries * self.form.column_sign[j] if signed else entries
-
-    def user_column(self, j: int) -> FloatArray:
-        """The private rows' entries of the user's variable j, (m,), without signs."""
-        if not self._sparse:
-            return np.asarray(self._A[self.form.row, j])
-        entries = np.zeros(self._A.shape[0])
-        at, values = _stored(self._columns, j)
-        entries[at] = values
-        return entries[self.form.row]
 
     def extremes(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest entry of each row of A' diag(factors), implicit zeros included."""
@@ -179,3 +158,58 @@ def _sparse_part(entries: Any, factors: FloatArray, signs: FloatArray | None) ->
     if signs is not None:
         data *= np.repeat(signs, np.diff(entries.indptr))
     return SparsePart(csr_of(data, places, entries.indptr, entries.shape))
+
+
+def share_of(block: RowBlock, share: float, key: int) -> RowBlock:
+    """The rows of a block that belong to a public share of all rows; both sides of a row, or none.
+
+    Whether a row belongs to it is decided by a coin of its own, from a stream cipher with a secret
+    key; the place of the row among the user's rows says which coin is its own. Given the coins, a
+    sum over the share is a sum over all rows, of terms that are 0 at the other places, and where a
+    record is replaced its sensitivity is that of the whole sum.
+
+    The coins are secret because places may follow from the records: a table may be sorted by a
+    private column. Then a record that is replaced moves the places of others. Rows that change
+    places change nothing about the law of a sum over a share that independent coins decide. But a
+    public pattern of places would read other rows thereafter, as many as moved.
+    """
+    form = block.form
+    kept = (_coins(key, block.first, form.lp.shape[0]) < share * 2.0**32)[form.row]
+    smaller = dataclasses.replace(
+        form, row=form.row[kept], row_sign=form.row_sign[kept], rhs=form.rhs[kept]
+    )
+    return RowBlock(smaller, first=block.first)
+
+
+def _coins(key: int, first: int, count: int) -> npt.NDArray[np.uint32]:
+    """The words of the stream from a place on, whichever block of rows asks for them."""
+    skipped = first % _OF_A_BLOCK
+    cipher = ChaCha(key=key, counter=first - skipped, rounds=20)
+    words = np.asarray(cipher.random_raw((skipped + count + 1) // 2), dtype="<u8").view("<u4")
+    return words[skipped : skipped + count]
+
+
+class SelectableRows:
+    """All ``<=`` rows of a block, public ones among them, one of which is selected each round."""
+
+    def __init__(self, block: RowBlock) -> None:
+        lp = block.lp
+        form = StandardForm.of(lp, every_row=True)
+        self._form = form
+        self._A = sp.csr_array(lp.A) if lp.is_sparse else lp.A
+        above = form.row_sign > 0
+        self._rhs = np.where(above, lp.b[form.row], -lp.row_lower[form.row])
+        self._plain = len(form.row) == lp.shape[0] and bool(above.all())
+
+    def violations(self, x: FloatArray) -> FloatArray:
+        """Violation of each row at a released point, in the order of the form."""
+        activity = np.asarray(self._A @ x)
+        if self._plain:
+            return activity - self._rhs
+        return self._form.row_sign * activity[self._form.row] - self._rhs
+
+    def coefficients(self, side: int) -> FloatArray:
+        """The coefficients of a selected row, (d,): private where A is."""
+        row = int(self._form.row[side])
+        entries = self._A[[row]].toarray()[0] if self._form.lp.is_sparse else self._A[row]
+        return self._form.row_sign[side] * entries

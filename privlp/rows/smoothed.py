@@ -1,8 +1,15 @@
-"""Rows g_i·z - r_i, each with a smoothed price of its violation, at a point and along a step."""
+"""Rows g_i·z - r_i with a smoothed price of their violation, in sums that do not depend on order.
+
+A number of size at most 1 is rounded to a multiple of 2^-18, what is left to one of 2^-36, and what
+is left then to one of 2^-54. These digits are integers, which are added without error.
+
+In sums of rows one row adds up to 2^40 to an integer, and 2^23 rows would exceed 64 bits. So what
+is beyond 2^40 is carried over to another integer, a few rows at a time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,11 +17,17 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.problem.standard_form import row_by_row
-from privlp.rows.limbs import Integers, total, weighed
 from privlp.rows.parts import rows_of, slices
 
 FloatArray = npt.NDArray[np.float64]
-
+Integers = npt.NDArray[np.int64]
+_BITS, _COUNT = 18, 3
+#: Bits after the point of entries of rows whose weighted sums are asked for.
+BITS_OF_ENTRIES = 22
+# Bits that one row adds to an integer at most.
+_OF_A_ROW = _BITS + BITS_OF_ENTRIES
+# So many rows at a time: sums of products of a part are at most 2^53.
+_ROWS_OF_A_SUM = 2**13
 # Units to 1 in entries and prices for second derivatives, and rows at a time: sums are below 2^53.
 _OF_A_CURVATURE, _OF_A_PRICE, _AT_A_TIME = 2.0**12, 2.0**10, 2**14
 # Rows whose numbers are computed at a time, so that temporary ones are few.
@@ -23,6 +36,52 @@ _SOME = 2**15
 _DENSER = 0.1
 # Multiplied by this number, modulo 2^64, the digits of numbers are spread evenly (Knuth).
 _MIXED = np.uint64(0x9E3779B97F4A7C15)
+
+
+def digits(values: FloatArray) -> FloatArray:
+    """Numbers of size at most 1 as integers, (3, m)."""
+    found, rest = np.empty((_COUNT, len(values))), values
+    for k in range(_COUNT):
+        rest = rest * 2.0**_BITS
+        np.rint(rest, out=found[k])
+        rest = rest - found[k]
+    return found
+
+
+def exact_sum(values: FloatArray) -> Integers:
+    """The sum of numbers of size at most 1, in digits, (3,)."""
+    return np.asarray(digits(values).astype(np.int64).sum(axis=1))
+
+
+def exact_weighted_sum(rows: Any, weigh: Callable[[slice], FloatArray]) -> Integers:
+    """The sum of rows with weights of size at most 1, in digits and what they carry, (2, 3, p).
+
+    Entries of rows are multiples of 2^-22, of size at most 1. The first half is in units of 2^40 of
+    the second, which lies between 0 and 2^40. Weights are asked for a few rows at a time.
+    """
+    high, low = found = np.zeros((2, _COUNT, rows.shape[1]), dtype=np.int64)
+    for some in slices(rows.shape[0], _ROWS_OF_A_SUM):
+        sums = digits(weigh(some)) @ rows_of(rows, some)
+        low += np.rint(sums * 2.0**BITS_OF_ENTRIES).astype(np.int64)
+        high += low >> _OF_A_ROW
+        low &= 2**_OF_A_ROW - 1
+    return found
+
+
+def value_of_sum(found: Integers, *, of_rows: bool = False) -> Any:
+    """The number, or the vector, that digits stand for."""
+    powers = 2.0 ** (-_BITS * np.arange(1, _COUNT + 1))
+    if not of_rows:
+        first, second, third = found * powers
+        return third + second + first
+    parts = (found[0] * 2.0**_OF_A_ROW + found[1]) * powers[:, None]
+    return (parts[2] + parts[1] + parts[0]) * 2.0**-BITS_OF_ENTRIES
+
+
+def on_grid(entries: FloatArray) -> npt.NDArray[np.float32]:
+    """Entries of size at most 1 rounded to multiples of 2^-22, which single precision holds."""
+    units = np.rint(entries * 2.0**BITS_OF_ENTRIES)
+    return np.asarray(units * 2.0**-BITS_OF_ENTRIES, dtype=np.float32)
 
 
 class SmoothedRows:
@@ -58,12 +117,12 @@ class SmoothedRows:
             self.v[rows] += length * self.change[rows]
 
     def gradient(self, softness: float, shift: float) -> Integers:
-        """Gradient of the sum of smoothed violations, in limbs: exact."""
+        """Gradient of the sum of smoothed violations, in digits: exact."""
 
         def slope(rows: slice) -> FloatArray:
             return self.weight[rows] * np.clip((self.v[rows] + shift) / softness, 0.0, 1.0)
 
-        return weighed(self.G, slope)
+        return exact_weighted_sum(self.G, slope)
 
     def bent(self, softness: float, shift: float) -> int:
         """Number of rows whose smoothed violation is bent: within the softness."""
@@ -114,7 +173,7 @@ class SmoothedRows:
         return found
 
     def slope(self, length: float, softness: float, shift: float, reach: float) -> Integers:
-        """Derivative of the sum along the step, at a part of it, in limbs of `reach`: exact.
+        """Derivative of the sum along the step, at a part of it, in digits of `reach`: exact.
 
         `reach` is a power of two, at least the length of the step.
         """
@@ -122,7 +181,7 @@ class SmoothedRows:
         def slope(rows: slice) -> Integers:
             v = self.v[rows] + shift + length * self.change[rows]
             change = np.clip(self.change[rows] / reach, -1.0, 1.0)
-            return total(self.weight[rows] * np.clip(v / softness, 0.0, 1.0) * change)
+            return exact_sum(self.weight[rows] * np.clip(v / softness, 0.0, 1.0) * change)
 
         return np.asarray(sum(map(slope, self._some()), np.zeros(3, dtype=np.int64)))
 

@@ -42,12 +42,12 @@ from privlp.rows.parts import (
     Room,
     SparseIntegers,
     SparsePart,
+    over,
     rows_of_a_part,
     slices,
     summed,
     weighed_once,
 )
-from privlp.rows.threads import over
 from svm_models.records.scaled import within_norm
 
 FloatArray = npt.NDArray[np.float64]

@@ -18,14 +18,11 @@ from sklearn.base import BaseEstimator
 
 from privlp import InvalidProblemError
 from privlp.checks import unquoted
-from privlp.problem.block_sequences import in_blocks, is_sequence_of_blocks
-from privlp.problem.dask_rows import is_dask
 from privlp.problem.validation import is_mapped
-from privlp.rows.door import Rows
-from privlp.rows.in_blocks import InBlocks, MadeBlocks, places_of_blocks
-from privlp.rows.in_memory import InMemory
-from privlp.rows.memory import limit_for
-from privlp.rows.on_cluster import OnCluster, current_client
+from privlp.readers.blocks import in_blocks, is_dask, is_sequence_of_blocks
+from privlp.rows.access import InMemory, Rows
+from privlp.rows.blocks import InBlocks, MadeBlocks, limit_for, places_of_blocks
+from privlp.rows.sources import OnCluster, current_client
 from svm_models.records.grid import SignedRecords, few_at_a_time
 from svm_models.records.scaled import decisions_of, within_norm
 from svm_models.records.validation import as_labels, as_stored, validated

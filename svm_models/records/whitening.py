@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism
 from privlp.regions.l1_ball import L1Ball
-from privlp.rows.door import Rows
+from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import symmetric_of, upper_of
 from privlp.rows.parts import slices
 from svm_models.minimise import Weighted

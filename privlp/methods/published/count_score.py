@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import real
-from privlp.duals.base import ScaledRows
+from privlp.game.loop import ScaledRows
 from privlp.methods.dmw import DenseMultiplicativeWeights
 from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
 from privlp.regions.simplex import Simplex

@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 
 from privlp.checks import real
-from privlp.duals.dense import DenseDual
 from privlp.errors import InvalidParameterError
+from privlp.game.dense import DenseDual
+from privlp.game.loop import Game, SelectionPlayer, as_rounds
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.descent import grid_of
 from privlp.methods.dmw import PURPOSE
 from privlp.methods.task import Task
-from privlp.players.game import Game, SelectionPlayer
-from privlp.players.rounds import as_rounds
 from privlp.privacy import ChargedDraws, ExponentialMechanism
 from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation
-from privlp.rows.door import Rows
+from privlp.rows.access import Rows
 from privlp.rows.on_simplex import RowsOnSimplex, ends_of
 from privlp.rows.program_rows import RowBlock
 

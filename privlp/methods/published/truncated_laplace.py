@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privlp.methods.tightened.truncated import TruncatedLaplace
 from privlp.privacy import TruncatedLaplaceMechanism
-from privlp.relations.private_numbers import PrivateNumbers
+from privlp.relations.numbers import PrivateNumbers
 
 
 class PublishedTruncatedLaplace(TruncatedLaplace):

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import UnsupportedProblemError
+from privlp.game.loop import weights_of_rounds
 from privlp.methods.base import ChargeRequest
 from privlp.methods.checked import check_request, share_of_check
 from privlp.methods.descent import noise_of_one_release
 from privlp.methods.task import Task
-from privlp.players.rounds import weights_of_rounds
 from privlp.privacy import GaussianMechanism, WeightedGaussianMechanism
 from privlp.problem.data import ProgramData
 from privlp.regions.simplex import Simplex
@@ -211,7 +211,7 @@ class Stage:
     push : float
         In a search: logarithm by which the size is smaller still.
     share : float
-        The stage reads this share of the rows (:mod:`privlp.rows.share`).
+        The stage reads this share of the rows (:mod:`privlp.rows.program_rows`).
     """
 
     rounds: int

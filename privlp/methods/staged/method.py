@@ -12,24 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import real
-from privlp.duals.elastic import ElasticDual
+from privlp.game.descent import AcceleratedDescent, ElasticDual
+from privlp.game.loop import Game, Released
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.checked import Checked, last_target
 from privlp.methods.crossing import Crossing
 from privlp.methods.prediction import Prediction
 from privlp.methods.staged.charges import Sizes, Stage, StagedCharges, difficulty
 from privlp.methods.task import Task
-from privlp.players.accelerated import AcceleratedDescent
-from privlp.players.game import Game, Released
 from privlp.privacy import ChargedDraws
-from privlp.regions.optimum import is_range, range_of
-from privlp.regions.simplex import Entropic, Simplex
+from privlp.regions.simplex import Entropic, Simplex, is_range, range_of
 from privlp.relations.base import NeighbourRelation
-from privlp.rows.door import Rows
-from privlp.rows.equal_norm import RowsOfEqualNorm
-from privlp.rows.missed import MeasuredRows
-from privlp.rows.one_sign import RowsOfOneSign, signs_and_spread
-from privlp.rows.share import share_of
+from privlp.rows.access import Rows
+from privlp.rows.measured import MeasuredRows
+from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, signs_and_spread
+from privlp.rows.program_rows import share_of
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -238,13 +235,13 @@ class Staged(Method):
 
     *Sensitivity.* Row i contributes z_i g_i, |g_i| <= 1 and z_i in [0, 1] functions of that row and
     of released points: the sum moves by at most 2k if a record is replaced, and by k if it is added
-    or removed (:class:`~privlp.rows.equal_norm.RowsOfEqualNorm`). Of many rows, if a record is
+    or removed (:class:`~privlp.rows.on_simplex.RowsOfEqualNorm`). Of many rows, if a record is
     replaced, a stage reads those that secret coins choose: the terms of others are 0
-    (:mod:`privlp.rows.share`). Where a noisy count says that all
+    (:mod:`privlp.rows.program_rows`). Where a noisy count says that all
     entries of all rows have one sign, rows of norm sqrt(2) take their place, and a row with an
     entry of the other sign counts for nothing. The inner product of two such rows is not negative,
     so the sum moves by at most sqrt(2k^2 + 2k^2) = 2k
-    (:class:`~privlp.rows.one_sign.RowsOfOneSign`). Counts move by at most k. Proof:
+    (:class:`~privlp.rows.on_simplex.RowsOfOneSign`). Counts move by at most k. Proof:
     ``docs/proofs.md``, "Staged descent".
 
     *Budget.* All draws are Gaussian, and are charged together before the first.

@@ -26,8 +26,7 @@ from privlp.methods.tightened.truncated import (
 )
 from privlp.privacy import TruncatedGaussianMechanism
 from privlp.relations.base import NeighbourRelation
-from privlp.relations.low_sensitivity import LowSensitivity
-from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+from privlp.relations.numbers import LowSensitivity, PrivateNumbers, ProgramNumbers
 
 FloatArray = npt.NDArray[np.float64]
 

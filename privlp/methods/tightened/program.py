@@ -10,15 +10,15 @@ import highspy
 import numpy as np
 import numpy.typing as npt
 
+from privlp.game.loop import Released
 from privlp.methods.noisy_numbers import NAMES, OneRelease
 from privlp.methods.prediction import NoiseOnNumbers
 from privlp.methods.task import Task
 from privlp.methods.tightened.rows import PRECISELY, TightenedRows, certain_near
-from privlp.players.game import Released
 from privlp.privacy import ChargedDraws, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.privacy.mechanisms.truncated import log_odds
 from privlp.problem.standard_form import StandardForm
-from privlp.relations.private_numbers import PrivateNumbers
+from privlp.relations.numbers import PrivateNumbers
 from privlp.status import Status
 
 FloatArray = npt.NDArray[np.float64]

@@ -39,8 +39,7 @@ from privlp.privacy.noise.rounding import grid
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.bounded import require_bounded
 from privlp.relations.base import NeighbourRelation
-from privlp.relations.low_sensitivity import LowSensitivity
-from privlp.relations.private_numbers import PrivateNumbers
+from privlp.relations.numbers import LowSensitivity, PrivateNumbers
 
 FloatArray = npt.NDArray[np.float64]
 

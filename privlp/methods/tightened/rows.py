@@ -12,10 +12,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import as_sparse
-from privlp.problem.exact_arithmetic import violated
-from privlp.problem.highs_model import optimum, priced_optimum, row_sizes
-from privlp.problem.standard_form import StandardForm
-from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+from privlp.problem.highs import optimum, priced_optimum, row_sizes
+from privlp.problem.standard_form import StandardForm, violated
+from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import as_sparse
+from privlp.game.loop import Released
 from privlp.methods.base import PlannedRun
 from privlp.methods.noisy_numbers import low_sensitivity, private_numbers, shares
 from privlp.methods.prediction import Prediction
@@ -29,14 +30,11 @@ from privlp.methods.tightened.truncated import (
     TruncatedLaplace,
 )
 from privlp.methods.tightened.worst_case import WorstCase
-from privlp.players.game import Released
 from privlp.privacy import ChargedDraws, TruncatedLaplaceMechanism
-from privlp.problem.exact_arithmetic import violated
-from privlp.problem.highs_model import optimum
-from privlp.problem.standard_form import StandardForm
+from privlp.problem.highs import optimum
+from privlp.problem.standard_form import StandardForm, violated
 from privlp.relations.base import NeighbourRelation
-from privlp.relations.low_sensitivity import LowSensitivity
-from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+from privlp.relations.numbers import LowSensitivity, PrivateNumbers, ProgramNumbers
 from privlp.rows.program_rows import ProgramRows
 
 FloatArray = npt.NDArray[np.float64]

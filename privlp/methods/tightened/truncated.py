@@ -39,8 +39,7 @@ from privlp.problem.standard_form import StandardForm
 from privlp.regions.bounded import require_bounded
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.bounded_change import ABOUT_ZEROS
-from privlp.relations.low_sensitivity import LowSensitivity
-from privlp.relations.private_numbers import PrivateNumbers
+from privlp.relations.numbers import LowSensitivity, PrivateNumbers
 
 
 class TruncatedLaplace(Method):

@@ -20,9 +20,9 @@ from privlp.methods.tightened.rows import (
     point_inside,
     strictly_inside,
 )
-from privlp.problem.highs_model import optimum, row_sizes
+from privlp.problem.highs import optimum, row_sizes
 from privlp.problem.standard_form import StandardForm
-from privlp.relations.private_numbers import PrivateNumbers
+from privlp.relations.numbers import PrivateNumbers
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -1,0 +1,260 @@
+"""The user's linear program: data, who owns which row, and what neighbours may differ in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.float_errors import unnoticed
+from privlp.pictures.program import draw_program
+from privlp.problem.data import ProgramData
+from privlp.problem.program_checks import check_program, set_fields
+from privlp.readers.blocks import blocks_of
+from privlp.readers.model_files import write_model
+from privlp.readers.program import ProgramReaders
+from privlp.relations import ConstraintPrivate, NeighbourRelation
+from privlp.relations.combined import relation_of
+from privlp.relations.public_part import PublicPart
+from privlp.rows.access import Rows
+from privlp.rows.program_rows import RowBlock
+from privlp.rows.sources import private_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearProgram(ProgramReaders, ProgramData):
+    """Minimise c·x subject to A x <= b within bounds; some rows belong to private records.
+
+    Parameters
+    ----------
+    c : array_like, shape (d,)
+        Objective; public.
+    A : array, sparse array or DataFrame, shape (n, d)
+        Constraint matrix. Copied once: a dense one in its own order, a sparse one as CSR. An array
+        of floats that nobody can write to, such as a memory map opened with ``mode="r"``, and a
+        CSR array of such arrays, is not copied. A DataFrame gives its names.
+
+        Or a sequence of such blocks of rows, which are read one after the other and not copied, or
+        a ``dask.array`` or ``dask.dataframe``. Then all rows are private. See the guide "Rows that
+        do not fit into memory".
+    b : array_like, shape (n,), or a sequence of them, or of Dask, in the same blocks
+        Right-hand sides: upper sides of A x. ``inf`` for a row that has a lower side only, such as
+        a ``>=`` row read from a file.
+    neighbours : NeighbourRelation or tuple of them
+        What two neighbouring programs may differ in; a tuple where one record touches several
+        parts.
+    private : mask, indices, pattern, or sequence of names and patterns, optional
+        The private rows: all by default. A pattern is a glob over row names; several select the
+        rows that match any. A mask holds booleans; integers are row indices, each given once. So
+        flags 0 and 1 of a type of integers are refused: give ``np.asarray(flags, dtype=bool)``. The
+        only indices that could be such flags, 0 and 1 for two rows and 0 for one, name all rows.
+    groups : array_like, shape (n,), optional
+        Record that owns each row, for records with several rows. Only private rows count. Ids are
+        numbers or names, and none is missing.
+    bounds : pair or sequence of pairs
+        Bounds on x as in :func:`scipy.optimize.linprog`; public.
+    penalty : float, array_like of shape (n,) or (n, 2), or dict, optional
+        Price per unit of violation of soft rows; public. A number makes every private row soft; in
+        an array ``inf`` marks hard rows, and two columns are the prices below `row_lower` and above
+        `b`; a dict ``{pattern: price}`` makes the private rows soft whose names match, and the last
+        pattern counts.
+    row_lower : array_like, shape (n,), optional
+        Lower sides ``row_lower <= A x``, ``-inf`` where absent; with them `b` may hold ``inf``. A
+        row with equal sides is an equality.
+    sense : {"min", "max"}
+        Direction of optimisation.
+    offset : float
+        Constant added to the objective.
+    variable_names, row_names : sequence of str, optional
+        Names used in messages, files and selections.
+    name : str
+        Name of the program.
+
+    Raises
+    ------
+    InvalidProblemError
+        For anything malformed: shapes, NaN, infinities, contradictory bounds, an empty problem.
+        Under ``change="add-remove"`` a program without rows is not empty: its only record may have
+        left. Messages then tell no number, index or name of rows.
+
+    Notes
+    -----
+    The program is immutable. Checks at construction read the private rows, before any privacy is
+    claimed: a malformed program is refused. Nothing after that depends on private rows without
+    noise, except functions that say that they are not private.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp import LinearProgram
+    >>> lp = LinearProgram(c=[1, 2], A=-np.eye(2), b=[-1, -1])
+    >>> lp
+    LinearProgram(min, 2 rows (2 private), 2 variables, dense, constraint-private: one record
+    (at most 1 row) replaced)
+    >>> lp.shape, lp.is_sparse, lp.sign
+    ((2, 2), False, 1.0)
+    >>> LinearProgram(c=[1, 2], A=np.eye(3), b=[1, 1, 1])
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidProblemError: c has shape (2,), but A asks for (3,): one cost per ...
+    """
+
+    c: npt.NDArray[np.float64]
+    A: Any
+    b: npt.NDArray[np.float64]
+    _: KW_ONLY
+    neighbours: Any = field(default_factory=ConstraintPrivate)
+    private: Any = None
+    groups: Any = None
+    bounds: Any = (0, None)
+    penalty: Any = None
+    row_lower: Any = None
+    sense: Literal["min", "max"] = "min"
+    offset: float = 0.0
+    variable_names: Any = None
+    row_names: Any = None
+    name: str = ""
+
+    @unnoticed()
+    def __post_init__(self) -> None:
+        set_fields(self, neighbours=relation_of(self.neighbours))
+        check_program(self, blocks_of)
+        self.neighbours.check(self)
+
+    @classmethod
+    def _of(cls, fields: dict[str, Any], neighbours: NeighbourRelation | None) -> Self:
+        relation = ConstraintPrivate() if neighbours is None else neighbours
+        return cls(**fields, neighbours=relation)
+
+    def to_mps(self, path: str | os.PathLike[str]) -> None:
+        """Write the program, private rows included, as an MPS file through HiGHS.
+
+        Who owns which row is not written.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from privlp import LinearProgram
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], sense="max")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     lp.to_mps(pathlib.Path(folder, "model.mps"))
+        ...     again = LinearProgram.from_mps(pathlib.Path(folder, "model.mps"))
+        >>> again.sense, bool((again.A == lp.A).all())
+        ('max', True)
+        """
+        write_model(self.in_memory(), path)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        points: Mapping[str, Any] | None = None,
+        highlight: Sequence[int] = (),
+        limits: npt.ArrayLike | None = None,
+    ) -> Axes:
+        """Draw the rows and the feasible region of a program in two variables: **not private**.
+
+        The picture shows the true private rows, and in which direction the objective improves.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        points : mapping of str to solution or array_like, optional
+            What to mark, by its name in the legend: a solution, a point of shape (2,), or many
+            points of shape (k, 2).
+        highlight : sequence of int, optional
+            Rows to draw heavily.
+        limits : array_like, shape (2, 2), optional
+            Lower and upper end of what is shown of each variable; by default all corners of the
+            region, and all points.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            If there are not exactly two variables.
+        InvalidParameterError
+            If an entry of `points`, `highlight` or `limits` is not a point, a row or a limit.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from privlp import LinearProgram, solve_exact
+        >>> lp = LinearProgram(c=[1, 2], A=[[-1, -1], [-1, -3]], b=[-2, -3])
+        >>> ax = lp.plot(points={"exact": solve_exact(lp)})
+        >>> ax.get_xlabel()
+        'x[0]'
+        >>> plt.close(ax.figure)
+        """
+        return draw_program(self.in_memory(), points, highlight, limits, ax)
+
+    def public(self) -> PublicPart:
+        """What two neighbours have in common: planning sees only this.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]).public().n
+        2
+        """
+        # Whether a number underflows depends on private rows; nobody may learn it from a warning.
+        with unnoticed():
+            return PublicPart.of(self)
+
+    def rows(self) -> Rows[RowBlock]:
+        """The private rows. Only a run whose mechanisms were charged reads them.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> float(lp.rows().total(lambda block: block.rhs.sum()))
+        -5.0
+        """
+        with unnoticed():
+            return private_rows(self)
+
+    def in_memory(self) -> Self:
+        """The program with all rows in memory, as one matrix.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram
+        >>> lp = LinearProgram([1, 2], [-np.eye(2), -np.eye(2)], [[-1, -1], [-2, -2]])
+        >>> lp, lp.in_memory().A.shape
+        (LinearProgram(min, 4 rows (4 private), 2 variables, dense, in blocks, constraint-private:
+        one record (at most 1 row) replaced), (4, 2))
+        """
+        if not self.in_blocks:
+            return self
+        A, b = self.A.in_memory()
+        return self.changed(A=A, b=b, row_lower=None, private=None)
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        whole_rows = self.neighbours.changes_whole_rows
+        rows = f"{n} rows ({int(self.private.sum())} private)"
+        if self.neighbours.hides_rows:
+            # The public rows are shown: a pattern may have matched fewer rows than was meant.
+            public = int((~self.private).sum())
+            rows = (
+                f"{public} public rows, number of private rows private"
+                if public
+                else "number of rows private"
+            )
+        storage = "sparse" if self.is_sparse else "dense"
+        storage += ", in blocks" if self.in_blocks else ""
+        known = "" if whole_rows else f"; public: {self.neighbours.public_parts(self)}"
+        title = f"{self.name!r}, " if self.name else ""
+        return (
+            f"LinearProgram({title}{self.sense}, {rows}, {d} variables, {storage},"
+            f" {self.neighbours.describe(self)}{known})"
+        )

@@ -1,1 +1,0 @@
-"""Primal players: they see private scores through charged draws, and give released answers."""

@@ -1,0 +1,1 @@
+"""Readers: programs from files, from other software, and from rows in blocks."""

@@ -1,0 +1,311 @@
+"""CVXPY expressions as arrays, as weighted sums and as maxima of affine pieces.
+
+CVXPY flattens column by column. Two expressions are multiples of each other if they are sums of the
+same expression objects. It is never decided by the numbers in them: these may be private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.errors import InvalidParameterError, ReadError
+from privlp.float_errors import unnoticed
+
+FloatArray = npt.NDArray[np.float64]
+Expression: TypeAlias = Any
+_CLOSE = 1e-12
+TERMS = ("abs", "maximum", "minimum", "max", "min", "norm1", "norm_inf", "sum_largest")
+_IN_ORDER = ("Promote", "broadcast_to", "reshape", "index", "special_index", "transpose")
+_MOST_PIECES = 64
+_KNOWN = (
+    "privlp reads sums, means and positive multiples of abs, maximum, minimum, max, min, pos, neg,"
+    " norm1, norm_inf, sum_largest and cvar"
+)
+
+
+def affine(expression: Any, variables: Sequence[Any]) -> tuple[sp.csc_array, FloatArray]:
+    """Matrix M and right-hand side r with expression = M x - r, flattened column by column."""
+    saved = [variable.value for variable in variables]
+    gradients, odd = None, odd_atoms(expression)
+    try:
+        for variable in variables:
+            variable.save_value(np.zeros(variable.shape))
+        # Infinities and NaN are refused later; a warning would say where they come from.
+        with unnoticed():
+            value = np.atleast_1d(expression.value)
+            gradients = expression.grad
+    except (NotImplementedError, ValueError):
+        pass  # raised below: an error of CVXPY may hold numbers, and would stay as the context
+    finally:
+        for variable, old in zip(variables, saved, strict=True):
+            variable.save_value(old)
+    if gradients is None or odd:
+        atoms = ", ".join(sorted(odd or {atom.__name__ for atom in expression.atoms()}))
+        raise ReadError(
+            f"CVXPY knows no gradient of one of these: {atoms}. Write it out by sums and products."
+        )
+    blocks = [_jacobian(gradients.get(v), expression.size, v.size) for v in variables]
+    return sp.csc_array(sp.hstack(blocks, format="csc")), -value.ravel(order="F")
+
+
+def is_affine_atom(expression: Any) -> bool:
+    """Whether the outermost atom is affine whatever its parameters.
+
+    CVXPY's gradient of a power with exponent 1 is 0 at 0, though it calls the power affine.
+    """
+    return any(base.__name__ == "AffAtom" for base in type(expression).__mro__)
+
+
+def odd_atoms(expression: Any) -> set[str]:
+    """Names of the atoms of variables that are affine only by their parameters."""
+    if not expression.args or expression.is_constant():
+        return set()
+    found = set() if is_affine_atom(expression) else {type(expression).__name__}
+    return found.union(*map(odd_atoms, expression.args))
+
+
+def _jacobian(gradient: Any, size: int, variable_size: int) -> sp.csc_array:
+    """CVXPY's gradient, transposed: a plain number for scalars, None for a zero gradient."""
+    if gradient is None:
+        return sp.csc_array((size, variable_size))
+    return sp.csc_array(
+        gradient if sp.issparse(gradient) else np.reshape(gradient, (variable_size, size))
+    ).T
+
+
+def bounds_of(variable: Any) -> FloatArray:
+    """Bounds that a variable's attributes imply, (size, 2)."""
+    lower, upper = np.full(variable.size, -np.inf), np.full(variable.size, np.inf)
+    if variable.is_nonneg():
+        lower[:] = 0.0
+    if variable.is_nonpos():
+        upper[:] = 0.0
+    declared = variable.attributes.get("bounds")
+    if declared is not None:
+        ends = (
+            absent if end is None else end
+            for end, absent in zip(declared, (-np.inf, np.inf), strict=True)
+        )
+        low, high = (
+            np.broadcast_to(np.asarray(end, dtype=float), variable.shape).ravel(order="F")
+            for end in ends
+        )
+        lower, upper = np.maximum(lower, low), np.minimum(upper, high)
+    return np.column_stack([lower, upper])
+
+
+def range_of(A: sp.csc_array, rhs: FloatArray, bounds: FloatArray) -> FloatArray:
+    """The least and the largest value of A x - rhs within bounds, (n, 2); NaN is refused later."""
+    positive, negative = sp.csr_array(A.maximum(0)), sp.csr_array(A.minimum(0))
+    positive.eliminate_zeros()
+    negative.eliminate_zeros()
+    lower, upper = bounds.T
+    with np.errstate(invalid="ignore"):  # infinite sides
+        return np.column_stack(
+            [positive @ lower + negative @ upper - rhs, positive @ upper + negative @ lower - rhs]
+        )
+
+
+def names_of(variable: Any, name: str | None = None) -> list[str]:
+    """Names of the entries of a variable."""
+    name = variable.name() if name is None else name
+    return [f"{name}[{k}]" for k in range(variable.size)] if variable.size > 1 else [name]
+
+
+def assign(problem: Any, x: FloatArray | None, names: Sequence[str] | None) -> None:
+    """Write the entries of x into the problem's variables; those that reading added come last."""
+    if x is None:
+        raise InvalidParameterError("The solution holds no x: it did not complete.")
+    if not hasattr(problem, "variables") or not hasattr(problem, "constraints"):
+        raise InvalidParameterError(
+            f"problem must be the cvxpy.Problem that was read, got {type(problem).__name__}.",
+            parameter="problem",
+        )
+    variables = problem.variables()
+    size = sum(variable.size for variable in variables)
+    expected = [name for variable in variables for name in names_of(variable)]
+    fits = size == len(x) if names is None else list(names[:size]) == expected
+    if not fits:
+        raise InvalidParameterError(
+            f"The solution has {len(x)} entries, which are not those of the {size} of the problem's"
+            " variables. Pass the problem from which from_cvxpy made the program.",
+            parameter="problem",
+        )
+    start = 0
+    for variable in variables:
+        values = np.reshape(x[start : start + variable.size], variable.shape, order="F")
+        variable.save_value(values.copy())
+        start += variable.size
+
+
+def has_data(expression: Expression) -> bool:
+    """Whether an expression holds a vector or matrix of constants, however small."""
+    return any(constant.shape != () for constant in expression.constants())
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedSum:
+    """Sum of weight·expression, plus a number."""
+
+    #: Expression and weight of each part, by a key of the expression.
+    parts: dict[Hashable, tuple[Expression, float]]
+    #: The sum of the single numbers in the expression.
+    number: float = 0.0
+
+    @classmethod
+    def of(cls, expression: Expression) -> WeightedSum:
+        """The sum that an affine expression is."""
+        kind, args = type(expression).__name__, expression.args
+        factor = _factor(expression)
+        if factor is not None:
+            return cls.of(factor[1]).times(factor[0])
+        number = _single(expression)
+        if number is not None:
+            return cls({}, number)
+        if kind == "AddExpression":
+            total = cls({})
+            for argument in args:
+                total = total.plus(cls.of(argument))
+            return total
+        if kind == "Promote":
+            return cls.of(args[0])._promoted(expression)
+        return cls({id(expression): (expression, 1.0)})
+
+    def times(self, factor: float) -> WeightedSum:
+        """A multiple of the sum."""
+        if factor == 0:
+            return WeightedSum({})
+        parts = {key: (part, factor * weight) for key, (part, weight) in self.parts.items()}
+        return WeightedSum(parts, factor * self.number)
+
+    def plus(self, other: WeightedSum) -> WeightedSum:
+        """The sum of two sums; parts that cancel are left out."""
+        parts = dict(self.parts)
+        for key, (part, weight) in other.parts.items():
+            total = weight + parts.get(key, (part, 0.0))[1]
+            if abs(total) <= _CLOSE * abs(weight):
+                del parts[key]
+            else:
+                parts[key] = (part, total)
+        return WeightedSum(parts, self.number + other.number)
+
+    def multiple_of(self, other: WeightedSum) -> float | None:
+        """The factor by which the parts are those of another sum; None without one."""
+        if self.parts.keys() != other.parts.keys():
+            return None
+        return self.share_of(other)
+
+    def share_of(self, other: WeightedSum) -> float | None:
+        """The factor with which another sum is contained in this one; None if it is not."""
+        if not other.parts or not other.parts.keys() <= self.parts.keys():
+            return None
+        ratios = [self.parts[key][1] / weight for key, (_, weight) in other.parts.items()]
+        return ratios[0] if np.allclose(ratios, ratios[0], rtol=_CLOSE, atol=0.0) else None
+
+    def has_data(self) -> bool:
+        """Whether a part holds a vector or matrix of constants."""
+        return any(has_data(part) for part, _ in self.parts.values())
+
+    def expression(self) -> Expression:
+        """The sum as an expression, without its number."""
+        terms = [part if weight == 1 else weight * part for part, weight in self.parts.values()]
+        total = terms[0]
+        for term in terms[1:]:
+            total = total + term
+        return total
+
+    def _promoted(self, wrapper: Expression) -> WeightedSum:
+        parts: dict[Hashable, tuple[Expression, float]] = {
+            ("promoted", wrapper.shape, key): (wrapper.copy([part]), weight)
+            for key, (part, weight) in self.parts.items()
+        }
+        return WeightedSum(parts, self.number)
+
+
+def _factor(expression: Expression) -> tuple[float, Expression] | None:
+    """The number and the expression of which an expression is the product, if it is one."""
+    kind, args = type(expression).__name__, expression.args
+    if kind == "NegExpression":
+        return -1.0, args[0]
+    if kind == "DivExpression":
+        number = _single(args[1])
+        return (1.0 / number, args[0]) if number else None
+    if kind not in ("multiply", "MulExpression"):
+        return None
+    for constant, other in (args, args[::-1]):
+        number = _single(constant)
+        if number is not None and other.shape == expression.shape:
+            return number, other
+    return None
+
+
+def factor_of(expression: Expression) -> tuple[float, Expression]:
+    """The number and the expression of which an expression is the product; 1 by default."""
+    return _factor(expression) or (1.0, expression)
+
+
+def _single(expression: Expression) -> float | None:
+    """The number that an expression is, or repeats; None if it is no single number."""
+    while type(expression).__name__ == "Promote":
+        expression = expression.args[0]
+    if expression.shape != () or not expression.is_constant() or has_data(expression):
+        return None
+    return float(expression.value)
+
+
+def atoms_of(expression: Expression) -> Iterator[Expression]:
+    """The piecewise-linear terms in an expression, terms within terms included."""
+    if type(expression).__name__ in TERMS:
+        yield expression
+    for argument in expression.args:
+        yield from atoms_of(argument)
+
+
+def pieces_of(expression: Expression) -> list[Expression]:
+    """Affine expressions whose maximum, entry by entry, is a convex expression."""
+    if expression.is_affine():
+        return [expression]
+    kind, args = type(expression).__name__, expression.args
+    found: list[Expression] | None = None
+    if kind == "abs" and args[0].is_affine():
+        found = [args[0], -args[0]]
+    elif kind == "abs" and args[0].is_nonneg():
+        found = pieces_of(args[0])
+    elif kind == "maximum":
+        found = [piece for argument in args for piece in pieces_of(argument)]
+    elif kind == "NegExpression" and type(args[0]).__name__ == "minimum":
+        found = [piece for argument in args[0].args for piece in pieces_of(-argument)]
+    elif kind == "AddExpression":
+        found = [expression.copy(list(some)) for some in product(*map(pieces_of, args))]
+    elif kind in _IN_ORDER:
+        found = [expression.copy([piece]) for piece in pieces_of(args[0])]
+    else:
+        factor, inner = factor_of(expression)
+        if factor > 0 and inner is not expression:
+            found = [factor * piece for piece in pieces_of(inner)]
+    if found is None or len(found) > _MOST_PIECES:
+        raise unknown(f"{kind} within a term of private records")
+    return found
+
+
+def unknown(kind: str) -> ReadError:
+    """The error for what is not read."""
+    return ReadError(
+        f"The objective of the CVXPY problem is not affine, and {kind} is no piecewise-linear term"
+        f" that privlp reads. {_KNOWN}; write others out with auxiliary variables and constraints."
+    )
+
+
+def not_convex(kind: str) -> ReadError:
+    """The error for a term on the wrong side of the objective."""
+    return ReadError(
+        f"The objective of the CVXPY problem holds {kind} where it is not convex (to minimise) or"
+        " not concave (to maximise). No linear program says that."
+    )

@@ -1,0 +1,198 @@
+"""Model files, which HiGHS parses and writes."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.checks import require_flag
+from privlp.errors import ReadError
+from privlp.files import path_of, whole_file
+from privlp.problem.data import ProgramData
+from privlp.problem.highs import quiet_highs, to_highs
+from privlp.readers.mps_check import (
+    TAKEN_NAMES,
+    check_bounds_once,
+    check_layout,
+    check_mps,
+    unreadable,
+)
+
+FloatArray = npt.NDArray[np.float64]
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_TOO_SMALL = re.compile(r'[^"]* contains \d+ \|values?\| in \[')  # names are quoted
+
+
+def read_model(
+    path: str | os.PathLike[str],
+    *,
+    relax: bool = False,
+    quote: bool = True,
+    largest_unpacked: int | None = None,
+) -> highspy.HighsLp:
+    """Parse a model file; errors may `quote` lines and rows, or not."""
+    location = path_of(path)
+    if not os.path.isfile(location):
+        raise ReadError(f"There is no file {location!r}.")
+    text = check_layout(location, quote=quote, largest_unpacked=largest_unpacked)
+    highs, status, warnings = _parse(location)
+    if status == highspy.HighsStatus.kError:
+        raise unreadable(location)
+    if warnings:
+        check_bounds_once(location, text, quote=quote)
+        raise ReadError(
+            f"{location!r} has undeclared or duplicate entries, which HiGHS would pass over."
+        )
+    if highs.getModel().hessian_.dim_ > 0:
+        raise ReadError(
+            f"{location!r} has a quadratic objective; privlp solves linear programs only."
+        )
+    model = highs.getLp()
+    try:
+        row_names, unused = list(model.row_names_), _unused_variables(model)
+    except UnicodeDecodeError:
+        raise ReadError(
+            f"{location!r} holds names that are no UTF-8 text; write them in ASCII or UTF-8."
+        ) from None
+    check_mps(location, text, row_names, unused, quote=quote)
+    if location.lower().endswith((".mps", ".mps.gz")) and model.num_col_ and not model.col_names_:
+        raise ReadError(
+            f"HiGHS found no usable variable names in {location!r}: the columns of a variable must"
+            " stand together."
+        )
+    if any(kind != highspy.HighsVarType.kContinuous for kind in model.integrality_):
+        if not relax:
+            raise ReadError(
+                f"{location!r} has integer variables; privlp solves linear programs only. Relax"
+                " them: from_mps(..., relax=True), or --relax, lets them take any value within"
+                " their bounds."
+            )
+        _relax(model)
+    return model
+
+
+def _relax(model: highspy.HighsLp) -> None:
+    """Let all variables take any value within their bounds.
+
+    A semi-continuous variable is 0 or within its bounds: between them all values are allowed.
+    """
+    from_zero = (highspy.HighsVarType.kSemiContinuous, highspy.HighsVarType.kSemiInteger)
+    apart = np.array([kind in from_zero for kind in model.integrality_])
+    lower, upper = np.asarray(model.col_lower_), np.asarray(model.col_upper_)
+    model.col_lower_ = np.where(apart, np.minimum(lower, 0.0), lower)
+    model.col_upper_ = np.where(apart, np.maximum(upper, 0.0), upper)
+    model.integrality_ = []
+
+
+def _unused_variables(model: highspy.HighsLp) -> list[str]:
+    """Names of the variables without any coefficient."""
+    used = np.asarray(model.col_cost_) != 0
+    if model.a_matrix_.format_ == highspy.MatrixFormat.kColwise:
+        used |= np.diff(model.a_matrix_.start_) > 0
+    else:
+        used[np.asarray(model.a_matrix_.index_, dtype=int)] = True
+    names = model.col_names_
+    return [names[j] for j in np.flatnonzero(~used)] if names else []
+
+
+def _parse(location: str) -> tuple[highspy.Highs, highspy.HighsStatus, list[str]]:
+    """Read a file, and list what HiGHS's log says it ignored, but for entries too small for it."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        highs = quiet_highs(log_to_console=False, log_file=str(log), output_flag=True)
+        status = highs.readModel(os.fsencode(location))
+        highs.setOptionValue("log_file", "")
+        highs.setOptionValue("output_flag", False)
+        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    passed_over = [
+        line.removeprefix("WARNING:").strip()
+        for line in lines
+        if line.startswith("WARNING") and "ignored" in line
+    ]
+    return highs, status, [line for line in passed_over if not _TOO_SMALL.match(line)]
+
+
+def write_model(lp: ProgramData, path: str | os.PathLike[str]) -> None:
+    """Write an MPS file."""
+    location = path_of(path)
+    taken = [name for name in lp.variable_names or () if name.upper() in TAKEN_NAMES]
+    if taken:
+        raise ReadError(
+            f"HiGHS reads the variable name {taken[0]!r} in a file as the header of a section."
+            " Rename the variable."
+        )
+    highs = quiet_highs()
+    model = to_highs(lp)
+    model.model_name_ = _CONTROL.sub("_", lp.name)
+    model.row_names_, model.col_names_ = _writable(model.row_names_), _writable(model.col_names_)
+    highs.passModel(model)
+    refusal = (
+        f"HiGHS cannot write a model to {location!r}. Check the folder and the file ending (.mps)."
+    )
+    try:
+        with whole_file(location) as unfinished:
+            if highs.writeModel(os.fsencode(unfinished)) == highspy.HighsStatus.kError:
+                raise ReadError(refusal)
+            # HiGHS does not report a full disk.
+            if unfinished.is_file() and not _has_last_line(unfinished):
+                raise ReadError(
+                    f"HiGHS could not write all of the model to {location!r}. Is the disk full?"
+                )
+    except OSError as error:
+        raise ReadError(refusal) from error
+
+
+def _writable(names: list[str]) -> list[str]:
+    """Names that a file can hold; none if they are not distinct, and HiGHS makes some up."""
+    clean = [_CONTROL.sub("_", name).replace(" ", "_") for name in names]
+    return clean if len(set(clean)) == len(clean) else []
+
+
+def _has_last_line(model: Path) -> bool:
+    with model.open("rb") as file:
+        file.seek(max(0, model.stat().st_size - 10))
+        return file.read().split()[-1:] in ([b"ENDATA"], [b"end"])
+
+
+def read_mps(
+    path: str | os.PathLike[str],
+    *,
+    relax: bool = False,
+    quote: bool = True,
+    largest_unpacked: int | None = None,
+) -> dict[str, Any]:
+    """Fields of the program in a model file; with `relax`, integer variables may take any value."""
+    require_flag(relax, "relax")
+    model = read_model(path, relax=relax, quote=quote, largest_unpacked=largest_unpacked)
+    parts = (model.a_matrix_.value_, model.a_matrix_.index_, model.a_matrix_.start_)
+    layout = (
+        sp.csc_array if model.a_matrix_.format_ == highspy.MatrixFormat.kColwise else sp.csr_array
+    )
+    return {
+        "c": model.col_cost_,
+        "A": layout(parts, shape=(model.num_row_, model.num_col_)),
+        "b": np.asarray(model.row_upper_),
+        "row_lower": np.asarray(model.row_lower_),
+        "bounds": np.column_stack([model.col_lower_, model.col_upper_]),
+        "sense": "min" if model.sense_ == highspy.ObjSense.kMinimize else "max",
+        "offset": model.offset_,
+        "variable_names": model.col_names_ or None,
+        "row_names": model.row_names_ or None,
+        "name": _name_of(model),
+    }
+
+
+def _name_of(model: highspy.HighsLp) -> str:
+    """Name of a model. Where it has none, HiGHS takes that of the file, which may not be text."""
+    try:
+        return model.model_name_
+    except UnicodeDecodeError:
+        return ""

@@ -1,0 +1,330 @@
+"""A public polytope in coordinates without equalities: unit ranges, and an interior point."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse as sp
+
+from privlp.errors import UnsupportedProblemError
+from privlp.regions.exact import ExactMinima, ExactRows
+from privlp.regions.public_rows import (
+    CONTRADICTION,
+    FLAT,
+    PublicRows,
+    central_point,
+    finite_ranges,
+    flat_rows,
+    point_inside,
+)
+from privlp.regions.quadratic import minimum, nearest_step, polished_step
+
+FloatArray = npt.NDArray[np.float64]
+# A variable whose range is a smaller share of its size, or of 1, counts as fixed. Where bounds say
+# that it is small, the share is of their range, not of 1.
+_FIXED = 1e-9
+_DEPENDENT = 1e-9
+# In more coordinates a nearest point is found in the variables, whose rows are sparse. It is
+# polished if rounding makes its distance longer by this share.
+_FEW, _PRECISE = 50, 1e-6
+# A wider range, and its square is no number.
+_WIDEST = 1e100
+_SINGLE_POINT = (
+    "The public rows and bounds leave a single point: solve_exact, without the private rows, finds"
+    " it."
+)
+_TOO_THIN = (
+    "The public rows and bounds leave hardly any room: HiGHS finds no point with slack in each of"
+    " them. Write narrow ranges as equalities, leave out rows that nearly repeat others, or give"
+    " them more room."
+)
+_TOO_WIDE = (
+    f"The public rows and bounds let a variable range over more than {_WIDEST:g}: rescale the costs"
+    " or the bounds, so that variables are of like size."
+)
+
+
+@dataclass(frozen=True)
+class Box:
+    """{z : low <= z <= high, row·z <= side}; without a row, `row` is 0."""
+
+    low: FloatArray
+    high: FloatArray
+    row: FloatArray
+    side: float
+
+    @classmethod
+    def of(cls, C: sp.csc_array, f: FloatArray) -> Box | None:
+        """{z : C z <= f}, if all rows but one have one entry; else None."""
+        rows = sp.csr_array(C)
+        entries = np.diff(rows.indptr)
+        others = np.flatnonzero(entries != 1)
+        if len(others) > 1:
+            return None
+        p = C.shape[1]
+        low, high, row, side = np.full(p, -np.inf), np.full(p, np.inf), np.zeros(p), 0.0
+        if len(others):
+            row, side = rows[others].toarray().ravel(), float(f[others[0]])
+        single = np.flatnonzero(entries == 1)
+        first = rows.indptr[single]
+        column, entry = rows.indices[first], rows.data[first]
+        end, up = f[single] / entry, entry > 0
+        np.minimum.at(high, column[up], end[up])
+        np.maximum.at(low, column[~up], end[~up])
+        return cls(low, high, row, side)
+
+    def nearest(self, z: FloatArray) -> FloatArray:
+        """The nearest point: clip(z - price row), with the least price at which the row holds."""
+        if self.row @ self._at(z, 0.0) <= self.side:
+            return self._at(z, 0.0)
+        moved = np.flatnonzero(self.row)
+        ends = np.concatenate([self.low[moved], self.high[moved]])
+        turns = (np.tile(z[moved], 2) - ends) / np.tile(self.row[moved], 2)
+        turns = np.unique(turns[(turns > 0) & np.isfinite(turns)])
+        # The row's value falls with the price, and is linear between two turns.
+        first, last = 0, len(turns)
+        while first < last:
+            middle = (first + last) // 2
+            if self.row @ self._at(z, turns[middle]) > self.side:
+                first = middle + 1
+            else:
+                last = middle
+        before = float(turns[first - 1]) if first else 0.0
+        after = float(turns[first]) if first < len(turns) else before + 1.0
+        high, low = (float(self.row @ self._at(z, price)) for price in (before, after))
+        if high <= low:  # no price is enough, but for rounding
+            return self._at(z, after)
+        return self._at(z, before + (high - self.side) / (high - low) * (after - before))
+
+    def _at(self, z: FloatArray, price: float) -> FloatArray:
+        return np.clip(z - price * self.row, self.low, self.high)
+
+
+class ReducedPolytope:
+    """K = {x : public rows, bounds, cost·x <= cap} = {origin + basis z : C z <= f}.
+
+    The variables are counted in units of their ranges over K, as far as interval arithmetic tells
+    them. Directions in which equalities let no two points of K differ are left out. So K has
+    interior points in these coordinates, and every z with C z <= f belongs to K.
+
+    Attributes
+    ----------
+    live : (d',)
+        Variables that are not fixed.
+    unit : (d',)
+        Length of each that counts as 1.
+    basis : (d', p) or None
+        Orthonormal unless turned; ``None`` for the identity.
+    dual : (p, d') or None
+        Its inverse from the left, which is 0 on directions that equalities rule out.
+    origin : (d,)
+        x at z = 0.
+    C, f : (m, p), (m,)
+        Rows and right-hand sides of K.
+    owner : (m,)
+        The public row behind each of them, -1 for a bound. The cap comes after the public rows.
+    per_side : (m,)
+        What its right-hand side changes by per unit of that row's upper side; negative where its
+        lower side is behind it.
+    inside : (p,)
+        A point with slack in every row.
+    low, ranges : (d',)
+        Least value of each variable that is not fixed, and its range.
+    """
+
+    def __init__(
+        self, public: PublicRows, cap: float = math.inf, weights: FloatArray | None = None
+    ) -> None:
+        self.cap = cap
+        A, lower, upper = public.A, public.lower, public.upper
+        if math.isfinite(cap):
+            A = sp.csr_array(sp.vstack([A, sp.csr_array(public.cost[None, :])]))
+            lower, upper = np.append(lower, -np.inf), np.append(upper, cap)
+        low, high = finite_ranges(public.lp, A, lower, upper, public.bounds)
+        size = np.maximum(abs(low), abs(high))
+        declared = public.bounds[:, 1] - public.bounds[:, 0]
+        size = np.minimum(np.maximum(1.0, size), np.maximum(declared, size))
+        fixed = high - low <= _FIXED * size
+        self.live = np.flatnonzero(~fixed)
+        if (high - low > _WIDEST).any():
+            raise UnsupportedProblemError(_TOO_WIDE)
+        self.low, self.ranges = low[self.live], (high - low)[self.live]
+        self.unit = self.ranges
+        if weights is not None:
+            self.unit = self.unit * weights[self.live]
+        self.origin = low.copy()
+        if not self.live.size:
+            size = 1e-7 * (1 + abs(A) @ np.abs(low))
+            broken = (A @ low > upper + size) | (A @ low < lower - size)
+            raise UnsupportedProblemError(CONTRADICTION if broken.any() else _SINGLE_POINT)
+        rest = A[:, np.flatnonzero(fixed)] @ low[fixed]
+        at_low = rest + A[:, self.live] @ low[self.live]
+        B = sp.csr_array(A[:, self.live] @ sp.diags_array(self.unit))
+        size = np.sqrt(B.multiply(B).sum(axis=1))
+        kept = size > 0
+        B = sp.csr_array(sp.diags_array(1 / size[kept]) @ B[kept])
+        lower, upper = ((side - at_low)[kept] / size[kept] for side in (lower, upper))
+        bounds = (public.bounds[self.live] - low[self.live, None]) / self.unit[:, None]
+        self._set(B, lower, upper, bounds)
+        of_row = self.owner >= 0
+        self.per_side[of_row] /= size[kept][self.owner[of_row]]
+        self.owner[of_row] = np.flatnonzero(kept)[self.owner[of_row]]
+
+    @property
+    def size(self) -> int:
+        """Number p of coordinates."""
+        return len(self.inside)
+
+    @cached_property
+    def exact(self) -> ExactRows:
+        """The rows of K in exact arithmetic."""
+        return ExactRows(self.C, self.f, self.inside)
+
+    @cached_property
+    def exact_minima(self) -> ExactMinima:
+        """Quadratic programs over K in integers."""
+        return ExactMinima(self.C, self.f, self.inside)
+
+    @cached_property
+    def radius(self) -> float:
+        """Bound on |z| in K, from the ranges of the variables."""
+        ranges = (self.ranges / self.unit).max() * math.sqrt(len(self.live))
+        return float(np.linalg.norm(self.inside)) + 2 * float(ranges)
+
+    def point(self, z: FloatArray) -> FloatArray:
+        """The x of a z."""
+        x = self.origin.copy()
+        x[self.live] += self.unit * (z if self.basis is None else self.basis @ z)
+        return x
+
+    def coordinates(self, x: FloatArray) -> FloatArray:
+        """The z of the nearest x within the equalities, in units of the ranges."""
+        u = (x - self.origin)[self.live] / self.unit
+        return u if self.dual is None else self.dual @ u
+
+    def cost(self, cost: FloatArray) -> FloatArray:
+        """The slope of cost·x in z."""
+        slope = cost[self.live] * self.unit
+        return slope if self.basis is None else self.basis.T @ slope
+
+    def slack(self, z: FloatArray) -> FloatArray:
+        """F - C z."""
+        return np.asarray(self.f - self.C @ z)
+
+    def within(self, z: FloatArray) -> FloatArray:
+        """The point of K nearest to z on the way from the interior point."""
+        slack, change = self.slack(self.inside), self.C @ (z - self.inside)
+        growing = change > 0
+        length = float(np.min(slack[growing] / change[growing], initial=1.0))
+        return self.inside + min(1.0, length * (1 - 1e-15)) * (z - self.inside)
+
+    def nearest(self, z: FloatArray) -> FloatArray:
+        """The point of K nearest to z.
+
+        Not :meth:`within`, which draws all coordinates towards the interior point: where K is flat
+        in one direction and wide in another, a small step out of K would cost a long one within.
+        """
+        if (self.slack(z) >= 0).all():
+            return z
+        if self._box is not None:
+            return self.within(self._box.nearest(z))
+        base = self.within(z)
+        slack = np.maximum(self.slack(base), 0.0)
+        if self._sparse is None or self.size <= _FEW:
+            return self.within(base + minimum(np.eye(self.size), base - z, self.C, slack))
+        rows, equalities = self._sparse
+        way = z - base if self.basis is None else self.basis @ (z - base)
+        sides = np.append(np.zeros(equalities), slack)
+        step, tight = nearest_step(way, rows, sides, equalities)
+        found = base + (step if self.dual is None else self.dual @ step)
+        near = self.within(found)
+        if np.linalg.norm(near - z) > (1 + _PRECISE) * np.linalg.norm(found - z):
+            better = polished_step(z - base, self.C, slack, tight)
+            near = near if better is None else self.within(base + better)
+        return near
+
+    @cached_property
+    def _box(self) -> Box | None:
+        return Box.of(self.C, self.f)
+
+    def turned(self, scale: FloatArray) -> ReducedPolytope:
+        """The same polytope in coordinates z' with z = scale z'."""
+        new = copy.copy(self)
+        for cached in ("exact", "exact_minima", "radius", "_box"):
+            new.__dict__.pop(cached, None)
+        inverse: FloatArray = np.asarray(np.linalg.inv(scale), dtype=float)
+        new.basis = scale if self.basis is None else self.basis @ scale
+        new.dual = inverse if self.dual is None else inverse @ self.dual
+        new.C, new.inside = sp.csc_array(self.C @ scale), inverse @ self.inside
+        new._sparse = None
+        return new
+
+    def reach(self, z: FloatArray, direction: FloatArray) -> float:
+        """How far one can go from z in a direction, in units of the direction."""
+        slack, change = np.maximum(self.slack(z), 0.0), self.C @ direction
+        growing = change > 1e-14 * np.abs(direction).max(initial=0.0)
+        return float(np.min(slack[growing] / change[growing], initial=math.inf))
+
+    def _set(
+        self, B: sp.csr_array, lower: FloatArray, upper: FloatArray, bounds: FloatArray
+    ) -> None:
+        """Split rows into equalities and inequalities, and choose the coordinates."""
+        identity = sp.eye_array(len(self.live), format="csr")
+        has_lower, has_upper = np.isfinite(bounds).T
+        equal = lower == upper
+        above, below = np.isfinite(upper) & ~equal, np.isfinite(lower) & ~equal
+        rows = sp.csr_array(
+            sp.vstack([B[above], -B[below], identity[has_upper], -identity[has_lower]])
+        )
+        sides = np.concatenate(
+            [upper[above], -lower[below], bounds[has_upper, 1], -bounds[has_lower, 0]]
+        )
+        E, e = B[equal], upper[equal]
+        ends = np.full(int(has_lower.sum() + has_upper.sum()), -1)
+        self.owner = np.concatenate([np.flatnonzero(above), np.flatnonzero(below), ends])
+        self.per_side = np.repeat([1.0, -1.0, 0.0], [above.sum(), below.sum(), len(ends)])
+        thin = False
+        while True:
+            try:
+                u, radius = point_inside(rows, sides, E, e)
+            except UnsupportedProblemError:
+                if not thin:
+                    raise
+                raise UnsupportedProblemError(_TOO_THIN) from None  # narrow rows as equalities
+            if radius > FLAT:
+                break
+            flat, thin = flat_rows(rows, sides, E, e), True
+            if not flat.any():
+                raise UnsupportedProblemError(_TOO_THIN)
+            E, e = sp.csr_array(sp.vstack([E, rows[flat]])), np.concatenate([e, sides[flat]])
+            rows, sides = rows[~flat], sides[~flat]
+            self.owner, self.per_side = self.owner[~flat], self.per_side[~flat]
+        self.basis: FloatArray | None = None
+        self.dual: FloatArray | None = None
+        # Equalities, how many there are, and rows below them, in the variables' units.
+        self._sparse: tuple[sp.csc_array, int] | None = (
+            sp.csc_array(sp.vstack([E, rows])),
+            E.shape[0],
+        )
+        if E.shape[0]:
+            self.basis = _null_space(E.toarray())
+            if not self.basis.shape[1]:
+                raise UnsupportedProblemError(_SINGLE_POINT)
+            self.dual = self.basis.T
+            self.origin[self.live] += self.unit * u
+            self.f = sides - rows @ u
+            self.C = sp.csc_array(rows @ self.basis)
+            self.inside = central_point(self.C, self.f, np.zeros(self.basis.shape[1]))
+        else:
+            self.C, self.f, self.inside = sp.csc_array(rows), sides, u
+
+
+def _null_space(E: FloatArray) -> FloatArray:
+    """Orthonormal directions in which no equality changes, (d', p)."""
+    return np.ascontiguousarray(scipy.linalg.null_space(E, rcond=_DEPENDENT))

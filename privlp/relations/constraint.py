@@ -1,0 +1,362 @@
+"""Constraint-private neighbours: all rows of one record may change at will ("high sensitivity")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.checks import is_one_of, shown, whole
+from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.problem.data import KnownProgram, ProgramData, SoftPrices
+from privlp.problem.standard_form import StandardForm
+from privlp.relations.base import NeighbourRelation
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+# Entries of rows stay below the largest number that HiGHS takes.
+_LARGEST = 9e14
+# Programs with no more coefficients than this are cheap to write anew.
+_FEW_ENTRIES = 1_000_000
+
+
+@dataclass(frozen=True)
+class ExtremeRows:
+    """``<=`` rows: coefficients (k, d) and right-hand sides (k,)."""
+
+    A: FloatArray
+    rhs: FloatArray
+
+    def opposite(self) -> ExtremeRows:
+        """Rows with coefficients of the other sign and the same right-hand sides."""
+        return ExtremeRows(-self.A, self.rhs)
+
+
+def extreme_rows(lp: ProgramData, own: IntArray, rng: np.random.Generator) -> ExtremeRows:
+    """Random rows in the place of the rows `own`.
+
+    They are dense, sparse, or like those that they replace; huge or tiny; violated by all points,
+    satisfied by all points, or neither.
+    """
+    k, d = len(own), lp.shape[1]
+    before = lp.A[own].toarray() if lp.is_sparse else lp.A[own]
+    in_units_of_costs = np.where(lp.c != 0, lp.c, 1.0)
+    alike = rng.random() < 0.7  # the rows of a record add up to most if they point the same way
+    vary = 1 if alike else k
+    patterns = (
+        rng.normal(size=(vary, d)),
+        np.eye(d)[rng.integers(d, size=vary)] * rng.choice([-1.0, 1.0]),
+        rng.choice([-1.0, 1.0], size=(vary, d)),
+        before[:vary] * rng.choice([-1.0, 1.0]),
+        np.zeros((1, d)),
+    )
+    pattern = np.broadcast_to(
+        patterns[rng.choice(len(patterns), p=[0.25, 0.25, 0.2, 0.25, 0.05])], (k, d)
+    )
+    if rng.random() < 0.5:
+        pattern = pattern * in_units_of_costs
+    size = (
+        10.0 ** rng.uniform(-3, 3) if rng.random() < 0.8 else rng.choice([1e-300, 1e-12, 1e9, 1e14])
+    )
+    A = np.clip(pattern * size, -_LARGEST, _LARGEST)
+    sign = rng.choice([-1.0, 1.0, 0.0], p=[0.7, 0.2, 0.1])
+    rhs = sign * np.abs(A).sum(axis=1) * 10.0 ** rng.uniform(-2, 9)
+    return ExtremeRows(A, np.clip(rhs, -_LARGEST, _LARGEST))
+
+
+def with_rows(lp: ProgramData, own: IntArray, rows: ExtremeRows) -> ProgramData:
+    """The program with other rows in place of `own`; sides and equalities stay."""
+    above, below = np.isfinite(lp.b[own]), np.isfinite(lp.row_lower[own])
+    equal = lp.row_lower[own] == lp.b[own]
+    sign = np.where(above, 1.0, -1.0)
+    b, row_lower = lp.b.copy(), lp.row_lower.copy()
+    b[own] = np.where(above, rows.rhs, np.inf)
+    width = np.where(equal, 0.0, 1.0 + np.abs(rows.rhs))
+    row_lower[own] = np.where(below, sign * rows.rhs - np.where(above, width, 0.0), -np.inf)
+    A: Any = lp.A.tolil() if lp.is_sparse else np.array(lp.A)
+    A[own] = sp.lil_array(sign[:, None] * rows.A) if lp.is_sparse else sign[:, None] * rows.A
+    return lp.changed(A=sp.csr_array(A) if lp.is_sparse else A, b=b, row_lower=row_lower)
+
+
+def without_rows(lp: ProgramData, own: IntArray) -> ProgramData:
+    """The program without these rows."""
+    kept = np.setdiff1d(np.arange(lp.shape[0]), own)
+    return lp.changed(
+        A=lp.A[kept],
+        b=lp.b[kept],
+        row_lower=lp.row_lower[kept],
+        private=lp.private[kept],
+        groups=None if lp.groups is None else lp.groups[kept],
+        penalty=None if lp.penalty is None else lp.penalty[kept],
+        row_names=None if lp.row_names is None else [lp.row_names[i] for i in kept],
+    )
+
+
+@dataclass(frozen=True)
+class ConstraintPrivate(NeighbourRelation):
+    """Neighbouring programs differ in the private rows (A_i, b_i) of one record.
+
+    Parameters
+    ----------
+    change : {"replace", "add-remove"}
+        Whether a neighbour replaces the record's rows by others, or adds or removes them.
+
+        Under ``"replace"`` only the numbers in the rows are private. Public are n, row names, which
+        rows are private, which share a record (``groups``), and which are equalities, ranges or
+        one-sided.
+
+        Under ``"add-remove"`` all of that is private, and every formula uses `nominal_n`. So no
+        message tells any of it. Readers take equalities for private too unless told otherwise. A
+        program may have no row.
+    rows_per_record : int
+        Bound on the number of rows of one record.
+
+        Under ``"replace"`` the program's ``groups``, where given, say it, and an equality or range
+        counts twice by itself. Under ``"add-remove"`` it is the declared bound on the ``<=`` rows
+        of any record that might ever join, and an equality or range counts as two.
+    nominal_n : int, optional
+        Public number in place of n, required for ``"add-remove"``: a round number near the truth
+        that would be the same without any one person. Programs with more than ten times as many
+        private rows are refused at construction, an equality or range counted twice: neighbours are
+        programs within that bound.
+
+    Examples
+    --------
+    >>> from privlp import ConstraintPrivate
+    >>> ConstraintPrivate(change="add-remove", nominal_n=5_000).description
+    'constraint-private: one record (at most 1 row) added or removed, nominal n = 5000 (a program
+    of more than 50000 private rows is refused)'
+    >>> ConstraintPrivate(change="add-remove")
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidParameterError: change='add-remove' makes the number of rows private: ...
+    """
+
+    change: Literal["replace", "add-remove"] = "replace"
+    rows_per_record: int = 1
+    nominal_n: int | None = None
+
+    changes_whole_rows = True
+
+    def __post_init__(self) -> None:
+        if not is_one_of(self.change, ("replace", "add-remove")):
+            raise InvalidParameterError(
+                f"change must be 'replace' or 'add-remove', got {shown(self.change)}.",
+                parameter="change",
+            )
+        object.__setattr__(self, "rows_per_record", whole(self.rows_per_record, "rows_per_record"))
+        if self.nominal_n is not None:
+            object.__setattr__(self, "nominal_n", whole(self.nominal_n, "nominal_n"))
+        if self.change == "add-remove" and self.nominal_n is None:
+            raise InvalidParameterError(
+                "change='add-remove' makes the number of rows private: give a public nominal_n.",
+                parameter="change",
+            )
+        if self.change == "replace" and self.nominal_n is not None:
+            raise InvalidParameterError(
+                "nominal_n has no use with change='replace', where the number of rows is public.",
+                parameter="nominal_n",
+            )
+
+    @property
+    def description(self) -> str:
+        rows = f"at most {self.rows_per_record} row{'s' if self.rows_per_record > 1 else ''}"
+        if self.change == "replace":
+            return f"constraint-private: one record ({rows}) replaced"
+        return (
+            f"constraint-private: one record ({rows}) added or removed, nominal n ="
+            f" {self.nominal_n} (a program of more than {self.largest_n()} private rows is refused)"
+        )
+
+    @property
+    def hides_rows(self) -> bool:
+        return self.change == "add-remove"
+
+    def describe(self, lp: ProgramData) -> str:
+        """The relation in words, with the rows that a record of `lp` owns."""
+        return replace(self, rows_per_record=max(1, self.rows_of_one_record(lp))).description
+
+    @property
+    def key(self) -> str:
+        """Records are the same people in every program of one ledger.
+
+        The number of rows that they own may differ.
+        """
+        return f"ConstraintPrivate, {self.change}"
+
+    def check(self, lp: ProgramData) -> None:
+        """Under ``"add-remove"`` refuse programs beyond `nominal_n` or `rows_per_record`.
+
+        Both are declared; the data must fit them.
+        """
+        if self.nominal_n is None:
+            return
+        if lp.private_sides() > self.largest_n():
+            raise InvalidProblemError(
+                f"The program has more than ten times nominal_n={self.nominal_n} private rows. "
+                "Declare a nominal_n of the right order.",
+                parameter="nominal_n",
+            )
+        if lp.rows_of_largest_record() > self.rows_per_record:
+            raise InvalidProblemError(
+                f"A record has more than rows_per_record={self.rows_per_record} private rows (an"
+                " equality or range counts as two). Declare a rows_per_record that bounds every"
+                " record that might ever join; or name the private rows by private=..., if rows"
+                " that nobody owns are among them.",
+                parameter="rows_per_record",
+            )
+
+    def conceal(self, lp: ProgramData) -> KnownProgram:
+        """The program without its private rows."""
+        public = ~lp.private
+        penalty = None if lp.penalty is None else lp.penalty[public]
+        if penalty is not None and penalty.ndim == 2 and (penalty[:, 0] == penalty[:, 1]).all():
+            penalty = penalty[:, 0]  # whether private rows have two prices does not show
+        return KnownProgram.of(
+            lp,
+            A=lp.A[public],
+            b=lp.b[public],
+            row_lower=lp.row_lower[public],
+            private=lp.private[public],
+            penalty=penalty,
+        )
+
+    def public_rows(self, form: StandardForm) -> int:
+        """The true n under ``"replace"``; the nominal n under ``"add-remove"``."""
+        return form.n_private if self.nominal_n is None else self.nominal_n
+
+    def largest_n(self, n: int = 0) -> int:
+        """Public bound on the number of private rows.
+
+        `n` itself under ``"replace"``; ten times the nominal n under ``"add-remove"``.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate
+        >>> ConstraintPrivate().largest_n(500)
+        500
+        >>> ConstraintPrivate("add-remove", nominal_n=1000).largest_n()
+        10000
+        """
+        return n if self.nominal_n is None else 10 * self.nominal_n
+
+    def rows_of_one_record(self, lp: ProgramData) -> int:
+        """Public bound k on the ``<=`` rows that one record owns."""
+        if self.change == "add-remove":
+            return self.rows_per_record
+        return max(self.rows_per_record, lp.rows_of_largest_record(self.rows_per_record))
+
+    def vectors_of_one_record(self, lp: ProgramData) -> int:
+        """Public bound on the rows that one record owns.
+
+        Under ``"replace"`` the two sides of an equality or range count once.
+        """
+        if self.change == "add-remove":
+            return self.rows_per_record
+        return max(self.rows_per_record, lp.vectors_of_largest_record(self.rows_per_record))
+
+    def soft_prices(self, lp: ProgramData) -> SoftPrices | None:
+        """Prices of the private soft rows: public where records are replaced."""
+        if lp.penalty is None or self.hides_rows or not lp.private.any():
+            return None
+        return SoftPrices.of(lp, self.rows_per_record)
+
+    def dense_average_sensitivity(
+        self, diameter: float, s: float, rows_of_one_record: int
+    ) -> float:
+        """Sensitivity min(1, k/s) * W of a dense weighted average of one vector per row.
+
+        Parameters
+        ----------
+        diameter : float
+            W, the largest distance between two possible row vectors, in the norm of the mechanism.
+        s : float
+            Density of the dual weights: no weight exceeds 1/s.
+        rows_of_one_record : int
+            k, from :meth:`rows_of_one_record`.
+
+        Returns
+        -------
+        float
+            The change of q = sum_i (Gamma_s z)_i g_i between neighbours, in the same norm, for both
+            kinds of change.
+
+        Notes
+        -----
+        Add a row: the cap multiplier can only fall, so every old weight falls. The old rows lose
+        exactly the mass m <= 1/s that the new row takes: q' - q = m (g_new - g_mean), with g_mean a
+        mean of old vectors. Its norm is at most W/s.
+
+        Replace a row: remove, then add, with masses m <= m'. The change is
+        (m' - m)(g' - g_mean) + m (g' - g), again of norm at most W/s.
+
+        With k rows, mass at most min(1, k/s) moves. This sharpens Lemma 2 of Hsu, Roth, Roughgarden
+        and Ullman (2014). Proof: ``docs/proofs.md``, "Dense average".
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate
+        >>> ConstraintPrivate().dense_average_sensitivity(diameter=2.0, s=50, rows_of_one_record=1)
+        0.04
+        """
+        return min(1.0, rows_of_one_record / s) * diameter
+
+    def sum_sensitivity(self, largest: float, rows_of_one_record: int) -> float:
+        """Sensitivity of a sum of one vector per row.
+
+        Each vector is a function of its row alone, and its norm is at most `largest`. A record of k
+        rows adds at most k vectors: the sum moves by k * largest when the record is added or
+        removed. When it is replaced, k vectors leave and k others come: twice that.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate
+        >>> ConstraintPrivate().sum_sensitivity(1.0, 3)
+        6.0
+        >>> ConstraintPrivate("add-remove", nominal_n=500).sum_sensitivity(1.0, 3)
+        3.0
+        """
+        return rows_of_one_record * largest * (2 if self.change == "replace" else 1)
+
+    def extreme_pair(
+        self,
+        form: StandardForm,
+        rng: np.random.Generator,
+        rows: Sequence[int] = (),  # noqa: ARG002 (every row may become any other)
+    ) -> tuple[ProgramData, ProgramData]:
+        """A program in which one record has extreme rows, and a neighbour of it.
+
+        In the neighbour the record has the opposite rows, other extreme rows, or its own rows.
+        Under ``"add-remove"`` the neighbour is without the record. Sometimes all other private rows
+        are exchanged for extreme ones first: the guarantee holds whatever they are.
+        """
+        lp = form.lp if self.change == "replace" else form.lp.changed(groups=None)
+        if lp.shape[0] * lp.shape[1] <= _FEW_ENTRIES and rng.random() < 0.3:
+            everyone = np.flatnonzero(lp.private)
+            lp = with_rows(lp, everyone, extreme_rows(lp, everyone, rng))
+        own = self._rows_of_a_record(lp, rng)
+        extreme = extreme_rows(lp, own, rng)
+        one = with_rows(lp, own, extreme)
+        if self.change == "add-remove":
+            return one, without_rows(one, own)
+        kind = rng.choice(3, p=[0.5, 0.35, 0.15])
+        return one, (
+            lp
+            if kind == 2
+            else with_rows(lp, own, extreme.opposite() if kind == 0 else extreme_rows(lp, own, rng))
+        )
+
+    def _rows_of_a_record(self, lp: ProgramData, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Rows of a random record, or any rows that one record may own where groups are absent."""
+        rows = rng.permutation(np.flatnonzero(lp.private))
+        if lp.groups is not None:
+            owners = lp.groups[rows]
+            return np.flatnonzero(lp.private & (lp.groups == owners[0]))
+        sides = (
+            lp.sides()[rows] if self.change == "add-remove" else np.ones(len(rows), dtype=np.int64)
+        )
+        return rows[np.cumsum(sides) <= self.rows_per_record]

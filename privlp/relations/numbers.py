@@ -1,0 +1,369 @@
+"""Low-sensitivity relations: which numbers in b, A or c are private, and how far they move."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.problem.data import KnownProgram, ProgramData
+from privlp.problem.standard_form import StandardForm
+from privlp.relations.base import NeighbourRelation, public_rows
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+_UNIT_ROUNDOFF = 2.0**-53
+# Where no violation can change (at x = 0, say) scores still need a positive unit.
+_LEAST_CHANGE = 1e-100
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PrivateNumbers:
+    """Where the private numbers of one part of a program stand, and how far neighbours move them.
+
+    All of this is public. :meth:`ProgramNumbers.values` reads the numbers themselves.
+    """
+
+    #: Right-hand sides (of the rows as ``<=`` rows), coefficients or costs.
+    part: Literal["b", "A", "c"]
+    #: Where they stand: (side,) for "b", (row, column) for "A", (column,) for "c".
+    at: tuple[IntArray, ...]
+    #: Declared public range of each number, infinite where nothing was declared, (m,).
+    low: FloatArray
+    high: FloatArray
+    #: Public bound on the size of every number.
+    size: float
+    #: Largest L1 and L2 distance between the numbers of two neighbours.
+    l1: float
+    l2: float
+    #: Largest change of one number between two neighbours.
+    entry: float
+    #: How many numbers two neighbours differ in, at most.
+    touched: int
+    #: Whether zeros are public, so that no private number is zero.
+    nonzero: bool = False
+    #: Whether all numbers in which two neighbours differ stand in one row of A.
+    in_one_row: bool = False
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    @property
+    def scaled_entry(self) -> float:
+        """Largest change of a number times a public scale, per unit of the scale.
+
+        The products are rounded, which adds to the change.
+        """
+        return self.entry + 2.0**-52 * self.size
+
+    def largest_row_sum(self, d: int) -> Callable[[FloatArray], float]:
+        """The largest sum of weights of columns, (d,), over the private numbers of one row.
+
+        A right-hand side counts as one entry of weight 1; a cost is in no row.
+        """
+        if self.part != "A":
+            constant = 1.0 if self.part == "b" else 0.0
+            return lambda weights: constant  # noqa: ARG005 (the same for all weights)
+        n = int(self.at[0].max(initial=-1)) + 1
+        ones = sp.csr_array((np.ones(len(self)), self.at), shape=(n, d))
+        return lambda weights: float(np.max(ones @ weights, initial=0.0))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProgramNumbers:
+    """Costs, coefficients and right-hand sides of a program, any of which may have been exchanged.
+
+    Everything is in the user's variables. A private row says sign·A x <= rhs.
+    """
+
+    form: StandardForm
+    #: Costs in the user's sense, (d,).
+    c: FloatArray
+    #: All rows, (n, d) array or sparse array.
+    A: Any
+    #: Right-hand side of each private ``<=`` row (``form.row``, ``form.row_sign``), (m,).
+    rhs: FloatArray
+
+    @classmethod
+    def of(cls, form: StandardForm) -> ProgramNumbers:
+        """The numbers that the program holds."""
+        lp = form.lp
+        above = form.row_sign > 0
+        return cls(form, lp.c, lp.A, np.where(above, lp.b[form.row], -lp.row_lower[form.row]))
+
+    def values(self, numbers: PrivateNumbers) -> FloatArray:
+        """The numbers at the given places, (m,)."""
+        if numbers.part == "c":
+            return self.c[numbers.at]
+        if numbers.part == "b":
+            return self.rhs[numbers.at]
+        A = self.A.toarray() if sp.issparse(self.A) else self.A
+        return np.asarray(A)[numbers.at]
+
+    def having(self, numbers: PrivateNumbers, values: FloatArray) -> ProgramNumbers:
+        """These numbers with others in place of private ones; a private equality stays one."""
+        if numbers.part == "c":
+            c = self.c.copy()
+            c[numbers.at] = values
+            return replace(self, c=c)
+        if numbers.part == "A":
+            return replace(self, A=_with_entries(self.A, numbers.at, values))
+        rhs = self.rhs.copy()
+        rhs[numbers.at] = values
+        for upper, lower in equal_sides(self.form):
+            rhs[lower] = -rhs[upper]
+        return replace(self, rhs=rhs)
+
+    def program(self) -> ProgramData:
+        """The user's program with these numbers."""
+        form, lp = self.form, self.form.lp
+        above = form.row_sign > 0
+        b, row_lower = lp.b.copy(), lp.row_lower.copy()
+        b[form.row[above]] = self.rhs[above]
+        row_lower[form.row[~above]] = -self.rhs[~above]
+        return lp.changed(c=self.c, A=self.A, b=b, row_lower=row_lower)
+
+    def private_rows(self) -> Any:
+        """Coefficients of the private ``<=`` rows, (m, d)."""
+        form = self.form
+        if len(form.row) == self.A.shape[0] and (form.row_sign > 0).all():
+            return self.A
+        if sp.issparse(self.A):
+            return sp.csr_array(
+                sp.diags_array(form.row_sign.astype(float)) @ sp.csr_array(self.A)[form.row]
+            )
+        return form.row_sign[:, None] * self.A[form.row]
+
+
+def _with_entries(A: Any, at: tuple[IntArray, ...], values: FloatArray) -> Any:
+    """A copy of A with other entries, all stored: which ones A stored before may be private."""
+    if not sp.issparse(A):
+        changed = A.copy()
+        changed[at] = values
+        return changed
+    old = sp.coo_array(A)
+    place, new = (np.ravel_multi_index(position, A.shape) for position in (old.coords, at))
+    kept = ~np.isin(place, new)
+    coords = tuple(
+        np.concatenate([was[kept], now]) for was, now in zip(old.coords, at, strict=True)
+    )
+    return sp.csr_array((np.concatenate([old.data[kept], values]), coords), shape=A.shape)
+
+
+def without_entries(A: Any, rows: npt.NDArray[np.bool_]) -> Any:
+    """A copy of A with zeros in some rows, (n,)."""
+    if sp.issparse(A):
+        return sp.csr_array(sp.diags_array((~rows).astype(float)) @ A)
+    return np.where(rows[:, None], 0.0, A)
+
+
+def equal_sides(form: StandardForm) -> npt.NDArray[np.int64]:
+    """The two ``<=`` rows (upper side, lower side) of each private equality, shape (k, 2)."""
+    lp = form.lp
+    below = np.flatnonzero((form.row_sign < 0) & (lp.row_lower[form.row] == lp.b[form.row]))
+    above = np.flatnonzero(form.row_sign > 0)
+    position = (
+        {int(row): int(side) for row, side in zip(form.row[above], above, strict=True)}
+        if len(below)
+        else {}
+    )
+    return np.array(
+        [(position[int(form.row[side])], side) for side in below], dtype=np.int64
+    ).reshape(-1, 2)
+
+
+class LowSensitivity(NeighbourRelation):
+    """A relation under which private numbers move by a bounded amount.
+
+    :meth:`private_numbers` says which numbers are private, and how far they move. How far
+    violations and rows move follows from that; a relation that knows a smaller bound overrides
+    :meth:`violation_span` and :meth:`row_change`.
+    """
+
+    @abstractmethod
+    def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
+        """The private numbers of each part of the program, with their sensitivities.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem.standard_form import StandardForm
+        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # second entries are public
+        >>> lp = LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation)
+        >>> (numbers,) = relation.private_numbers(StandardForm.of(lp))
+        >>> numbers.part, numbers.at, numbers.l1
+        ('A', (array([0, 1]), array([0, 0])), 0.1)
+        """
+
+    @property
+    @abstractmethod
+    def private_parts(self) -> frozenset[str]:
+        """Which of "b", "A", "c" hold private numbers.
+
+        Examples
+        --------
+        >>> from privlp import RowPrivate
+        >>> RowPrivate(0.1).private_parts
+        frozenset({'A'})
+        """
+
+    def public_parts(self, lp: ProgramData) -> str:
+        """What of `lp` is public, in words: all but the private numbers of private rows."""
+        every = {"c": "costs c", "A": "all coefficients A", "b": "all right-hand sides b"}
+        words = [name for part, name in every.items() if part not in self.private_parts]
+        rows = public_rows(lp) if {"A", "b"} & self.private_parts else []
+        return ", ".join([*words, "bounds of variables", *rows])
+
+    @abstractmethod
+    def moved(
+        self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
+    ) -> ProgramData:
+        """A random neighbour, as far away as the declared sensitivity and ranges allow.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem.standard_form import StandardForm
+        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # second entries are public
+        >>> lp = LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation)
+        >>> neighbour = relation.moved(StandardForm.of(lp), np.random.default_rng(0))
+        >>> (neighbour.A - lp.A).round(9)
+        array([[ 0. ,  0. ],
+               [-0.1,  0. ]])
+        """
+
+    def violation_change(self, form: StandardForm) -> Callable[[FloatArray], float]:
+        """How far apart the computed violations of the rows move, at a public point.
+
+        A bound on max_i d_i - min_i d_i, where d is the change of the violations of all ``<=``
+        rows between two neighbours. It is a function of the point x, (d,), made of public numbers:
+        :meth:`violation_span`, and eight times the rounding error of a violation.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem.standard_form import StandardForm
+        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # second entries are public
+        >>> lp = LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation)
+        >>> round(relation.violation_change(StandardForm.of(lp))(np.array([2.0, 5.0])), 9)
+        0.2
+        """
+        span, (entry, rhs) = self.violation_span(form), self._sizes(form)
+        roundings = 8 * (form.lp.shape[1] + 3) * _UNIT_ROUNDOFF
+
+        def bound(x: FloatArray) -> float:
+            return span(x) + roundings * (entry * float(np.abs(x).sum()) + rhs) + _LEAST_CHANGE
+
+        return bound
+
+    def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
+        """How far apart the violations of the rows move, at a public point, without rounding.
+
+        By default twice the most that one violation moves: its right-hand side and its private
+        coefficients all move by as much as they can, and another violation moves the other way.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem.standard_form import StandardForm
+        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # second entries are public
+        >>> lp = LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation)
+        >>> relation.violation_span(StandardForm.of(lp))(np.array([2.0, 5.0]))
+        0.2
+        """
+        parts = [
+            (numbers.entry, numbers.largest_row_sum(form.lp.shape[1]))
+            for numbers in self.private_numbers(form)
+        ]
+        return lambda x: 2.0 * sum(entry * largest(np.abs(x)) for entry, largest in parts)
+
+    def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
+        """L1 and L2 sensitivity of any one row of A, its entries multiplied by `scale`, (d,).
+
+        By default every private entry of the row moves by as much as it can. Zeros where A is
+        public.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem.standard_form import StandardForm
+        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # second entries are public
+        >>> lp = LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation)
+        >>> l1, l2 = relation.row_change(StandardForm.of(lp), np.array([3.0, 5.0]))
+        >>> round(l1, 9), round(l2, 9)
+        (0.3, 0.3)
+        """
+        for numbers in self.private_numbers(form):
+            if numbers.part == "A":
+                largest, step = numbers.largest_row_sum(form.lp.shape[1]), numbers.scaled_entry
+                return step * largest(np.abs(scale)), step * math.sqrt(largest(scale**2))
+        return 0.0, 0.0
+
+    def public_rows(self, form: StandardForm) -> int:
+        """The number of private rows is public."""
+        return form.n_private
+
+    def conceal(self, lp: ProgramData) -> KnownProgram:
+        """The program with fixed numbers in place of the private ones.
+
+        A coefficient or a cost becomes 1. The upper side of a row becomes 1 and the lower side 0;
+        both sides of an equality become 0. So the kinds of the rows stay as they are. Where zeros
+        are public no side may become 0: the lower side becomes -1, and an equality 1. Names of rows
+        are public.
+        """
+
+        def stand_ins(numbers: PrivateNumbers, form: StandardForm) -> FloatArray:
+            if numbers.part != "b":
+                return np.ones(len(numbers))
+            side, row = numbers.at[0], form.row[numbers.at[0]]
+            one = (form.row_sign[side] > 0) & (lp.row_lower[row] < lp.b[row])
+            return np.where(one | numbers.nonzero, 1.0, 0.0)
+
+        return self._with(lp, stand_ins)
+
+    def _with(
+        self, lp: ProgramData, values: Callable[[PrivateNumbers, StandardForm], FloatArray]
+    ) -> KnownProgram:
+        """The program with other values in place of the private numbers.
+
+        Private rows without sides constrain nothing: their coefficients become 0.
+        """
+        A, free = lp.A, lp.private & (lp.sides() == 0)
+        if "A" in self.private_parts and free.any():
+            A = without_entries(A, free)
+        known = ProgramNumbers.of(StandardForm.of(KnownProgram.of(lp, A=A)))
+        for numbers in self.private_numbers(known.form):
+            known = known.having(numbers, values(numbers, known.form))
+        return KnownProgram.of(known.program(), row_names=lp.row_names)
+
+    def _sizes(self, form: StandardForm) -> tuple[float, float]:
+        """Public bounds on the size of the entries of A and b.
+
+        Public numbers are read. Private ones keep to their public ranges.
+        """
+        public = self._with(form.lp, lambda numbers, _: np.zeros(len(numbers)))
+        ends = np.concatenate([public.b, public.row_lower])
+        sizes = {
+            "A": float(abs(public.A).max()) if 0 not in public.shape else 0.0,
+            "b": float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0)),
+            "c": 0.0,
+        }
+        for numbers in self.private_numbers(form):
+            sizes[numbers.part] = max(sizes[numbers.part], numbers.size)
+        return sizes["A"], sizes["b"]
+
+    def extreme_pair(
+        self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
+    ) -> tuple[ProgramData, ProgramData]:
+        """The program, and a neighbour at the full distance."""
+        return form.lp, self.moved(form, rng, rows)

@@ -1,0 +1,140 @@
+"""Private rows as a user measures them: which a point misses, and what soft rows cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.problem.standard_form import row_by_row
+from privlp.rows.parts import slices
+from privlp.rows.program_rows import RowBlock
+
+FloatArray = npt.NDArray[np.float64]
+# Rounding of A x, as a share of a row's size.
+_ROUNDING = 1e-12
+# Rows at a time, so that temporary numbers are few.
+_SOME, _ENTRIES = 2**15, 2**17
+# Units to 1 in what a row says of its cost.
+_UNITS = 2.0**20
+
+
+class MeasuredRows:
+    """Private rows in the user's variables, each with its own measure of a violation.
+
+    A row counts as missed at x if A_i x - b_i exceeds `alpha` ||A_i||_2; or, without an alpha, 1 %
+    of |b_i|. Where b_i is 0, it is 1 % of sum_j |A_ij x_j| instead. Each number of a row is
+    computed from that row alone, by the same additions in the same order for every row.
+    """
+
+    #: The violation that counts, as a share of |b_i|.
+    SHARE = 0.01
+
+    def __init__(self, block: RowBlock, alpha: float | None = None, share: float = SHARE) -> None:
+        self.block, self._form = block, block.form
+        self._norms = None if alpha is None else alpha * self._form.row_norms()
+        self._share = share
+
+    def missed(self, x: FloatArray) -> int:
+        """Number of rows that x misses."""
+        found, activity = 0, self._form.activity(x)
+        for rows, sides, sizes in self._some(x):
+            row = self._form.row[rows]
+            beyond = self._form.row_sign[rows] * activity[row] - sides
+            allowed = self._share * sizes if self._norms is None else self._norms[row]
+            found += int(np.count_nonzero(beyond > allowed + _ROUNDING * sizes))
+        return found
+
+    def near(self, x: FloatArray, lengths: FloatArray) -> FloatArray:
+        """How many sides a move of each variable alone by its length, up or down, reaches, (d,)."""
+        found, A = np.zeros(len(x)), self._form.lp.A
+        A = sp.csr_array(A) if sp.issparse(A) else A
+        for rows, slack in self._slack(x, max(1, _ENTRIES // len(x))):
+            entries = abs(A[self._form.row[rows]])
+            if sp.issparse(entries):
+                reached = entries.data * lengths[entries.indices] >= np.repeat(
+                    slack, np.diff(entries.indptr)
+                )
+                reached &= entries.data > 0
+                found += np.bincount(entries.indices[reached], minlength=len(x))
+            else:
+                reached = (entries * lengths >= slack[:, None]) & (entries > 0)
+                found += np.count_nonzero(reached, axis=0)
+        return found
+
+    def near_along(self, x: FloatArray, step: FloatArray) -> int:
+        """How many sides a step, forwards or backwards, reaches."""
+        found, change = 0, np.abs(self._form.activity(step))
+        for rows, slack in self._slack(x, _SOME):
+            own = change[self._form.row[rows]]
+            found += int(np.count_nonzero((own >= slack) & (own > 0)))
+        return found
+
+    def signs(self) -> FloatArray:
+        """How many sides have a negative entry, and how many a positive one, (2,)."""
+        found, form, A = np.zeros(2), self._form, self._form.lp.A
+        A = sp.csr_array(A) if sp.issparse(A) else A
+        for rows in slices(len(form.row), max(1, _ENTRIES // A.shape[1])):
+            entries = A[form.row[rows]]
+            negative, positive = (
+                np.asarray((sign * entries > 0).sum(axis=1)).ravel() > 0 for sign in (-1, 1)
+            )
+            upper = form.row_sign[rows] > 0
+            found += [
+                np.count_nonzero(np.where(upper, negative, positive)),
+                np.count_nonzero(np.where(upper, positive, negative)),
+            ]
+        return found
+
+    def _slack(self, x: FloatArray, number: int) -> Iterator[tuple[slice, FloatArray]]:
+        """How far sides are from x, so many at a time."""
+        form, activity = self._form, self._form.activity(x)
+        for rows in slices(len(form.row), number):
+            yield rows, np.abs(form.sides(rows) - form.row_sign[rows] * activity[form.row[rows]])
+
+    def sizes(self, x: FloatArray) -> FloatArray:
+        """|b_i|, or sum_j |A_ij x_j| where that is 0."""
+        found = np.empty(len(self._form.row))
+        for rows, _, sizes in self._some(x):
+            found[rows] = sizes
+        return found
+
+    def _some(self, x: FloatArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """Right-hand sides and sizes, a few rows at a time."""
+        form, A = self._form, self._form.lp.A
+        for rows in slices(len(form.row), _SOME):
+            sides = form.sides(rows)
+            sizes, no_side = np.abs(sides), np.flatnonzero(sides == 0)
+            if no_side.size:
+                sizes[no_side] = row_by_row(abs(A[form.row[rows][no_side]]), np.abs(x))
+            yield rows, sides, sizes
+
+
+class ComparedRows:
+    """Soft rows in the user's variables, each with its price in units of the largest."""
+
+    def __init__(self, block: RowBlock, largest_price: float) -> None:
+        self._form = block.form
+        price = np.zeros(len(block.form.row)) if block.price is None else block.price
+        self._weight = price / largest_price
+
+    def costlier(self, x: FloatArray, other: FloatArray, limit: float) -> float:
+        """Sum over sides of rows of what they cost more at x than at the other point.
+
+        A side adds its weight times the difference of its two violations over the limit, within -1
+        and 1: a number of its row alone, rounded towards 0 to a multiple of 2^-20. So the sum is
+        exact. The two sides of a row never add numbers of one sign: what moves a row beyond one
+        side moves it away from the other. What is no number counts 0.
+        """
+        form, found = self._form, 0.0
+        here, there = form.activity(x), form.activity(other)
+        for rows in slices(len(form.row), _SOME):
+            sign, row, sides = form.row_sign[rows].astype(float), form.row[rows], form.sides(rows)
+            at_x = np.maximum(sign * here[row] - sides, 0.0)
+            at_other = np.maximum(sign * there[row] - sides, 0.0)
+            more = np.clip((at_x - at_other) / limit, -1.0, 1.0)
+            more[np.isnan(more)] = 0.0
+            found += float(np.trunc(self._weight[rows] * more * _UNITS).sum())
+        return found / _UNITS

@@ -1,0 +1,205 @@
+"""Where the private rows of a program are: in memory, read in blocks, or on a Dask cluster.
+
+On a cluster small results and released values travel, rows do not. What is kept of a block is a
+result of Dask, made of the block, of public and of released values by functions without randomness.
+So if a worker is lost, Dask makes anew what was there, and no draw is made again: noise is drawn by
+the client alone. An update makes a new result of the old one, for the same reason. Errors are
+caught on the worker, which would log their messages else.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from privlp.float_errors import unnoticed
+from privlp.problem.data import KnownProgram, ProgramData, few_rows, of_a_block
+from privlp.problem.row_source import cleaned
+from privlp.problem.standard_form import StandardForm
+from privlp.problem.validation import is_mapped
+from privlp.readers.blocks import DaskRows
+from privlp.rows.access import BlockT_co, KernelError, Result, Rows, State
+from privlp.rows.blocks import InBlocks, MadeBlocks, limit_for, places_of_blocks
+from privlp.rows.program_rows import ProgramRows, RowBlock
+
+
+class OnCluster(Rows[BlockT_co]):
+    """Blocks of rows that are results on workers."""
+
+    def __init__(self, client: Any, states: list[Any]) -> None:
+        self._client, self._states = client, states
+        self._changes: bool | None = None
+
+    def _keep(self, prepare: Callable[[BlockT_co], State]) -> Rows[State]:
+        return OnCluster(self._client, self._submit(partial(_caught, prepare), self._states))
+
+    def _map(self, kernel: Callable[..., Result], *released: Any) -> list[Result]:
+        if self._changes is None:
+            (self._changes,) = self._gather(self._submit(_changes, self._states[:1]))
+        if self._changes:
+            return self._step(kernel, released)
+        return self._gather(self._submit(partial(_run, kernel, released), self._states))
+
+    def _update(self, kernel: Callable[..., None], *released: Any) -> None:
+        self._step(kernel, released)
+
+    def _step(self, kernel: Callable[..., Result], released: tuple[Any, ...]) -> list[Result]:
+        """Run a kernel on copies of what it changes, which are kept in its place."""
+        pairs = self._submit(partial(_changed, kernel, released), self._states)
+        results = self._gather(self._submit(itemgetter(0), pairs))
+        self._states = self._submit(itemgetter(1), pairs)
+        return results
+
+    def _submit(self, task: Callable[[Any], Any], states: list[Any]) -> list[Any]:
+        found: list[Any] = self._client.map(task, states, pure=False, key=_name_of(task))
+        return found
+
+    def _gather(self, futures: list[Any]) -> list[Any]:
+        found: list[Any] = self._client.gather(futures)
+        for each in found:
+            if isinstance(each, Failed):
+                raise KernelError(each.kind)
+        return found
+
+
+class Failed:
+    """What stands for a result that could not be computed: the kind of the error, and no more."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+
+def program_on(client: Any, lp: ProgramData) -> OnCluster[RowBlock]:
+    """The private rows of a program, on the workers of a client."""
+    import dask  # noqa: PLC0415 (an extra; the rows are made by it)
+
+    known = few_rows(lp)
+    source: DaskRows = lp.A
+    task = dask.delayed(_block, pure=False)
+    blocks = [
+        task(known, A, b, (rows, source.shape[1]), first)
+        for (A, b), rows, first in zip(
+            source.blocks, source.rows_of_blocks, source.first_rows, strict=True
+        )
+    ]
+    return OnCluster(client, client.compute(blocks))
+
+
+def current_client() -> Any:
+    """The client of a cluster that is in use; ``None`` if there is none."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.default_client()
+    except ValueError:
+        return None
+
+
+def _name_of(task: Any) -> str:
+    """What Dask's logs and pages call a task."""
+    inner = task.func if isinstance(task, partial) else task
+    return f"privlp-{getattr(inner, '__name__', 'part').strip('_')}"
+
+
+def _block(
+    known: KnownProgram, A: Any, b: Any, shape: tuple[int, int], first: int
+) -> RowBlock | Failed:
+    """The rows of a block; runs on a worker, like all functions below."""
+
+    def made() -> RowBlock:
+        rows, sides = cleaned(A, b)
+        if rows.shape != shape:
+            raise ValueError
+        return RowBlock(StandardForm.of(of_a_block(known, rows, sides)), first=first)
+
+    return _without_data(made)
+
+
+def _without_data(compute: Callable[[], Any]) -> Any:
+    """What is computed, or the kind of the error."""
+    try:
+        with unnoticed():  # a warning in a log would tell of rows
+            return compute()
+    except Exception as error:
+        return Failed(type(error).__name__)
+
+
+def _caught(prepare: Callable[[Any], Any], block: Any) -> Any:
+    """What is prepared from a block."""
+    return block if isinstance(block, Failed) else _without_data(lambda: prepare(block))
+
+
+def _changes(state: Any) -> bool | Failed:
+    """Whether kernels change what is kept."""
+    return state if isinstance(state, Failed) else hasattr(state, "changes")
+
+
+def _run(kernel: Callable[..., Any], released: tuple[Any, ...], state: Any) -> Any:
+    """The result of a kernel."""
+    return _caught(lambda kept: kernel(kept, *released), state)
+
+
+def _changed(kernel: Callable[..., Any], released: tuple[Any, ...], state: Any) -> tuple[Any, Any]:
+    """The result of a kernel, and what is kept after it."""
+    new = _copied(state)
+    return _run(kernel, released, new), new
+
+
+def _copied(state: Any) -> Any:
+    """A copy of all that a kernel may change; the rest is shared."""
+    if not hasattr(state, "changes"):
+        return copy.deepcopy(state)
+    new = copy.copy(state)
+    for name, value in vars(state).items():
+        if name in state.changes:
+            setattr(new, name, copy.deepcopy(value))
+        elif hasattr(value, "changes"):
+            setattr(new, name, _copied(value))
+    return new
+
+
+def private_rows(lp: ProgramData) -> Rows[RowBlock]:
+    """The private rows of a program, wherever they are."""
+    if lp.in_blocks:
+        client = current_client() if isinstance(lp.A, DaskRows) else None
+        if client is not None:
+            return program_on(client, lp)
+        limit = np.inf if lp.A.in_memory_anyway else limit_for(lp.A.size)
+        return InBlocks(SourceBlocks(lp), limit)
+    if is_mapped(lp.A) and lp.neighbours.changes_whole_rows:
+        places = places_of_blocks(*lp.shape)
+        blocks = MadeBlocks(len(places), lambda number: _mapped_block(lp, places[number]))
+        return InBlocks(blocks, limit_for(lp.A.nbytes))
+    return ProgramRows(StandardForm.of(lp))
+
+
+class SourceBlocks:
+    """Blocks of a program that holds a source of rows."""
+
+    def __init__(self, lp: ProgramData) -> None:
+        self._lp, self._source = lp, lp.A
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def read(self, wanted: Sequence[int]) -> Iterator[RowBlock]:
+        """These blocks, one at a time."""
+        for number, (A, b) in zip(wanted, self._source.read(wanted), strict=True):
+            form = StandardForm.of(of_a_block(self._lp, A, b))
+            yield RowBlock(form, first=self._source.first_rows[number])
+
+
+def _mapped_block(lp: ProgramData, rows: slice) -> RowBlock:
+    """A few rows of a program whose matrix is mapped to a file: views of them."""
+    own: dict[str, Any] = {
+        name: getattr(lp, name)[rows] for name in ("A", "b", "row_lower", "private")
+    }
+    own["penalty"] = None if lp.penalty is None else lp.penalty[rows]
+    return RowBlock(StandardForm.of(KnownProgram.of(lp, **own)), first=rows.start)
