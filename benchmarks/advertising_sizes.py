@@ -12,8 +12,8 @@ from tqdm import tqdm
 import privlp
 from privlp import LinearProgram
 from privlp.examples import advertising
+from privlp.methods.tightened.noise import TruncatedGaussian
 from privlp.methods.tightened.slacks import MeasuredSlack
-from privlp.methods.tightened.truncated import TruncatedGaussian
 
 #: (pages N, advertisers M)
 SIZES = ((10, 5), (20, 5), (20, 20), (20, 100))

@@ -20,10 +20,10 @@ from benchmarks import problems
 from benchmarks.published import picture, write_page
 from privlp import ColumnPrivate, LinearProgram, RowPrivate, ScalarPrivate
 from privlp.methods import METHODS as REGISTRY
-from privlp.methods import Task
+from privlp.methods import SolveRequest
 from privlp.methods.auto import best_run, protecting
-from privlp.methods.multiplicative_weights import Forecast
 from privlp.methods.noisy_numbers import largest_of, quieter_noise
+from privlp.methods.published.multiplicative_weights import Forecast
 from privlp.pictures.figure import MARKERS
 from privlp.privacy import GaussianMechanism, LaplaceMechanism
 
@@ -117,7 +117,7 @@ class Cell:
         ]
 
 
-def proven_violations(task: Task) -> tuple[float, float]:
+def proven_violations(task: SolveRequest) -> tuple[float, float]:
     """The bounds of docs/proofs.md that hold with probability 0.95, where b is private."""
     forecast = Forecast(task)
     rounds, span, n = forecast.rounds(), forecast.span, task.form.n_private
@@ -133,7 +133,7 @@ def proven_violations(task: Task) -> tuple[float, float]:
     return regret + selection, 2 * float(largest or 0.0)
 
 
-def predicted_violation(task: Task, method: str) -> float:
+def predicted_violation(task: SolveRequest, method: str) -> float:
     """The largest violation that a method expects to leave, from public numbers."""
     run = REGISTRY[method].plan(task)
     assert run.predict is not None
@@ -149,7 +149,7 @@ def largest_violations(lp: LinearProgram, method: str, opt: float, draws: int) -
 def measure(lp: LinearProgram, step: float, draws: int) -> Cell:
     """Predict from public numbers, then draw; the optimum is given to both methods."""
     opt = privlp.solve_exact(lp).objective
-    task = Task.of(lp, EPS, DELTA, opt=opt)
+    task = SolveRequest.of(lp, EPS, DELTA, opt=opt)
     scalar = isinstance(lp.neighbours, ScalarPrivate)
     found = np.array([largest_violations(lp, method, opt, draws) for method in METHODS])
     return Cell(

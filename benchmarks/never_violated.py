@@ -24,7 +24,7 @@ from benchmarks.advertising_sizes import violated_rows
 from benchmarks.published import over_eps, picture, write_page
 from privlp import LinearProgram, RowPrivate, ScalarPrivate
 from privlp.examples import advertising
-from privlp.methods.tightened.truncated import TruncatedGaussian, TruncatedLaplace
+from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace
 from privlp.pictures.figure import MARKERS
 from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 

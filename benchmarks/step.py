@@ -28,7 +28,7 @@ DELTA = 1e-6
 def residual(instance: Instance, eps: float, s: int, spread: float, seed: int) -> float:
     """Mean of the s largest scaled residuals of one private solve."""
     lp = instance.lp
-    with mock.patch("privlp.methods.dmw._SPREAD", spread):
+    with mock.patch("privlp.methods.published.dmw._SPREAD", spread):
         x = privlp.solve(lp, eps, DELTA, s, opt=instance.opt, method="dmw", rng=seed).x
     norms = np.sqrt((lp.A * lp.A).sum(axis=1))  # of a sparse A too
     scaled = (lp.A @ x - lp.b)[norms > 0] / norms[norms > 0]

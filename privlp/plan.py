@@ -14,13 +14,11 @@ from tabulate import tabulate
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram
-from privlp.methods.advice import advise
+from privlp.methods.advice import advise, least_missed
 from privlp.methods.auto import Proposals, candidates, in_short, protecting
-from privlp.methods.base import Method
-from privlp.methods.lower_bound import least_missed
+from privlp.methods.base import Method, Prediction
 from privlp.methods.noisy_numbers import NAMES
-from privlp.methods.prediction import Prediction
-from privlp.methods.task import Task
+from privlp.methods.request import SolveRequest
 from privlp.pictures.figure import GREY, MARKERS, drawing_on, place_legend
 from privlp.privacy import Ledger
 from privlp.status import Verdict
@@ -70,7 +68,7 @@ class Plan:
     verdict: Verdict
     advice: str
     unit: str
-    _task: Task = field(repr=False)
+    _request: SolveRequest = field(repr=False)
     _methods: Sequence[Method] = field(repr=False)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -108,7 +106,7 @@ class Plan:
                 "There is nothing to draw: neither violations nor noise as a share of a finite"
                 f" range. {self.advice}"
             )
-        epsilons = self._task.ledger.eps * _EPSILONS_AROUND
+        epsilons = self._request.ledger.eps * _EPSILONS_AROUND
         found = [self._curves_at(float(eps)) for eps in epsilons]
         line, line_label, ylabel = self._line()
         with drawing_on(ax) as axes:
@@ -127,7 +125,7 @@ class Plan:
                 )
             if line is not None:
                 axes.axhline(line, color=GREY, linestyle="--", label=line_label)
-            axes.axvline(self._task.ledger.eps, color=GREY, linestyle=":", label="planned ε")
+            axes.axvline(self._request.ledger.eps, color=GREY, linestyle=":", label="planned ε")
             axes.set(xscale="log", yscale="log", xlabel="ε", ylabel=ylabel)
             axes.set_xticks(epsilons[::2], [f"{eps:.3g}" for eps in epsilons[::2]])
             axes.set_xticks([], minor=True)
@@ -137,9 +135,9 @@ class Plan:
 
     def _curves_at(self, eps: float) -> dict[tuple[str, str], float]:
         """What the plot shows at another eps."""
-        task = replace(self._task, ledger=Ledger(eps, self._task.ledger.delta))
+        request = replace(self._request, ledger=Ledger(eps, self._request.ledger.delta))
         with unnoticed():
-            return _curves(Proposals(task, self._methods).predictions)
+            return _curves(Proposals(request).add(self._methods).predictions)
 
     def _line(self) -> tuple[float | None, str, str]:
         """The line to compare curves with, its label, and that of the axis."""
@@ -152,12 +150,16 @@ class Plan:
         return f"{method} (auto)" if method == self.best else method
 
     def __str__(self) -> str:
-        task, public = self._task, []
-        if not task.relation.changes_whole_rows:
-            parts = task.relation.public_parts(task.lp)
+        request, public = self._request, []
+        if not request.relation.changes_whole_rows:
+            parts = request.relation.public_parts(request.lp)
             public = [textwrap.fill(f"Public: {parts}.", _COLUMNS)]
-        if task.relation.changes_whole_rows and task.lp.penalty is None and task.s is not None:
-            public.append(textwrap.fill(self._beside_every_method(task.s), _COLUMNS))
+        if (
+            request.relation.changes_whole_rows
+            and request.lp.penalty is None
+            and request.s is not None
+        ):
+            public.append(textwrap.fill(self._beside_every_method(request.s), _COLUMNS))
         blocks = [self._table(), textwrap.fill(self.advice, _COLUMNS), *public]
         if self.not_applicable:
             lines = in_short(self.not_applicable)
@@ -170,13 +172,13 @@ class Plan:
 
     def _beside_every_method(self, s: float) -> str:
         """How many rows s is, beside what no private method can do."""
-        task = self._task
+        request = self._request
         least = least_missed(
-            task.lp.shape[1],
-            task.n,
-            task.ledger.eps,
-            task.ledger.delta,
-            rows_of_one_record=task.public.rows_of_one_record,
+            request.lp.shape[1],
+            request.n,
+            request.ledger.eps,
+            request.ledger.delta,
+            rows_of_one_record=request.public.rows_of_one_record,
         )
         return (
             f"At the cost of the optimum, every method that is as private misses {least:.3g} rows"
@@ -305,28 +307,28 @@ def plan(
             f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
         )
     with unnoticed():
-        task = Task.of(
+        request = SolveRequest.of(
             lp, eps, delta, s, alpha, opt=opt, width=width, feasible=feasible, prices=prices
         )
-        if math.isinf(task.ledger.eps):
+        if math.isinf(request.ledger.eps):
             raise InvalidParameterError(
                 "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or"
                 " use solve_exact.",
                 parameter="eps",
             )
-        methods = protecting(task.relation, feasible)
+        methods = protecting(request.relation, feasible)
         if feasible is None:
             methods = [method for method in methods if method.rows_hold == "nearly"]
         methods = [method for method in methods if method.listed]
-        competing = candidates(task, methods)
-        proposals = Proposals(task, methods)
-        best = proposals.best(competing)
+        offered = candidates(request, methods)
+        proposals = Proposals(request).add(methods)
+        best = proposals.best(offered).name
         found, reasons = proposals.predictions, proposals.reasons
         if best in reasons:
             raise reasons[best]
         ordered = dict(sorted(found.items(), key=lambda item: (item[0] != best, item[1].violation)))
         prediction = ordered.get(best)
-        verdict, advice = advise(task, prediction)
+        verdict, advice = advise(request, prediction)
         return Plan(
             best=best,
             predictions=ordered,
@@ -334,7 +336,7 @@ def plan(
             yardstick=None if prediction is None else prediction.yardstick,
             verdict=verdict,
             advice=advice,
-            unit="per ‖Aᵢ‖₂" if task.relation.changes_whole_rows else "in units of A x − b",
-            _task=task,
+            unit="per ‖Aᵢ‖₂" if request.relation.changes_whole_rows else "in units of A x − b",
+            _request=request,
             _methods=methods,
         )

@@ -22,9 +22,9 @@ from privlp.game.loop import Released, drive
 from privlp.linear_program import LinearProgram
 from privlp.methods import REPLACED
 from privlp.methods.advice import advise
-from privlp.methods.auto import best_run, protecting
+from privlp.methods.auto import best_run, promises, protecting
 from privlp.methods.base import Method, PlannedRun
-from privlp.methods.task import Task
+from privlp.methods.request import SolveRequest
 from privlp.privacy import Accountant, Budget, Randomness
 from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.randomness import RandomSource
@@ -196,7 +196,7 @@ def solve(
         time_limit = positive(time_limit, "time_limit")
     # Whether a number overflows depends on private rows; nobody may learn it from a warning.
     with unnoticed():
-        task = Task(
+        request = SolveRequest(
             public=lp.public(),
             ledger=ledger_of_call(eps, delta, budget),
             s=s,
@@ -209,9 +209,9 @@ def solve(
             prices=prices,
         )
         randomness = Randomness.of(rng)
-        methods = protecting(task.relation, feasible)
-        warn_of_large_delta(task.ledger.eps, task.ledger.delta, task.public.records)
-        return _run(lp, task, method, methods, randomness, progress=progress)
+        methods = protecting(request.relation, feasible)
+        warn_of_large_delta(request.ledger.eps, request.ledger.delta, request.public.records)
+        return _run(lp, request, method, methods, randomness, progress=progress)
 
 
 def _check_arguments(lp: Any, budget: Any) -> None:
@@ -227,7 +227,7 @@ def _check_arguments(lp: Any, budget: Any) -> None:
 
 def _run(
     lp: LinearProgram,
-    task: Task,
+    request: SolveRequest,
     method: str | Method,
     methods: Sequence[Method],
     randomness: Randomness,
@@ -235,9 +235,9 @@ def _run(
     progress: bool,
 ) -> Solution:
     """Plan from public numbers, charge, start on the private rows, and play all rounds."""
-    ledger = task.ledger
-    name, planned = _planned(task, method, methods)
-    verdict, advice = _predicted(task, planned)
+    ledger = request.ledger
+    name, planned = _planned(request, method, methods)
+    verdict, advice = _predicted(request, planned)
     rows = lp.rows()
     if planned.by_place and not isinstance(rows, ProgramRows):
         raise UnsupportedProblemError(
@@ -245,10 +245,10 @@ def _run(
             " its rows must be in memory."
         )
     draws = ledger.charge_together(
-        planned.charges, task.relation, randomness, description=task.public.description
+        planned.charges, request.relation, randomness, description=request.public.description
     )
     solver = planned.start(rows, draws)
-    status = drive(solver, progress=progress, time_limit=task.time_limit)
+    status = drive(solver, progress=progress, time_limit=request.time_limit)
     released = solver.released() if status.success else Released(None, None, status=status)
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
@@ -284,12 +284,12 @@ def _of_all_rows(lp: LinearProgram, prices: FloatArray | None) -> FloatArray | N
     return found
 
 
-def _predicted(task: Task, planned: PlannedRun) -> tuple[Verdict | None, str]:
+def _predicted(request: SolveRequest, planned: PlannedRun) -> tuple[Verdict | None, str]:
     """The verdict on a planned run, and in words; a warning if it is mostly noise."""
-    if planned.predict is None or math.isinf(task.ledger.eps):
+    if planned.predict is None or math.isinf(request.ledger.eps):
         return None, ""
     try:
-        verdict, advice = advise(task, planned.predict())
+        verdict, advice = advise(request, planned.predict())
     except (InvalidParameterError, UnsupportedProblemError):  # nothing public says what to expect
         return None, ""
     if verdict in (Verdict.TOO_FEW_ROWS, Verdict.TOO_MUCH_NOISE):
@@ -297,29 +297,31 @@ def _predicted(task: Task, planned: PlannedRun) -> tuple[Verdict | None, str]:
     return verdict, advice
 
 
-def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tuple[str, PlannedRun]:
+def _planned(
+    request: SolveRequest, method: str | Method, methods: Sequence[Method]
+) -> tuple[str, PlannedRun]:
     """The name of the method, and its run as planned from public numbers."""
     if isinstance(method, Method):
-        if not method.protects(task.relation):
+        if not method.protects(request.relation):
             raise UnsupportedProblemError(
                 f"method={method.name!r} does not protect this neighbour relation:"
-                f" {task.public.description}.",
+                f" {request.public.description}.",
                 parameter="method",
             )
-        asked = task.feasible
-        enough = ("always",) if is_one_of(asked, ("always",)) else ("probably", "always")
-        if asked is not None and method.rows_hold not in enough:
+        asked = request.feasible
+        certain = is_one_of(asked, ("always",))
+        if asked is not None and not promises(method, certain=certain):
             raise InvalidParameterError(
-                f"method={method.name!r} does not promise feasible={task.feasible!r}: its rows hold"
+                f"method={method.name!r} does not promise feasible={asked!r}: its rows hold"
                 f" {method.rows_hold}.",
                 parameter="feasible",
             )
-        return method.name, method.plan(task)
+        return method.name, method.plan(request)
     if is_one_of(method, ("auto",)):
-        return best_run(task, methods)
+        return best_run(request, methods)
     for known in methods:
         if is_one_of(method, (known.name,)):
-            return known.name, known.plan(task)
+            return known.name, known.plan(request)
     for gone, taken_over in REPLACED.items():
         if is_one_of(method, (gone,)):
             raise InvalidParameterError(

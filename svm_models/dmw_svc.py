@@ -16,9 +16,12 @@ from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Solution, 
 from privlp.checks import is_one_of, positive, real
 from privlp.game.loop import MOST_ROUNDS, as_rounds
 from privlp.methods import Method
-from privlp.methods.dmw import DenseMultiplicativeWeights
-from privlp.methods.published.count_score import CountScore, PublishedCountScore
-from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
+from privlp.methods.published.dmw import (
+    CountScore,
+    DenseMultiplicativeWeights,
+    PublishedCountScore,
+    PublishedDenseMultiplicativeWeights,
+)
 from privlp.privacy import LaplaceMechanism
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
@@ -59,8 +62,8 @@ class DMWSVC(PrivateLinearClassifier):
     `radius_share` of eps buys it, as the 1-norm of a Huber SVM trained by objective perturbation
     (pure eps; for ``form="soft"`` half of the share, the other half buying the sum of its hinge
     losses by Laplace noise: a record's hinge loss lies in [0, 1 + ||w||_2 R]). All that is left
-    goes to the selections, whose sensitivity is derived in ``privlp.methods.dmw``. A given radius
-    costs nothing and must be public.
+    goes to the selections, whose sensitivity is derived in ``privlp.methods.published.dmw``. A
+    given radius costs nothing and must be public.
 
     Parameters
     ----------

@@ -308,7 +308,7 @@ WHOLE_CONSTRAINTS: list[Subject] = [
 # perturbed programs
 
 _PERTURBED = partial(_solve, "perturbed", 1.0, 1e-6)
-_PERTURB, _CHARGES = "perturb the convex program", import_module("privlp.methods.perturbed_charges")
+_PERTURB, _CHARGES = "perturb the convex program", import_module("privlp.methods.perturbed.charges")
 _SECRET_TERM, _ROWS_ARE_SCALED = _CHARGES.secret_term, RowsInCoordinates.__init__
 
 
@@ -391,7 +391,7 @@ _FIRST, _SECOND = _LONG * np.eye(4)[:2]
 # a chain of descents
 
 _CHAIN = partial(_solve, "chain", 1.0, 1e-6)(2.0)
-_OF_CHAIN = import_module("privlp.methods.chain_charges")
+_OF_CHAIN = import_module("privlp.methods.chain.charges")
 _LOUD_CHAIN = partial(_solve, "chain", 500.0, 1e-6)(2.0)  # the signs of 40 rows are told
 
 

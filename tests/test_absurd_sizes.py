@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, PrivLPError
-from privlp.methods import Task
+from privlp.methods import SolveRequest
 from privlp.methods.published.dmw import rows_within_bounds
 from privlp.regions.simplex import Simplex
 from privlp.rows.on_simplex import RowsOnSimplex
@@ -130,7 +130,7 @@ def published(nominal_n, s, rows=None):
     lp = LinearProgram(
         [1, 2, 0.5], ORDINARY if rows is None else rows, -np.ones(6), neighbours=relation
     )
-    return Task.of(lp, 1.0, 1e-6, s, 60.0, opt=9.0, width=10.0)
+    return SolveRequest.of(lp, 1.0, 1e-6, s, 60.0, opt=9.0, width=10.0)
 
 
 @pytest.mark.parametrize("alpha", [1e-60, 1e-99])

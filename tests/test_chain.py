@@ -8,7 +8,7 @@ import pytest
 
 import privlp
 from privlp import LinearProgram
-from privlp.methods.chain_search import ChainSearch
+from privlp.methods.chain.search import ChainSearch
 from privlp.status import MissedRows
 from tests.effort import runs
 

@@ -13,7 +13,7 @@ import pytest
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.errors import InvalidProblemError
-from privlp.methods import perturbed_draws
+from privlp.methods.perturbed import draws as perturbed_draws
 from privlp.methods.staged import charges as staged_charges
 from privlp.privacy import Randomness
 from privlp.rows.blocks import InBlocks

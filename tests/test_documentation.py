@@ -44,7 +44,7 @@ def code(docstrings):
 def members(cls):
     """Public methods and properties that are defined in these packages, each with the code that shows how to use it.
 
-    It may be left to a parent's docstring; for a property, to that of the class.
+    It may be left to a parent's docstring, or to that of the class.
     """
     for name in sorted({name for base in cls.__mro__ for name in vars(base) if name[0] != "_"}):
         member = getattr(cls, name, None)
@@ -55,12 +55,11 @@ def members(cls):
         ):
             continue
         shown = code(vars(base)[name].__doc__ for base in cls.__mro__ if name in vars(base))
-        if isinstance(member, property):
-            shown += [
-                line
-                for line in code(base.__doc__ for base in cls.__mro__)
-                if re.search(rf"\.{name}\b", line)
-            ]
+        shown += [
+            line
+            for line in code(base.__doc__ for base in cls.__mro__)
+            if re.search(rf"\.{name}\b", line)
+        ]
         yield name, shown
 
 
@@ -83,7 +82,7 @@ def test_members_and_related_classes_are_documented():
         "privlp.plan",
         "privlp.Plan.plot",
         "privlp.Status.success",
-        "privlp.methods.Task.density",
+        "privlp.methods.SolveRequest.density",
         "svm_models.LPSVC.fit",
     }
     assert some <= set(EXAMPLES)

@@ -102,7 +102,7 @@ def test_no_import_ring():
 
 
 #: What plans: it sees public numbers alone.
-PLANNING = ("problem", "relations", "regions", "methods.task", "methods.prediction")
+PLANNING = ("problem", "relations", "regions", "methods.request", "methods.base")
 PLANNING += ("methods.auto", "plan")
 
 

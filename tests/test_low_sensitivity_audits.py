@@ -29,10 +29,9 @@ from privlp import (
     ScalarPrivate,
     audit,
 )
-from privlp.methods import Task
-from privlp.methods.moving_rows import MovingRows
-from privlp.methods.multiplicative_weights import AdaHedge
-from privlp.methods.tightened.program import TightenedProgram
+from privlp.methods import SolveRequest
+from privlp.methods.published.multiplicative_weights import AdaHedge, MovingRows
+from privlp.methods.tightened.noise import TightenedProgram
 from privlp.privacy import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -152,7 +151,7 @@ class Rehearsal:
     def __init__(self, lp, method, eps, delta, *, twin=list, alpha=None, opt=None):
         self.tape = Tape()
         ledger = Rehearsing(eps, delta, self.tape, twin)
-        planned = ALL[method].plan(Task(lp.public(), ledger, alpha=alpha, opt=opt))
+        planned = ALL[method].plan(SolveRequest(lp.public(), ledger, alpha=alpha, opt=opt))
         draws = ledger.charge_together(planned.charges, lp.neighbours, Randomness(0))
         self.charges = ledger.entries
         rows = lp.rows()

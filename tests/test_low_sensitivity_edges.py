@@ -22,7 +22,7 @@ from privlp import (
     solve,
 )
 from privlp.cli import main
-from privlp.methods import METHODS, Task
+from privlp.methods import METHODS, SolveRequest
 from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.problem import highs
 from privlp.problem.standard_form import StandardForm
@@ -274,7 +274,7 @@ def test_private_costs_are_refused_by_the_solver_itself():
     with pytest.raises(privlp.UnsupportedProblemError, match="does not protect"):
         solve(lp, 1.0, 1e-6, opt=1.0, method=METHODS["mw"])
     with pytest.raises(privlp.UnsupportedProblemError, match="which shows c"):
-        METHODS["mw"].plan(Task.of(lp, 1.0, 1e-6, opt=1.0))
+        METHODS["mw"].plan(SolveRequest.of(lp, 1.0, 1e-6, opt=1.0))
 
 
 def test_the_statement_says_what_was_declared_public():

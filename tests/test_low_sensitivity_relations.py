@@ -21,7 +21,7 @@ from privlp import (
     RowPrivate,
     ScalarPrivate,
 )
-from privlp.methods.moving_rows import MovingRows
+from privlp.methods.published.multiplicative_weights import MovingRows
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
 from privlp.relations import Combined, LowSensitivity

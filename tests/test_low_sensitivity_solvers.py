@@ -23,7 +23,7 @@ from privlp import (
     RowPrivate,
     ScalarPrivate,
 )
-from privlp.methods import Task
+from privlp.methods import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.problem.standard_form import violated
 from privlp.relations import Combined
@@ -392,7 +392,7 @@ def test_auto_takes_a_method_of_the_relation(name):
     costs = has(RELATIONS[name], ObjectivePrivate)
     for options in ({}, {} if costs else {"opt": OPT}):
         assert privlp.solve(lp, 1.0, 1e-6, rng=0, **options).method in methods_for(lp.neighbours)
-    task = Task.of(lp, 1.0, 1e-6, feasible="always")
+    task = SolveRequest.of(lp, 1.0, 1e-6, feasible="always")
     widths = [
         [noise.typical for noise in WAYS[way].plan(task).predict().on_numbers]
         for way in ("truncated-laplace", "truncated-gaussian")

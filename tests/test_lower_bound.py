@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import LinearProgram
-from privlp.methods.lower_bound import least_missed
+from privlp.methods.advice import least_missed
 
 
 @pytest.mark.parametrize(("eps", "rows"), [(1.0, 10.76), (0.5, 21.9), (0.1, 111.0)])

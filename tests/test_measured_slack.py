@@ -19,7 +19,7 @@ from privlp import (
     audit_solve,
     examples,
 )
-from privlp.methods import Task
+from privlp.methods import SolveRequest
 from privlp.methods.tightened import method as trials
 from privlp.methods.tightened import slacks as measured_slack
 from privlp.methods.tightened.method import by_slacks
@@ -207,7 +207,7 @@ def test_three_fifths_of_the_budget_are_for_the_slacks():
     solution = privlp.solve(lp, 2.0, 1e-4, method=MEASURED, rng=0)
     assert solution.privacy.eps <= 2.0
     assert solution.privacy.delta <= 1e-4
-    charges = MEASURED.plan(Task(lp.public(), ledger)).charges
+    charges = MEASURED.plan(SolveRequest(lp.public(), ledger)).charges
     *numbers, (slack, count, purpose) = charges
     assert (count, purpose) == (1, "measure the slacks of rows at a released point")
     assert slack.pure_eps == pytest.approx(1.2)
@@ -283,12 +283,12 @@ def test_the_choice_reads_no_private_number():
 )
 def test_elsewhere_it_does_not_compete(relation, options):
     asked = {"eps": 1.0, "delta": 1e-3, **options}
-    assert by_slacks(Task.of(packing(relation), **asked)) is None
+    assert by_slacks(SolveRequest.of(packing(relation), **asked)) is None
 
 
 def test_programs_that_are_too_large_are_not_tried(monkeypatch):
     lp = examples.advertising(3, private="both")
-    task = Task.of(lp, 1.0, 0.1)
+    task = SolveRequest.of(lp, 1.0, 0.1)
     assert by_slacks(task) is not None
     monkeypatch.setattr(trials, "_TRIALS", {10: 1})
     assert by_slacks(task) is None
@@ -309,7 +309,7 @@ def test_made_up_costs_follow_their_coefficients_and_stay_within_ranges():
 def test_losses_in_trials_are_near_those_of_solves():
     """Seeds fixed; trials are of the law that draws the example, but for prices of zero."""
     lp = examples.advertising(3, private="prices")
-    task, best = Task.of(lp, 1.0, 0.1), privlp.solve_exact(lp).objective
+    task, best = SolveRequest.of(lp, 1.0, 0.1), privlp.solve_exact(lp).objective
     numbers = lp.neighbours.private_numbers(StandardForm.of(lp))
     names = "measured-slack", "truncated-gaussian"
     runs = [WAYS[name].plan(task) for name in names]

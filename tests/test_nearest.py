@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import privlp
 from privlp import LinearProgram, UnsupportedProblemError
-from privlp.methods import perturbed
+from privlp.methods.perturbed import method as perturbed
 from privlp.problem.highs import Optima, optimum
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows, growing

@@ -7,7 +7,7 @@ import pytest
 
 import privlp
 from privlp import LinearProgram, MissedRowsWarning
-from privlp.methods.perturbed_paths import _largest_rise
+from privlp.methods.perturbed.paths import _largest_rise
 
 
 def missed(lp, solution):

@@ -21,8 +21,14 @@ from privlp import ConstraintPrivate, LinearProgram, audit_solve
 from privlp.audits.mechanism import audit_draw
 from privlp.audits.tape import Tape, changes, differences, largest_changes
 from privlp.game.perturbed import PerturbedProgram
-from privlp.methods import METHODS, Task, perturbed_charges, perturbed_draws, perturbed_soft
-from privlp.methods.perturbed_draws import Bend, Draws
+from privlp.methods import (
+    METHODS,
+    SolveRequest,
+)
+from privlp.methods.perturbed import charges as perturbed_charges
+from privlp.methods.perturbed import draws as perturbed_draws
+from privlp.methods.perturbed import soft as perturbed_soft
+from privlp.methods.perturbed.draws import Bend, Draws
 from privlp.privacy import GaussianObjectivePerturbation, Ledger
 from privlp.privacy.prices import composed_epsilon
 from privlp.regions import quadratic
@@ -268,7 +274,7 @@ def test_more_rows_than_there_is_a_price_for():
 
 
 def task(lp, **request):
-    return Task.of(lp, 1.0, 1e-6, 1, **request)
+    return SolveRequest.of(lp, 1.0, 1e-6, 1, **request)
 
 
 A = -np.random.default_rng(0).uniform(0.2, 1.0, (30, 3))
@@ -653,7 +659,7 @@ def test_an_interruption_is_no_error_of_a_library(monkeypatch):
 def test_public_soft_rows_are_refused():
     lp = covering(penalty=np.ones(30), private=np.arange(30) < 29)
     with pytest.raises(privlp.UnsupportedProblemError, match="treats public rows as hard"):
-        METHODS["perturbed"].plan(Task.of(lp, 1.0, 1e-6))
+        METHODS["perturbed"].plan(SolveRequest.of(lp, 1.0, 1e-6))
 
 
 @pytest.mark.parametrize("eps", [1e-3, 1e3, math.inf])
@@ -666,7 +672,7 @@ def test_any_budget(eps):
 
 def test_all_is_charged_before_the_first_draw():
     ledger = Ledger(1.0, 1e-6)
-    planned = METHODS["perturbed"].plan(Task(covering().public(), ledger, s=5))
+    planned = METHODS["perturbed"].plan(SolveRequest(covering().public(), ledger, s=5))
     curvature = sum(
         m.curvature_cost * n
         for m, n, _ in planned.charges
@@ -712,7 +718,7 @@ def test_sums_of_shares_over_rows_that_come_and_go_are_exact():
     for n in (10**4, 10**5):
         relation = ConstraintPrivate("add-remove", nominal_n=n)
         lp = covering(neighbours=relation)
-        planned = METHODS["perturbed"].plan(Task.of(lp, 1.0, 1e-6, n / 4))
+        planned = METHODS["perturbed"].plan(SolveRequest.of(lp, 1.0, 1e-6, n / 4))
         found[n] = next(m.sensitivity for m, _, purpose in planned.charges if "share" in purpose)
     for n, sensitivity in found.items():
         assert sensitivity == math.sqrt(2), n
@@ -720,7 +726,7 @@ def test_sums_of_shares_over_rows_that_come_and_go_are_exact():
 
 def test_a_dropped_count():
     """Every charge priced as one draw: the ledger itself refuses what was planned."""
-    task = Task.of(covering(), 1.0, 1e-6, 5)
+    task = SolveRequest.of(covering(), 1.0, 1e-6, 5)
     with count_forgotten():
         planned = METHODS["perturbed"].plan(task)
         draws = (

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from benchmarks import hostile_regions
 from privlp import Budget, LinearProgram, UnsupportedProblemError, solve, solve_exact
 from privlp.game.perturbed import PerturbedProgram
-from privlp.methods.perturbed_draws import _attainable
+from privlp.methods.perturbed.draws import _attainable
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.exact import ExactMinima, ExactPoint, ExactRows
 from privlp.regions.polytope import ReducedPolytope

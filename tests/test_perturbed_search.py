@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import privlp
-from privlp.methods.perturbed_hard import HardRowSearch
+from privlp.methods.perturbed.hard import HardRowSearch
 from privlp.rows.measured import MeasuredRows
 
 S = 50

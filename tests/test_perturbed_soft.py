@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from privlp import ConstraintPrivate, LinearProgram, solve, solve_exact
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError
-from privlp.methods import Task
-from privlp.methods.perturbed import Perturbed
-from privlp.methods.perturbed_charges import PerturbedCharges
-from privlp.methods.perturbed_draws import Bend
-from privlp.methods.perturbed_soft import SoftRowSearch
+from privlp.methods import SolveRequest
+from privlp.methods.perturbed.charges import PerturbedCharges
+from privlp.methods.perturbed.draws import Bend
+from privlp.methods.perturbed.method import Perturbed
+from privlp.methods.perturbed.soft import SoftRowSearch
 from privlp.problem.data import SoftPrices
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.polytope import ReducedPolytope
@@ -278,7 +278,7 @@ def test_one_row_with_two_prices_needs_less_noise_than_two_rows():
     one, two = (
         max(
             term.sigma
-            for term in PerturbedCharges.soft(Task.of(lp, 1.0, 1e-6), clipped=False).terms
+            for term in PerturbedCharges.soft(SolveRequest.of(lp, 1.0, 1e-6), clipped=False).terms
         )
         for lp in (quantile(), quantile_of_two_rows())
     )

@@ -131,7 +131,7 @@ def test_methods_that_do_not_apply_say_why():
     pure = plan(delta=0.0)
     assert pure.best == "dmw"
     assert "delta must be positive" in pure.not_applicable["staged"]
-    assert "staged, perturbed, chain: delta must be" in " ".join(str(pure).split())
+    assert "chain, perturbed, staged: delta must be" in " ".join(str(pure).split())
 
 
 @pytest.mark.parametrize(

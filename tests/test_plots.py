@@ -16,7 +16,7 @@ from matplotlib.colors import to_hex
 import privlp
 from privlp import LinearProgram, examples
 from privlp.game.loop import Path
-from privlp.methods.tightened.truncated import TruncatedGaussian
+from privlp.methods.tightened.noise import TruncatedGaussian
 from privlp.pictures.figure import COLOURS, STYLE, new_axes
 
 NEEDS = np.random.default_rng(1).uniform(0.2, 1.0, size=(300, 4))

@@ -10,7 +10,7 @@ import pytest
 
 import privlp
 import svm_models
-from privlp.methods import perturbed
+from privlp.methods.perturbed import method as perturbed
 from privlp.methods.staged import charges as staged_charges
 from privlp.privacy.mechanisms import Mechanism
 from tests.programs import ALL

@@ -15,7 +15,7 @@ from privlp import (
     RowPrivate,
     ScalarPrivate,
 )
-from privlp.methods import Task
+from privlp.methods import SolveRequest
 from privlp.problem.standard_form import StandardForm
 from tests.effort import runs
 from tests.programs import ALL, methods_for
@@ -124,7 +124,7 @@ def request_of(method, lp):
 def planned(lp, method, **request):
     """What would be charged, or the refusal."""
     try:
-        run = ALL[method].plan(Task.of(lp, 1.0, 1e-4, **request))
+        run = ALL[method].plan(SolveRequest.of(lp, 1.0, 1e-4, **request))
         return list(run.charges), None if run.predict is None else run.predict()
     except PrivLPError as error:
         return str(error)

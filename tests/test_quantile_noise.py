@@ -22,7 +22,7 @@ from privlp import (
     ScalarPrivate,
     examples,
 )
-from privlp.methods import METHODS, Task
+from privlp.methods import METHODS, SolveRequest
 from privlp.methods.tightened.quantiles import Margins, QuantileNoise
 from privlp.methods.tightened.worst_case import needed_ends
 from privlp.privacy import GaussianMechanism, LaplaceMechanism, Randomness
@@ -44,7 +44,7 @@ def at_least(failures, count, share):
 
 def planned(lp, eps, delta, probability):
     """The private numbers of a program, their noise, and the margins."""
-    task = Task.of(lp, eps, delta, feasible=probability)
+    task = SolveRequest.of(lp, eps, delta, feasible=probability)
     numbers = task.relation.private_numbers(task.form)
     run = QuantileNoise().plan(task)
     mechanisms = [mechanism for mechanism, _, _ in run.charges]

@@ -17,7 +17,7 @@ import privlp
 import svm_models
 from privlp import Budget, InvalidParameterError, LinearProgram
 from privlp.audits.tape import Tape
-from privlp.methods import Task
+from privlp.methods import SolveRequest
 from privlp.privacy import GaussianMechanism, Randomness
 from privlp.privacy.unique import Unique
 from svm_models.account import Account
@@ -75,7 +75,7 @@ def holders():
                 for key, value in programs.request_of(name, method).items()
                 if key != "method"
             }
-            task = Task.of(given.lp, 1.0, 1e-6, **request)
+            task = SolveRequest.of(given.lp, 1.0, 1e-6, **request)
             planned = ALL[method].plan(task)
             draws = task.ledger.charge_together(planned.charges, given.lp.neighbours, Randomness())
             yield f"draws of {name} {method}", draws

@@ -115,8 +115,8 @@ class TestTheSameAsInMemory:
     @pytest.mark.parametrize("limit", [0, 2000, math.inf])
     def test_a_search_that_begins_with_a_share_of_the_rows(self, limit, monkeypatch):
         """Of a table as small as this one the search reads all rows from the start."""
-        monkeypatch.setattr("privlp.methods.perturbed_draws._FEWEST_ROWS", 20)
-        monkeypatch.setattr("privlp.methods.perturbed_draws._ROWS", 1)
+        monkeypatch.setattr("privlp.methods.perturbed.draws._FEWEST_ROWS", 20)
+        monkeypatch.setattr("privlp.methods.perturbed.draws._ROWS", 1)
         A, b = table()
         whole = solved(LinearProgram(COSTS, A, b), "perturbed")
         blocks = split(A, b, [17, 60])

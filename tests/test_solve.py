@@ -15,7 +15,7 @@ import scipy.sparse as sp
 import privlp
 from privlp.game.dense import DenseDual
 from privlp.game.loop import Game
-from privlp.methods.checked import Checked
+from privlp.methods.counts import Checked
 from privlp.problem.standard_form import StandardForm
 from tests import programs
 from tests.effort import each

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
-from privlp.methods import METHODS, Task
-from privlp.methods.crossing import Crossing
+from privlp.methods import METHODS, SolveRequest
+from privlp.methods.counts import TargetSearch
 from privlp.methods.staged.method import Stages
 from privlp.privacy import Randomness
 from privlp.problem.standard_form import StandardForm
@@ -53,7 +53,7 @@ def falls(t, crossing, slope, target):
     return target * math.exp(min(slope * (crossing - t), 5.0))
 
 
-class TestCrossing:
+class TestTargetSearch:
     @settings(deadline=None, max_examples=examples(60))
     @given(
         st.floats(-2.5, 2.5), st.floats(1.5, 100), st.sampled_from([1.0, 30.0, 1e4]), st.booleans()
@@ -64,7 +64,7 @@ class TestCrossing:
         def count(t):
             return 10 * target * (t < crossing) if step else falls(t, crossing, slope, target)
 
-        found = Crossing(target, -3.0, 3.0, sigma=0.0, most=1e3 * target).search(count, 12)
+        found = TargetSearch(target, -3.0, 3.0, sigma=0.0, most=1e3 * target).search(count, 12)
         assert abs(found - crossing) < (0.2 if step else 0.05)
 
     @pytest.mark.statistical
@@ -84,7 +84,7 @@ class TestCrossing:
                 "straight": lambda t, c=crossing: max(0.0, target * (1 + c - t)),
                 "jump": lambda t, c=crossing: 10 * target * (t < c),
             }[shape]
-            belief = Crossing(target, -2.0, 2.0, sigma=sigma, most=1e4, places=2000)
+            belief = TargetSearch(target, -2.0, 2.0, sigma=sigma, most=1e4, places=2000)
             found = belief.search(lambda t, f=exact: f(t) + rng.normal(0, sigma), 10, 0.97)
             safe += exact(found) <= target
         assert safe >= 270
@@ -94,7 +94,7 @@ class TestCrossing:
         """Few counts find it near there; where it is not, as well as without but for a count."""
 
         def errors(number, likely):
-            belief = Crossing(100.0, -20, 20, sigma=1.0, most=1e4, places=2000, likely=likely)
+            belief = TargetSearch(100.0, -20, 20, sigma=1.0, most=1e4, places=2000, likely=likely)
             found = belief.search(lambda t: falls(t, crossing, 4.0, 100.0), number)
             return abs(found - crossing)
 
@@ -114,7 +114,7 @@ class TestCrossing:
     def test_whatever_is_counted_it_ends_within_its_range(self, counts, sigma, target, low, width):
         left = iter(counts)
         with np.errstate(all="raise", under="ignore", over="ignore"):
-            belief = Crossing(target, low, low + width, sigma=sigma, most=1e9)
+            belief = TargetSearch(target, low, low + width, sigma=sigma, most=1e9)
             found = belief.search(lambda _: next(left), 12, 0.97)
         assert low <= found <= low + width
 
@@ -336,7 +336,7 @@ def test_no_noise_breaks_a_run(seed, size, odd, capped):
 def test_there_is_a_point_at_every_step():
     """Also for a driver that stops before the first stage has ended; then nothing is warned of."""
     lp = covering(100)
-    task = Task.of(lp, 1.0, 1e-6, 10, opt=3.0)
+    task = SolveRequest.of(lp, 1.0, 1e-6, 10, opt=3.0)
     planned = METHODS["staged"].plan(task)
     draws = task.ledger.charge_together(planned.charges, task.relation, Randomness(0))
     solver = planned.start(lp.rows(), draws)
@@ -362,7 +362,7 @@ def test_true_numbers_of_rows_do_not_steer():
     relation = ConstraintPrivate("add-remove", nominal_n=150)
     plans = []
     for n in (60, 150, 400):
-        task = Task.of(covering(n, neighbours=relation), 1.0, 1e-6, 10, opt=3.0)
+        task = SolveRequest.of(covering(n, neighbours=relation), 1.0, 1e-6, 10, opt=3.0)
         plans.append(METHODS["staged"].plan(task).charges)
     assert plans[0] == plans[1] == plans[2]
     assert not any("sign" in purpose for *_, purpose in plans[0])

@@ -19,7 +19,7 @@ from privlp import (
     solve,
 )
 from privlp.game.dense import DenseDual
-from privlp.methods.published.count_score import CountScore
+from privlp.methods.published.dmw import CountScore
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
 from privlp.rows.access import InMemory

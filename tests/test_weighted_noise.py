@@ -18,8 +18,8 @@ from privlp import BudgetExceededError, ConstraintPrivate, InvalidParameterError
 from privlp.audits import Tape
 from privlp.audits.solve import price_faults
 from privlp.game.loop import weight_of_round, weights_of_rounds
-from privlp.methods import Task
-from privlp.methods.descent import noise_of_one_release
+from privlp.methods import SolveRequest
+from privlp.methods.counts import noise_of_one_release
 from privlp.privacy import GaussianMechanism, Ledger, Randomness, WeightedGaussianMechanism
 from privlp.relations import NeighbourRelation
 from svm_models import PrivateLPSVC
@@ -306,7 +306,7 @@ def test_all_rounds_leave_the_noise_of_one_release(rounds):
 
     The rule counts on it.
     """
-    task = Task.of(covering(), eps=1.0, delta=1e-6, s=6, opt=3.0)
+    task = SolveRequest.of(covering(), eps=1.0, delta=1e-6, s=6, opt=3.0)
     noise = noise_of_one_release(task)
     weights = weights_of_rounds(rounds)
     sigmas = deviations(WeightedGaussianMechanism(2.0, 2.0 * math.sqrt(rounds) * noise, weights))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import Budget, LinearProgram, PublicPointWarning, RowPrivate, ScalarPrivate, examples
-from privlp.methods.tightened import program as tightened_program
+from privlp.methods.tightened import noise as tightened_program
 from privlp.methods.tightened import rows as certain_point
 from privlp.methods.tightened.rows import PRECISELY, TightenedRows, certain_near, strictly_inside
 from privlp.methods.tightened.worst_case import WorstCase

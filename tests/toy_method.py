@@ -10,7 +10,7 @@ import numpy as np
 
 from privlp.game.dense import DenseDual
 from privlp.game.loop import Game, Released
-from privlp.methods import Method, PlannedRun, Task
+from privlp.methods import Method, PlannedRun, SolveRequest
 from privlp.privacy import GaussianMechanism
 from privlp.privacy.ledger import ChargedDraws
 from privlp.regions.simplex import Simplex
@@ -58,7 +58,7 @@ class NoisyWeights(Method):
     def protects(self, relation: NeighbourRelation) -> bool:
         return relation.changes_whole_rows
 
-    def plan(self, task: Task) -> PlannedRun:
+    def plan(self, task: SolveRequest) -> PlannedRun:
         relation = task.constraint_private(self.name)
         simplex, s = Simplex(task.form, task.opt), task.density()
         sensitivity = relation.dense_average_sensitivity(2.0, s, task.public.rows_of_one_record)

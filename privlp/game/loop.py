@@ -185,12 +185,12 @@ class Solver(Protocol):
         Examples
         --------
         >>> import privlp
-        >>> from privlp.methods import METHODS, Task
+        >>> from privlp.methods import METHODS, SolveRequest
         >>> from privlp.privacy import Randomness
         >>> lp = privlp.LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
-        >>> planned = METHODS["dmw"].plan(task)
-        >>> draws = task.ledger.charge_together(planned.charges, task.relation, Randomness(0))
+        >>> request = SolveRequest.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> planned = METHODS["dmw"].plan(request)
+        >>> draws = request.ledger.charge_together(planned.charges, request.relation, Randomness(0))
         >>> solver = planned.start(lp.rows(), draws)
         >>> for t in range(solver.rounds):
         ...     solver.step(t)
@@ -202,13 +202,13 @@ class Solver(Protocol):
         Examples
         --------
         >>> import privlp
-        >>> from privlp.methods import METHODS, Task
+        >>> from privlp.methods import METHODS, SolveRequest
         >>> from privlp.game.loop import drive
         >>> from privlp.privacy import Randomness
         >>> lp = privlp.LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
-        >>> planned = METHODS["dmw"].plan(task)
-        >>> draws = task.ledger.charge_together(planned.charges, task.relation, Randomness(0))
+        >>> request = SolveRequest.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> planned = METHODS["dmw"].plan(request)
+        >>> draws = request.ledger.charge_together(planned.charges, request.relation, Randomness(0))
         >>> solver = planned.start(lp.rows(), draws)
         >>> status = drive(solver, progress=False, time_limit=None)
         >>> round(solver.released().objective, 6)  # the public optimum

@@ -3,31 +3,33 @@
 from privlp.methods.base import ChargeRequest as ChargeRequest
 from privlp.methods.base import Method as Method
 from privlp.methods.base import PlannedRun as PlannedRun
+from privlp.methods.base import Prediction as Prediction
 from privlp.methods.chain import Chain
 from privlp.methods.direct_noise import DirectNoise
-from privlp.methods.dmw import DenseMultiplicativeWeights
-from privlp.methods.multiplicative_weights import MultiplicativeWeights
 from privlp.methods.perturbed import Perturbed
-from privlp.methods.prediction import Prediction as Prediction
-from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
+from privlp.methods.published.dmw import (
+    DenseMultiplicativeWeights,
+    PublishedDenseMultiplicativeWeights,
+)
+from privlp.methods.published.multiplicative_weights import MultiplicativeWeights
 from privlp.methods.published.truncated_laplace import PublishedTruncatedLaplace
+from privlp.methods.request import SolveRequest as SolveRequest
 from privlp.methods.staged import Staged
-from privlp.methods.task import Task as Task
 from privlp.methods.tightened import Tightened
 
-#: Every method, by the name under which users ask for it.
+#: Every method, by the name under which users ask for it. The order means nothing.
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        DenseMultiplicativeWeights(),
-        PublishedDenseMultiplicativeWeights(),
-        Staged(),
-        Perturbed(),
         Chain(),
-        MultiplicativeWeights(),
+        DenseMultiplicativeWeights(),
         DirectNoise(),
-        Tightened(),
+        MultiplicativeWeights(),
+        Perturbed(),
+        PublishedDenseMultiplicativeWeights(),
         PublishedTruncatedLaplace(),
+        Staged(),
+        Tightened(),
     )
 }
 

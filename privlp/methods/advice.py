@@ -1,4 +1,4 @@
-"""Advice on a request, from predictions: whether the number of rows and eps are enough."""
+"""What a plan says: whether rows and eps are enough, and what no private method can do."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 
-from privlp.methods.descent import noise_of_one_release
+import numpy as np
+
+from privlp.methods.base import NoiseOnNumbers, Prediction
+from privlp.methods.counts import noise_of_one_release
 from privlp.methods.noisy_numbers import NAMES
-from privlp.methods.prediction import NoiseOnNumbers, Prediction
-from privlp.methods.task import Task
+from privlp.methods.request import SolveRequest
 from privlp.privacy import Ledger
 from privlp.regions.simplex import is_range
 from privlp.status import Verdict
@@ -33,10 +35,10 @@ _AT_MOST = (
 )
 
 
-def advise(task: Task, prediction: Prediction | None) -> tuple[Verdict, str]:
+def advise(request: SolveRequest, prediction: Prediction | None) -> tuple[Verdict, str]:
     """Whether rows and eps are enough, and in words what would be."""
     if prediction is not None and prediction.on_numbers:
-        verdict, advice = _advice_on_noise(task, prediction.on_numbers)
+        verdict, advice = _advice_on_noise(request, prediction.on_numbers)
         return verdict, f"{advice} {prediction.note}".rstrip()
     if prediction is not None and prediction.violation == 0:
         return Verdict.ROWS_HOLD, (
@@ -44,20 +46,20 @@ def advise(task: Task, prediction: Prediction | None) -> tuple[Verdict, str]:
             " predicted."
         )
     if prediction is not None and prediction.difficulty is not None:
-        return _advice_on_difficulty(task, prediction, prediction.difficulty)
+        return _advice_on_difficulty(request, prediction, prediction.difficulty)
     if prediction is None or prediction.yardstick is None:
-        on_word = _advice_on_word(task) if _single_optimum(task) else ""
+        on_word = _advice_on_word(request) if _single_optimum(request) else ""
         return Verdict.UNKNOWN, (
             "Whether these violations are small is for you to say: what rows vary by over the"
             f" region is not known publicly.{on_word}"
         )
-    return _advice_on_violation(task, prediction, prediction.violation / prediction.yardstick)
+    return _advice_on_violation(request, prediction.violation / prediction.yardstick)
 
 
-def _advice_on_violation(task: Task, prediction: Prediction, share: float) -> tuple[Verdict, str]:
+def _advice_on_violation(request: SolveRequest, share: float) -> tuple[Verdict, str]:
     """Whether violations are small beside what a row varies by."""
-    times = (share / _USEFUL) ** (1 / prediction.power)
-    n, eps = times * task.n, times * task.ledger.eps
+    times = share / _USEFUL
+    n, eps = times * request.n, times * request.ledger.eps
     more = (
         f"About {times:.2g} times the rows ({n:.2g}), or eps = {eps:.2g}, would bring it to a"
         " tenth."
@@ -65,7 +67,7 @@ def _advice_on_violation(task: Task, prediction: Prediction, share: float) -> tu
     compared = (
         f"the predicted violation is {share:.2g} of what a row typically varies by over the region"
     )
-    on_word = _advice_on_word(task) if _single_optimum(task) else ""
+    on_word = _advice_on_word(request) if _single_optimum(request) else ""
     if share > _USELESS:
         return Verdict.TOO_FEW_ROWS, (
             f"{Verdict.TOO_FEW_ROWS}: {compared}, so the result would tell next to nothing."
@@ -80,18 +82,18 @@ def _advice_on_violation(task: Task, prediction: Prediction, share: float) -> tu
 
 
 def _advice_on_difficulty(
-    task: Task, prediction: Prediction, difficulty: float
+    request: SolveRequest, prediction: Prediction, difficulty: float
 ) -> tuple[Verdict, str]:
     """Whether s rows, or all soft rows, outweigh the noise on all variables."""
-    eps, n = _enough_eps(task, difficulty), difficulty * task.n
-    soft = task.lp.penalty is not None
+    eps, n = _enough_eps(request, difficulty), difficulty * request.n
+    soft = request.lp.penalty is not None
     ways = [f"eps = {eps:g}"] if eps <= _LARGEST_EPS else []
     if soft:
         ways.append(f"{about(n)} rows")
         compared = "noise on all variables is {:.2g} times what the soft rows outweigh"
     else:
-        s = difficulty * task.density()
-        if s <= task.n * LARGEST_SHARE_OF_ROWS:
+        s = difficulty * request.density()
+        if s <= request.n * LARGEST_SHARE_OF_ROWS:
             ways.insert(0, f"s = {about(s)}")
         ways.append(f"{about(n)} rows with an s that grows like them")
         compared = "noise on all variables is {:.2g} times what s rows outweigh"
@@ -101,7 +103,7 @@ def _advice_on_difficulty(
     if difficulty > prediction.hopeless:
         return Verdict.TOO_FEW_ROWS, (
             f"{Verdict.TOO_FEW_ROWS}: {compared}, so the result would be mostly noise.{would}"
-            f"{other_relations(task)}"
+            f"{other_relations(request)}"
         )
     if difficulty > 1:
         unforetold = _UNFORETOLD if soft else ""
@@ -109,32 +111,33 @@ def _advice_on_difficulty(
     given_up = (
         _AT_MOST
         if soft
-        else f" Up to s = {task.density():g} rows are given up where that improves the objective."
+        else f" Up to s = {request.density():g} rows are given up where that improves the"
+        " objective."
     )
     return Verdict.ENOUGH_ROWS, f"{Verdict.ENOUGH_ROWS}: {compared}.{given_up}"
 
 
-def _single_optimum(task: Task) -> bool:
+def _single_optimum(request: SolveRequest) -> bool:
     """Whether the request holds one optimal value for hard rows."""
-    return task.lp.penalty is None and task.opt is not None and not is_range(task.opt)
+    return request.lp.penalty is None and request.opt is not None and not is_range(request.opt)
 
 
-def _enough_eps(task: Task, difficulty: float) -> float:
+def _enough_eps(request: SolveRequest, difficulty: float) -> float:
     """An eps at which noise is less by this factor, rounded up to two digits."""
-    wanted = noise_of_one_release(task) / difficulty * _EASILY
-    low = high = task.ledger.eps
-    while high <= 2 * _LARGEST_EPS and _noise_at(task, high) > wanted:
+    wanted = noise_of_one_release(request) / difficulty * _EASILY
+    low = high = request.ledger.eps
+    while high <= 2 * _LARGEST_EPS and _noise_at(request, high) > wanted:
         low, high = high, 2 * high
     for _ in range(_HALVINGS):
         eps = math.sqrt(low * high)
-        low, high = (eps, high) if _noise_at(task, eps) > wanted else (low, eps)
+        low, high = (eps, high) if _noise_at(request, eps) > wanted else (low, eps)
     digit = 10.0 ** (math.floor(math.log10(high)) - 1)
     return math.ceil(high / digit) * digit
 
 
-def _noise_at(task: Task, eps: float) -> float:
+def _noise_at(request: SolveRequest, eps: float) -> float:
     """Noise of one release at another eps."""
-    return noise_of_one_release(replace(task, ledger=Ledger(eps, task.ledger.delta)))
+    return noise_of_one_release(replace(request, ledger=Ledger(eps, request.ledger.delta)))
 
 
 def about(value: float) -> str:
@@ -143,9 +146,9 @@ def about(value: float) -> str:
     return f"{math.ceil(value / digits) * digits:,.0f}"
 
 
-def other_relations(task: Task) -> str:
+def other_relations(request: SolveRequest) -> str:
     """What works for few rows."""
-    if task.relation.hides_rows:
+    if request.relation.hides_rows:
         return ""
     return (
         " If one record only moves some numbers by a known amount, and does not own a whole row,"
@@ -156,16 +159,20 @@ def other_relations(task: Task) -> str:
     )
 
 
-def _advice_on_word(task: Task) -> str:
+def _advice_on_word(request: SolveRequest) -> str:
     """What a wrong optimum does to a method that takes it at its word."""
-    low, high, loss = ("low", "high", "cost") if task.lp.sign > 0 else ("high", "low", "objective")
+    low, high, loss = (
+        ("low", "high", "cost") if request.lp.sign > 0 else ("high", "low", "objective")
+    )
     return (
         " opt is taken at its word, and nothing shows whether it is right: too"
         f" {low} a value costs violations, too {high} a one {loss}."
     )
 
 
-def _advice_on_noise(task: Task, noises: Sequence[NoiseOnNumbers]) -> tuple[Verdict, str]:
+def _advice_on_noise(
+    request: SolveRequest, noises: Sequence[NoiseOnNumbers]
+) -> tuple[Verdict, str]:
     """Whether the noise on private numbers is smaller than their declared ranges."""
     drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
     if drowned:
@@ -182,7 +189,31 @@ def _advice_on_noise(task: Task, noises: Sequence[NoiseOnNumbers]) -> tuple[Verd
     compared = (
         f" Typically it takes up this share of the declared range: {shares}." if shares else ""
     )
-    verdict = Verdict.PROBABLY_HOLD if isinstance(task.feasible, Real) else Verdict.NEVER_VIOLATED
+    verdict = (
+        Verdict.PROBABLY_HOLD if isinstance(request.feasible, Real) else Verdict.NEVER_VIOLATED
+    )
     return verdict, (
         f"{verdict}.{compared} What that costs in objective depends on the private numbers."
     )
+
+
+# Of so many records and more that a coordinate may rest on, a factor e^(-m eps) leaves nothing.
+_MOST_EXPONENT = 40.0
+
+
+def least_missed(
+    d: int, n: int, eps: float, delta: float, *, excess: float = 0.0, rows_of_one_record: int = 1
+) -> float:
+    """Expected rows that a private method misses at least, on some program of this size.
+
+    The program is "minimise sum_j x_j, x >= 0" under n rows x_j >= 1 or 0 >= 0: each of d
+    coordinates is needed with probability 1/2, and then m records own rows that say so.
+    """
+    most = min(n // rows_of_one_record, int(_MOST_EXPONENT / eps) + 1)
+    if most < 1 or eps > _MOST_EXPONENT:
+        return 0.0
+    m = np.unique(np.geomspace(1, most, 2000).astype(int)).astype(float)
+    needed = np.minimum(d, n // (rows_of_one_record * m))  # all rows must have room
+    all_m = delta * np.expm1(m * eps) / np.expm1(eps)
+    u = np.maximum(1 - excess - all_m, 0) / (1 + np.exp(m * eps))
+    return float((needed / 2 * rows_of_one_record * m * u).max())

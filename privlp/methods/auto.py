@@ -1,11 +1,12 @@
-"""``method="auto"``: the method with the least error predicted from public numbers."""
+"""``method="auto"``: the method that public numbers speak for."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-
-import numpy as np
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import cast
 
 from privlp.checks import PROBABILITY, is_one_of, is_probability, shown
 from privlp.errors import (
@@ -15,79 +16,59 @@ from privlp.errors import (
     UnsupportedProblemError,
 )
 from privlp.methods import METHODS
-from privlp.methods.base import Method, PlannedRun
+from privlp.methods.base import Method, PlannedRun, Prediction
 from privlp.methods.perturbed import require_enough_rows
-from privlp.methods.prediction import Prediction
-from privlp.methods.task import Task
+from privlp.methods.request import SolveRequest
 from privlp.relations.base import NeighbourRelation
 
-# So many variables are many. An end of a variable's range of at most this share of it is natural.
-_MANY, _NATURAL = 15, 1e-3
+#: What methods promise of the rows, from the least to the most.
+_PROMISES = ("nearly", "probably", "always")
 
 
+@dataclass(frozen=True)
 class Proposals:
-    """Planned runs of several methods for one task, and why other methods refuse it.
+    """Planned runs and predictions of methods for one request, and why others refuse it."""
 
-    Parameters
-    ----------
-    task : Task
-    methods : sequence of Method
-        Those that protect the relation of the task, in the order of the registry.
+    request: SolveRequest
+    planned: dict[str, PlannedRun] = field(default_factory=dict)
+    predictions: dict[str, Prediction] = field(default_factory=dict)
+    reasons: dict[str, PrivLPError] = field(default_factory=dict)
 
-    Attributes
-    ----------
-    planned : dict of str to PlannedRun
-    predictions : dict of str to Prediction
-        Of the planned methods that predict their error.
-    reasons : dict of str to PrivLPError
-        Why other methods cannot be planned, or predict nothing.
-    """
-
-    def __init__(self, task: Task, methods: Sequence[Method]) -> None:
-        self._task = task
-        self.planned: dict[str, PlannedRun] = {}
-        self.predictions: dict[str, Prediction] = {}
-        self.reasons: dict[str, PrivLPError] = {}
+    def add(self, methods: Sequence[Method]) -> Proposals:
+        """Plan and predict."""
         for method in methods:
             try:
-                run = self.planned[method.name] = method.plan(method.adapted(task))
+                run = self.planned[method.name] = _planned(self.request, method)
                 if run.predict is not None:
                     self.predictions[method.name] = run.predict()
             except (InvalidParameterError, UnsupportedProblemError, BudgetExceededError) as error:
                 self.reasons[method.name] = error
+        return self
 
-    def best(self, candidates: Sequence[Method]) -> str:
-        """The candidate of the least predicted error.
+    def best(self, candidates: Sequence[Method]) -> Method:
+        """The planned candidate of the least rank, and of the least predicted violation.
 
-        Raises
-        ------
-        InvalidParameterError, UnsupportedProblemError, BudgetExceededError
-            If none can be planned, with the reasons.
+        If none can be planned, the reasons are raised.
         """
-        found = [method for method in candidates if method.name in self.predictions]
-        difficulties = {
-            method.name: difficulty
-            for method in found
-            if (difficulty := self.predictions[method.name].difficulty) is not None
-        }
-        if difficulties:
-            return next(name for name in in_order(self._task) if name in difficulties)
-        if found:
-            return min(found, key=lambda method: self.predictions[method.name].violation).name
-        for method in candidates:  # nothing is predicted
-            if method.name in self.planned:
-                return method.name
-        raise self._refusal(candidates)
+
+        def order(method: Method) -> tuple[float, float, str]:
+            found = self.predictions.get(method.name)
+            violation = math.inf if found is None else found.violation
+            return _rank(method, self.request), violation, method.name
+
+        planned = [method for method in candidates if method.name in self.planned]
+        if not planned:
+            raise self._refusal(candidates)
+        return min(planned, key=order)
 
     def _refusal(self, candidates: Sequence[Method]) -> PrivLPError:
-        """Why none of the candidates can be planned."""
+        """Why none of the candidates can be planned: first of the one that is tried first."""
         reasons = {method.name: self.reasons[method.name] for method in candidates}
         for reason in reasons.values():
             if isinstance(reason, BudgetExceededError):
                 return reason
-        # The last candidate has the fewest requirements.
-        cause = reasons.pop(candidates[-1].name)
-        several = self._task.relation.changes_whole_rows
+        cause = reasons.pop(candidates[0].name)
+        several = self.request.relation.changes_whole_rows
         if not several or not set(map(str, reasons.values())) - {str(cause)}:
             return cause
         return UnsupportedProblemError(
@@ -96,38 +77,26 @@ class Proposals:
         )
 
 
-def in_order(task: Task) -> list[str]:
-    """The methods for hard rows, the best first, by public numbers.
+def _planned(request: SolveRequest, method: Method) -> PlannedRun:
+    return method.plan(request.without(method.auto_leaves_out))
 
-    Where costs bound many variables from ends that are natural ones, because the range is far
-    larger or not bounded at all, a staged descent moves on the simplex that they leave: its error
-    grows with the logarithm of their number, that of a chain with its root. All else is for the
-    chain: docs/results/small.md.
-    """
-    lp = task.lp
-    low, high = lp.bounds[lp.bounds[:, 0] < lp.bounds[:, 1]].T
-    cost = lp.sign * lp.c[lp.bounds[:, 0] < lp.bounds[:, 1]]
-    cheapest = np.where(cost > 0, low, high)
-    natural = cost.all() and (np.abs(cheapest) <= _NATURAL * (high - low)).all()
-    if natural and np.isfinite(cheapest).all() and len(cost) >= _MANY:
-        return ["staged", "chain", "perturbed"]
-    return ["chain", "staged", "perturbed"]
+
+def _rank(method: Method, request: SolveRequest) -> float:
+    """The rank of a method that ``"auto"`` may take."""
+    return cast("float", method.rank(request))
 
 
 def protecting(relation: NeighbourRelation, feasible: str | float | None) -> list[Method]:
     """The methods that protect a relation and can promise what `feasible` asks for.
 
-    Methods that promise nothing of the rows come first, those that never violate one come last.
-
-    Raises
-    ------
-    InvalidParameterError, UnsupportedProblemError
-        If `feasible` is not None, "always" or a probability, or no method can promise it.
+    Those for comparison come last; before them, those that promise most of the rows.
     """
-    found = [method for method in METHODS.values() if method.protects(relation)]
+    found = sorted(
+        (method for method in METHODS.values() if method.protects(relation)),
+        key=lambda method: (not method.listed, _PROMISES.index(method.rows_hold), method.name),
+    )
     if feasible is None:
-        order = ("nearly", "probably", "always")
-        return sorted(found, key=lambda method: order.index(method.rows_hold))
+        return found
     certain = is_one_of(feasible, ("always",))
     if not certain and not is_probability(feasible):
         raise InvalidParameterError(
@@ -135,8 +104,7 @@ def protecting(relation: NeighbourRelation, feasible: str | float | None) -> lis
             f" {shown(feasible)}.",
             parameter="feasible",
         )
-    enough = ("always",) if certain else ("probably", "always")
-    promising = [method for method in found if method.rows_hold in enough]
+    promising = [method for method in found if promises(method, certain=certain)]
     if not promising:
         raise UnsupportedProblemError(
             "feasible must be None here: when a whole constraint may change, no private solution"
@@ -147,59 +115,47 @@ def protecting(relation: NeighbourRelation, feasible: str | float | None) -> lis
     return promising
 
 
-def candidates(task: Task, methods: Sequence[Method]) -> list[Method]:
-    """The methods that ``"auto"`` considers for a task.
-
-    Raises
-    ------
-    InvalidParameterError
-        If `s` or `alpha` is outside its domain.
-    """
-    if task.relation.changes_whole_rows and task.lp.penalty is None:
-        if task.s is None:
-            require_enough_rows(task)
-        task.density(), task.accuracy()
-    offered = [method for method in methods if method.rows_hold == "nearly"]
-    if len(offered) > 1:
-        task.accuracy()
-    found = offered or list(methods)
-    # If none competes, all of them say why.
-    return [method for method in found if method.competes(task)] or found
+def promises(method: Method, *, certain: bool) -> bool:
+    """Whether all rows hold with a method, for certain or with a probability."""
+    return method.rows_hold in _PROMISES[2 if certain else 1 :]
 
 
-def best_run(task: Task, methods: Sequence[Method]) -> tuple[str, PlannedRun]:
+def candidates(request: SolveRequest, methods: Sequence[Method]) -> list[Method]:
+    """The methods that ``"auto"`` may take for a request, in the order in which they are tried."""
+    if request.relation.changes_whole_rows and request.lp.penalty is None:
+        if request.s is None:
+            require_enough_rows(request)
+        request.density()
+    offered = [method for method in methods if method.rows_hold == "nearly"] or methods
+    ranked = [method for method in offered if method.rank(request) is not None]
+    return sorted(ranked, key=lambda method: (_rank(method, request), method.name))
+
+
+def best_run(request: SolveRequest, methods: Sequence[Method]) -> tuple[str, PlannedRun]:
     """The name and the planned run of the method that ``"auto"`` takes."""
-    found = candidates(task, methods)
+    found = candidates(request, methods)
     if len(found) == 1:
-        _refuse_unused_width(task, found[0])
-        return found[0].name, found[0].plan(found[0].adapted(task))
-    by_name = {method.name: method for method in found}
-    for name in in_order(task):  # one after the other: a plan may take many linear programs
-        if name in by_name:
-            planned = None
-            with suppress(InvalidParameterError, UnsupportedProblemError, BudgetExceededError):
-                planned = by_name[name].plan(by_name[name].adapted(task))
-            if planned is not None:
-                _refuse_unused_width(task, by_name[name])
-                return name, planned
-    proposals = Proposals(task, found)
+        _refuse_unused_width(request, found[0])
+        return found[0].name, _planned(request, found[0])
+    proposals = Proposals(request)
+    for _, equal in groupby(found, lambda method: _rank(method, request)):
+        # One rank after the other: a plan may take many linear programs.
+        if proposals.add(list(equal)).planned:
+            break
     best = proposals.best(found)
-    _refuse_unused_width(task, next(method for method in found if method.name == best))
-    return best, proposals.planned[best]
+    _refuse_unused_width(request, best)
+    return best.name, proposals.planned[best.name]
 
 
-def _refuse_unused_width(task: Task, method: Method) -> None:
+def _refuse_unused_width(request: SolveRequest, method: Method) -> None:
     """Refuse a declared bound that the method would pass over."""
-    if task.width is not None and method.adapted(task).width is None:
+    if request.width is not None and "width" in method.auto_leaves_out:
         cause = (
             f"with method={method.name!r}, which 'auto' takes here"
-            if task.lp.penalty is None
+            if request.lp.penalty is None
             else "with soft rows and method='auto': noisy counts bound their norms"
         )
-        raise InvalidParameterError(
-            f"width has no use {cause}. Leave it out.",
-            parameter="width",
-        )
+        raise InvalidParameterError(f"width has no use {cause}. Leave it out.", parameter="width")
 
 
 def in_short(reasons: Mapping[str, object]) -> list[str]:

@@ -1,18 +1,143 @@
-"""What every method provides: a plan from public numbers, which says its charges and its run."""
+"""What every method provides: a plan from public numbers, what it predicts and charges, its run."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from privlp.game.loop import Solver
-from privlp.methods.prediction import Prediction
-from privlp.methods.task import Task
+from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.privacy.mechanisms import Mechanism
 from privlp.relations.base import NeighbourRelation
+from privlp.relations.numbers import LowSensitivity
+
+#: Difficulty of most methods beyond which results are mostly noise.
+HOPELESS = 3.0
+# What a search of difficulty 1 leaves of the amount by which a row varies.
+_LEAVES = 0.1
+#: Rank of methods of which ``method="auto"`` takes the one of the least predicted violation.
+COMPARED = math.inf
+
+
+@dataclass(frozen=True)
+class NoiseOnNumbers:
+    """Noise on the private numbers of one part of a program, which tightens them."""
+
+    part: str  # "b", "A" or "c".
+    # How far noise moves one number typically and at most, in its units. It only tightens b
+    # and A; costs move both ways. Infinite for noise of unbounded support.
+    typical: float
+    most: float
+    # Width of the declared public range (the median over the numbers), infinite where an
+    # end was not declared.
+    declared: float
+
+    @property
+    def share(self) -> float:
+        """Typical noise over the width of the declared range.
+
+        0 where no range was declared, infinite where the range is a point.
+        """
+        return self.typical / self.declared if self.declared > 0 else math.inf
+
+    @property
+    def drowns(self) -> bool:
+        """Whether noise is typically as wide as the declared range.
+
+        Then a release is likely an end of the range, whatever the data.
+        """
+        return self.share >= 1
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Expected outcome of a method.
+
+    What it leaves also depends on the private rows, of which nothing is used here. One program may
+    do much better or several times worse.
+
+    Attributes
+    ----------
+    method : str
+        Its name.
+    violation : float
+        Largest violation to expect, beyond the least possible one. Where s rows may be violated, it
+        is the largest of all other rows. The least possible one is 0 if some point satisfies all
+        private rows. Per unit of ||A_i||_2 for constraint-private programs, whose rows are taken to
+        have entries of like size; in units of A x - b for others. Infinite where
+        nothing is known of the size of the variables.
+    objective_loss : float or None
+        Loss of objective to expect, as a share of the public range of the optimum; 0 where the
+        optimum is given, ``None`` where it is not predicted.
+    rounds : int
+        Rounds T, each of which is charged.
+    noise : float
+        Deviation of one released number per unit of its sensitivity; for selections 2 over their
+        eps.
+    yardstick : float or None
+        The amount by which a row typically varies over the public region, in the same units, where
+        it is known.
+    difficulty : float or None
+        For searches: noise on all variables beside s rows, 1 where most draws still succeed.
+    hopeless : float
+        A difficulty beyond which results are mostly noise.
+    on_numbers : tuple of NoiseOnNumbers
+        For methods that tighten the private numbers: the noise on each part of the program. It
+        costs objective, which is not predicted.
+    note : str
+        What else public numbers say, in sentences for the advice.
+
+    Examples
+    --------
+    >>> import numpy as np, privlp
+    >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(5000, 4))
+    >>> lp = privlp.LinearProgram([1, 2, 1, 3], -needs, -np.ones(5000))
+    >>> plan = privlp.plan(lp, eps=1.0, delta=1e-6, s=100, opt=3.0)
+    >>> prediction = plan.predictions["dmw"]
+    >>> prediction.method, 0 < prediction.violation < plan.yardstick, prediction.rounds > 1
+    ('dmw', True, True)
+    >>> privlp.methods.Prediction.of_difficulty("mine", 0.5, 2.0, 10, 1.0).violation
+    0.1
+    """
+
+    method: str
+    violation: float
+    objective_loss: float | None
+    rounds: int
+    noise: float
+    yardstick: float | None = None
+    difficulty: float | None = None
+    on_numbers: tuple[NoiseOnNumbers, ...] = ()
+    hopeless: float = HOPELESS
+    note: str = ""
+
+    @classmethod
+    def of_difficulty(
+        cls,
+        method: str,
+        difficulty: float,
+        typical: float,
+        rounds: int,
+        noise: float,
+        **options: Any,
+    ) -> Prediction:
+        """Of a search with noise on all variables, where a row typically varies by so much."""
+        yardstick = None if math.isinf(typical) else typical
+        return cls(
+            method,
+            _LEAVES * difficulty * typical,
+            None,
+            rounds,
+            noise,
+            yardstick=yardstick,
+            difficulty=difficulty,
+            **options,
+        )
+
 
 #: A mechanism, a number of draws, and what they are for, in the words of the ledger.
 ChargeRequest = tuple[Mechanism, int, str]
@@ -38,9 +163,9 @@ class PlannedRun:
     Examples
     --------
     >>> from privlp import LinearProgram
-    >>> from privlp.methods import METHODS, Task
+    >>> from privlp.methods import METHODS, SolveRequest
     >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-    >>> planned = METHODS["dmw"].plan(Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5))
+    >>> planned = METHODS["dmw"].plan(SolveRequest.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5))
     >>> [(mechanism.name, purpose) for mechanism, _, purpose in planned.charges]
     [('exponential mechanism', 'select a vertex each round')]
     >>> planned.predict().method
@@ -65,11 +190,15 @@ class Method(ABC):
     ----------
     name : str
         The name by which users ask for it.
+    take_it : str
+        When to take it, in words.
     rows_hold : {"nearly", "probably", "always"}
         What it promises of the rows: nothing, that all of them hold together with the probability
-        ``task.feasible``, or with certainty (``feasible="always"``).
+        ``request.feasible``, or with certainty (``feasible="always"``).
     listed : bool
-        Whether :func:`privlp.plan` lists it.
+        Whether :func:`privlp.plan` lists it unless it is asked for all methods.
+    auto_leaves_out : tuple of str
+        Options that ``method="auto"`` does not pass on to it.
 
     Examples
     --------
@@ -78,19 +207,20 @@ class Method(ABC):
 
     >>> import numpy as np
     >>> from privlp import LinearProgram, solve
-    >>> from privlp.methods import Method, PlannedRun
+    >>> from privlp.methods import Method, PlannedRun, SolveRequest
     >>> from privlp.game.loop import Released
     >>> from privlp.privacy import LaplaceMechanism
     >>> class Middle(Method):
     ...     name = "middle"
     ...     def protects(self, relation):
     ...         return relation.changes_whole_rows
-    ...     def plan(self, task):
-    ...         mechanism = LaplaceMechanism.of_eps(task.public.rows_of_one_record, task.ledger.eps)
-    ...         x = task.lp.bounds.mean(axis=1)  # public
+    ...     def plan(self, request):
+    ...         k, eps = request.public.rows_of_one_record, request.ledger.eps
+    ...         mechanism = LaplaceMechanism.of_eps(k, eps)
+    ...         x = request.lp.bounds.mean(axis=1)  # public
     ...         return PlannedRun(
     ...             [(mechanism, 1, "count violated rows")],
-    ...             lambda rows, draws: Count(rows, *draws, x, task.lp.objective(x)),
+    ...             lambda rows, draws: Count(rows, *draws, x, request.lp.objective(x)),
     ...         )
     >>> class Count:
     ...     rounds = 1
@@ -106,27 +236,28 @@ class Method(ABC):
     >>> solution = solve(lp, eps=1.0, delta=0.0, method=Middle(), rng=0)
     >>> solution.x, solution.method, solution.privacy.eps
     (array([2., 2.]), 'middle', 1.0)
+
+    What :func:`privlp.solve` asks of it:
+
+    >>> method, request = Middle(), SolveRequest.of(lp, eps=1.0, delta=0.0)
+    >>> method.protects(lp.neighbours), method.rank(request)  # auto does not take it
+    (True, None)
+    >>> [purpose for _, _, purpose in method.plan(request).charges]
+    ['count violated rows']
     """
 
     name: ClassVar[str]
+    take_it: ClassVar[str] = ""
     rows_hold: ClassVar[Literal["nearly", "probably", "always"]] = "nearly"
     listed: ClassVar[bool] = True
+    auto_leaves_out: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def protects(self, relation: NeighbourRelation) -> bool:
-        """Whether its privacy proof holds for a neighbour relation.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, ScalarPrivate
-        >>> from privlp.methods import METHODS
-        >>> dmw = METHODS["dmw"]
-        >>> dmw.protects(ConstraintPrivate()), dmw.protects(ScalarPrivate(1.0))
-        (True, False)
-        """
+        """Whether its privacy proof holds for a neighbour relation."""
 
     @abstractmethod
-    def plan(self, task: Task) -> PlannedRun:
+    def plan(self, request: SolveRequest) -> PlannedRun:
         """Fix everything about a run from public numbers, or refuse. Nothing is charged or drawn.
 
         Raises
@@ -135,41 +266,27 @@ class Method(ABC):
             If the method does not apply; the message says what it needs.
         BudgetExceededError
             If the budget does not allow it.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> from privlp.methods import METHODS, Task
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-        >>> planned = METHODS["dmw"].plan(Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5))
-        >>> [purpose for _, _, purpose in planned.charges]
-        ['select a vertex each round']
         """
 
-    def competes(self, task: Task) -> bool:  # noqa: ARG002
-        """Whether ``method="auto"`` considers it for a task; False by default.
+    def rank(self, request: SolveRequest) -> float | None:  # noqa: ARG002
+        """Where ``method="auto"`` places it, by public numbers; None, as here: it is not taken.
 
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> from privlp.methods import METHODS, Task
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
-        >>> METHODS["dmw"].competes(task), METHODS["dmw-published"].competes(task)
-        (True, False)
+        Methods are tried by their rank, the least first, and the first that can be planned is
+        taken. Of several of one rank, such as :data:`COMPARED`, the one of the least predicted
+        violation is.
         """
-        return False
+        return None
 
-    def adapted(self, task: Task) -> Task:
-        """The task without arguments that only other candidates of ``"auto"`` use.
 
-        Examples
-        --------
-        >>> from privlp import LinearProgram, ScalarPrivate
-        >>> from privlp.methods import METHODS, Task
-        >>> lp = LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=ScalarPrivate(0.1))
-        >>> task = Task.of(lp, eps=1.0, delta=0.0, alpha=0.5)
-        >>> METHODS["direct-noise"].adapted(task).alpha is None
-        True
-        """
-        return task
+class RowsMethod(Method):
+    """A method for programs in which one record owns whole rows."""
+
+    def protects(self, relation: NeighbourRelation) -> bool:
+        return relation.changes_whole_rows
+
+
+class NumbersMethod(Method):
+    """A method for programs in which one record moves some numbers by a bounded amount."""
+
+    def protects(self, relation: NeighbourRelation) -> bool:
+        return isinstance(relation, LowSensitivity)

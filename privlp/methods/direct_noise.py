@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import highspy
 import numpy as np
@@ -15,29 +15,26 @@ import scipy.sparse as sp
 from privlp.checks import as_sparse, real
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.game.loop import Released
-from privlp.methods.base import Method, PlannedRun
+from privlp.methods.base import COMPARED, NumbersMethod, PlannedRun, Prediction
 from privlp.methods.noisy_numbers import (
     AdditiveNoise,
     OneRelease,
     deviation,
     largest_of,
-    low_sensitivity,
     mechanisms_of,
     private_numbers,
     quieter_noise_on,
     run_of_one_release,
     shares,
 )
-from privlp.methods.prediction import Prediction
-from privlp.methods.task import Task
+from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import ProgramData
 from privlp.problem.highs import optimum, priced_optimum
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.bounded import largest_size, require_bounded
 from privlp.regions.simplex import Simplex
-from privlp.relations.base import NeighbourRelation
-from privlp.relations.numbers import LowSensitivity, PrivateNumbers
+from privlp.relations.numbers import PrivateNumbers
 from privlp.status import Status
 
 FloatArray = npt.NDArray[np.float64]
@@ -56,7 +53,7 @@ _STATUS = {
 }
 
 
-class DirectNoise(Method):
+class DirectNoise(NumbersMethod):
     """Noise on b, A or c, then HiGHS: everything after the release is post-processing.
 
     *Neighbours*: scalar-, row-, column- or objective-private, or several at once.
@@ -76,82 +73,73 @@ class DirectNoise(Method):
     """
 
     name = "direct-noise"
+    take_it = "only numbers move, and rows may be missed by a little"
+    auto_leaves_out = ("alpha",)  # it sets the rounds of other methods
 
-    def protects(self, relation: NeighbourRelation) -> bool:
-        return isinstance(relation, LowSensitivity)
+    def rank(self, request: SolveRequest) -> float | None:  # noqa: ARG002
+        return COMPARED
 
-    def competes(self, task: Task) -> bool:  # noqa: ARG002
-        return True
-
-    def adapted(self, task: Task) -> Task:
-        """Without alpha, which sets the rounds of other methods."""
-        return replace(task, alpha=None)
-
-    def plan(self, task: Task) -> PlannedRun:
-        relation = low_sensitivity(task, self.name)
-        task.refuse(
+    def plan(self, request: SolveRequest) -> PlannedRun:
+        numbers = private_numbers(request, self.name)
+        request.refuse(
             self.name,
             s="only constraint-private solvers give up rows",
             alpha=_NO_ROUNDS,
             width=_NO_ROUNDS,
         )
-        numbers = private_numbers(task, relation)
-        value = _public_optimum(task, costs_are_private=any(p.part == "c" for p in numbers))
+        value = _public_optimum(request, costs_are_private=any(p.part == "c" for p in numbers))
         if value is None:
-            require_bounded(task.form, numbers)
+            require_bounded(request.form, numbers)
         else:
-            task.refuse_prices(self.name, "without opt it does")
-        kinds = [quieter_noise_on(task, part) for part in numbers]
+            request.refuse_prices(self.name, "without opt it does")
+        kinds = [quieter_noise_on(request, part) for part in numbers]
         noise = {
             part.part: largest_of(mechanism, len(part))
             for part, (_, mechanism) in zip(numbers, kinds, strict=True)
         }
-        split = shares(task, numbers, lambda part: noise[part.part])
-        mechanisms = mechanisms_of(task, numbers, [kind for kind, _ in kinds], split)
+        split = shares(request, numbers, lambda part: noise[part.part])
+        mechanisms = mechanisms_of(request, numbers, [kind for kind, _ in kinds], split)
         slack = max(map(largest_of, mechanisms, map(len, numbers)))
 
         program = partial(NoisyProgram, value=value, slack=slack)
         whole = [mechanism for _, mechanism in kinds]
         return run_of_one_release(
-            task,
+            request,
             numbers,
             mechanisms,
             "noise on",
             program,
-            lambda: self._prediction(task, numbers, whole),
+            lambda: self._prediction(request, numbers, whole),
         )
 
     def _prediction(
-        self, task: Task, numbers: Sequence[PrivateNumbers], whole: Sequence[AdditiveNoise]
+        self,
+        request: SolveRequest,
+        numbers: Sequence[PrivateNumbers],
+        whole: Sequence[AdditiveNoise],
     ) -> Prediction:
         """Predicted violation from noise of the whole budget on each part.
 
         Where A is private, public numbers must say how large x is.
         """
-        size = _size_of_x(task) if any(part.part == "A" for part in numbers) else 1.0
-        rows = max(1, task.form.n_private)
+        size = _size_of_x(request) if any(part.part == "A" for part in numbers) else 1.0
+        rows = max(1, request.form.n_private)
         total, noise = 0.0, 0.0
         for part, mechanism in zip(numbers, whole, strict=True):
             noise = max(noise, deviation(mechanism) / mechanism.sensitivity)
             if part.part != "c":
                 reach = size if part.part == "A" else 1.0
                 total += _TYPICAL_SHARE * reach * largest_of(mechanism, rows)
-        objective_loss = 0.0 if task.opt is not None else None
+        objective_loss = 0.0 if request.opt is not None else None
         return Prediction(self.name, total, objective_loss, 1, noise)
 
 
-def _size_of_x(task: Task) -> float:
-    """A typical ||x||_2: that of a simplex of public optimum, or half of the largest possible.
-
-    Raises
-    ------
-    UnsupportedProblemError
-        If there is no such simplex, and bounds and public rows do not bound x.
-    """
+def _size_of_x(request: SolveRequest) -> float:
+    """A typical ||x||_2: that of a simplex of public optimum, or half of the largest possible."""
     try:
-        return Simplex(StandardForm.of(task.lp, every_row=True), task.opt).typical_size
+        return Simplex(StandardForm.of(request.lp, every_row=True), request.opt).typical_size
     except PrivLPError:
-        largest = largest_size(task.lp)
+        largest = largest_size(request.lp)
     if math.isinf(largest):
         raise UnsupportedProblemError(
             "How large x may be, and with it the effect of noise on A, is not known publicly: give"
@@ -161,9 +149,9 @@ def _size_of_x(task: Task) -> float:
     return largest / 2
 
 
-def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:
+def _public_optimum(request: SolveRequest, *, costs_are_private: bool) -> float | None:
     """The public optimum c·x without offset, checked against the public region."""
-    if task.opt is None:
+    if request.opt is None:
         return None
     if costs_are_private:
         raise InvalidParameterError(
@@ -171,13 +159,13 @@ def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:
             " it out.",
             parameter="opt",
         )
-    lp, value = task.lp, real(task.opt, "opt") - task.lp.offset
+    lp, value = request.lp, real(request.opt, "opt") - request.lp.offset
     matrix, lower, upper = _rows_and_value(lp, ~lp.private, value)
     status, _ = optimum(np.zeros(len(lp.c)), matrix, lower, upper, lp.bounds)
     if status == highspy.HighsModelStatus.kInfeasible:
         raise UnsupportedProblemError(
-            f"opt = {task.opt:g} is out of reach: no x within the public rows and bounds has that"
-            " objective.",
+            f"opt = {request.opt:g} is out of reach: no x within the public rows and bounds has"
+            " that objective.",
             parameter="opt",
         )
     return value
@@ -194,28 +182,14 @@ def _rows_and_value(
 class NoisyProgram(OneRelease):
     """One release of all private numbers, then HiGHS on the noisy program.
 
-    Parameters
-    ----------
-    form, numbers, values, draws, time_limit
-        As for :class:`~privlp.methods.noisy_numbers.OneRelease`.
-    value : float or None
-        Public optimum.
-    slack : float
-        How far below zero the largest violation may be minimised: noise may hide a violation.
+    `value` is a public optimum. The largest violation may be minimised to `slack` below zero, since
+    noise may hide one.
     """
 
     def __init__(
-        self,
-        form: StandardForm,
-        numbers: Sequence[PrivateNumbers],
-        values: Sequence[FloatArray],
-        draws: Sequence[ChargedDraws],
-        *,
-        value: float | None,
-        slack: float,
-        time_limit: float | None,
+        self, *release: Any, value: float | None, slack: float, time_limit: float | None
     ) -> None:
-        super().__init__(form, numbers, values, draws, time_limit=time_limit)
+        super().__init__(*release, time_limit=time_limit)
         self._value, self._slack = value, slack
 
     def _release_part(

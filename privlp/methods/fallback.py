@@ -33,35 +33,14 @@ def shares(
     number: float,
     most: tuple[float, float] = (_MOST_ANSWER, _MOST_CHOICE),
 ) -> tuple[float, float]:
-    """What the cheap answer and the comparison take of the budget.
-
-    Parameters
-    ----------
-    of_answer, of_choice : float
-        Noise of one release of either at the whole budget, as a share of the records.
-    number : float
-        Releases of the first.
-    most : (float, float)
-        The largest share of either.
-    """
+    """What the cheap answer and the comparison take of the budget."""
     answer = number * (of_answer / _ANSWER) ** 2
     choice = (of_choice / _CHOICE) ** 2
-    return (
-        min(max(answer, _LEAST_ANSWER), most[0]),
-        min(max(choice, _LEAST_CHOICE), most[1]),
-    )
+    return (min(max(answer, _LEAST_ANSWER), most[0]), min(max(choice, _LEAST_CHOICE), most[1]))
 
 
 def keeps(total: FloatArray | float, sigma: float, n: float) -> npt.NDArray[np.bool_]:
-    """Whether a fit is kept, by the noisy sum of what its records lose to the cheap answer.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privlp.methods.fallback import keeps
-    >>> keeps(np.array([-300.0, 5.0, 60.0]), 10.0, 1000), keeps(np.array([-60.0]), 100.0, 1000)
-    (array([ True,  True, False]), array([False]))
-    """
+    """Whether a fit is kept, by the noisy sum of what its records lose to the cheap answer."""
     total = np.asarray(total)
     if sigma == 0:  # without noise the fit is exact
         return np.ones(total.shape, dtype=bool)

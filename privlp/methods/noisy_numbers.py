@@ -13,10 +13,15 @@ import numpy.typing as npt
 from privlp.checks import real
 from privlp.errors import BudgetExceededError, InvalidParameterError, UnsupportedProblemError
 from privlp.game.loop import Released
-from privlp.methods.base import PlannedRun
-from privlp.methods.prediction import Prediction
-from privlp.methods.task import Task
-from privlp.privacy import ChargedDraws, GaussianMechanism, LaplaceMechanism
+from privlp.methods.base import PlannedRun, Prediction
+from privlp.methods.request import SolveRequest
+from privlp.privacy import (
+    ChargedDraws,
+    GaussianMechanism,
+    LaplaceMechanism,
+    TruncatedGaussianMechanism,
+    TruncatedLaplaceMechanism,
+)
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.bounded import largest_size
 from privlp.relations.numbers import LowSensitivity, PrivateNumbers, ProgramNumbers
@@ -28,40 +33,30 @@ _SMALLEST_SHARE = 1e-6
 NAMES = {"b": "right-hand sides b", "A": "coefficients A", "c": "costs c"}
 
 
-def low_sensitivity(task: Task, method: str) -> LowSensitivity:
-    """The relation of a task, if it is one that bounds the change of numbers.
-
-    Raises
-    ------
-    UnsupportedProblemError
-        If it is another one, or the program has soft rows.
-    """
-    if not isinstance(task.relation, LowSensitivity):
+def low_sensitivity(request: SolveRequest, method: str) -> LowSensitivity:
+    """The relation of a request, if it is one that bounds the change of numbers."""
+    if not isinstance(request.relation, LowSensitivity):
         raise UnsupportedProblemError(
             f"method={method!r} protects programs whose numbers change a little (ScalarPrivate,"
-            f" RowPrivate, ColumnPrivate, ObjectivePrivate), not: {task.public.description}.",
+            f" RowPrivate, ColumnPrivate, ObjectivePrivate), not: {request.public.description}.",
             parameter="method",
         )
-    task.refuse_soft_rows(method)
-    return task.relation
+    request.refuse_soft_rows(method)
+    return request.relation
 
 
-def private_numbers(task: Task, relation: LowSensitivity) -> list[PrivateNumbers]:
-    """The private numbers of each part.
-
-    Raises
-    ------
-    UnsupportedProblemError
-        If there are none.
-    """
-    numbers = relation.private_numbers(task.form)
+def private_numbers(request: SolveRequest, method: str) -> list[PrivateNumbers]:
+    """The private numbers of each part; a request without any is refused."""
+    numbers = low_sensitivity(request, method).private_numbers(request.form)
     if not numbers:
-        raise task.unprotected("numbers")
+        raise request.unprotected("numbers")
     return numbers
 
 
 def shares(
-    task: Task, numbers: Sequence[PrivateNumbers], noise: Callable[[PrivateNumbers], float]
+    request: SolveRequest,
+    numbers: Sequence[PrivateNumbers],
+    noise: Callable[[PrivateNumbers], float],
 ) -> list[float]:
     """Share of the budget for each part: as given by ``split``, or chosen from public numbers.
 
@@ -70,9 +65,9 @@ def shares(
     a typical sum_j |x_j|. The sum of e_k/f_k is least where f_k is proportional to sqrt(e_k). Costs
     have no effect on rows, and get an equal part.
     """
-    if task.split is not None:
-        return _given_shares(task.split, numbers)
-    reach = {"b": 1.0, "A": _size_seen_by_a_row(task, numbers), "c": 0.0}
+    if request.split is not None:
+        return _given_shares(request.split, numbers)
+    reach = {"b": 1.0, "A": _size_seen_by_a_row(request, numbers), "c": 0.0}
     effects = np.array([noise(part) * reach[part.part] for part in numbers])
     on_rows = effects > 0
     weights = np.ones(len(numbers))
@@ -105,15 +100,22 @@ def _given_shares(split: Any, numbers: Sequence[PrivateNumbers]) -> list[float]:
     return [share / total for share in given]
 
 
-def _size_seen_by_a_row(task: Task, numbers: Sequence[PrivateNumbers]) -> float:
+def _size_seen_by_a_row(request: SolveRequest, numbers: Sequence[PrivateNumbers]) -> float:
     """Half the largest sum_j |x_j|, times the share of private coefficients in a row."""
     entries = sum(len(part) for part in numbers if part.part == "A")
     if not entries or len(numbers) == 1:
         return 1.0
-    return largest_size(task.lp) / 2 * entries / (int(task.lp.private.sum()) * task.lp.shape[1])
+    return (
+        largest_size(request.lp)
+        / 2
+        * entries
+        / (int(request.lp.private.sum()) * request.lp.shape[1])
+    )
 
 
+#: Noise that is added to numbers, of unbounded support or truncated.
 AdditiveNoise = LaplaceMechanism | GaussianMechanism
+BoundedNoise = TruncatedLaplaceMechanism | TruncatedGaussianMechanism
 
 
 @dataclass(frozen=True)
@@ -129,13 +131,16 @@ class Noise:
         return LaplaceMechanism(l1, l1 / (share * intensity))
 
 
-def deviation(mechanism: AdditiveNoise) -> float:
-    """Standard deviation of the noise on one entry."""
-    return (
-        mechanism.sigma
-        if isinstance(mechanism, GaussianMechanism)
-        else math.sqrt(2) * mechanism.scale
-    )
+def scale_of(mechanism: AdditiveNoise | BoundedNoise) -> float:
+    """Its parameter: sigma of Gaussian noise, the scale of Laplace noise."""
+    gaussian = isinstance(mechanism, GaussianMechanism | TruncatedGaussianMechanism)
+    return mechanism.sigma if gaussian else mechanism.scale  # type: ignore[union-attr]
+
+
+def deviation(mechanism: AdditiveNoise | BoundedNoise) -> float:
+    """Standard deviation of the noise on one entry, before it is truncated."""
+    gaussian = isinstance(mechanism, GaussianMechanism | TruncatedGaussianMechanism)
+    return scale_of(mechanism) if gaussian else math.sqrt(2) * scale_of(mechanism)
 
 
 def largest_of(mechanism: AdditiveNoise, count: int) -> float:
@@ -146,13 +151,13 @@ def largest_of(mechanism: AdditiveNoise, count: int) -> float:
 
 
 def quieter_noise(
-    task: Task, l1: float, l2: float, size: Callable[[AdditiveNoise], float]
+    request: SolveRequest, l1: float, l2: float, size: Callable[[AdditiveNoise], float]
 ) -> tuple[Noise, AdditiveNoise]:
     """Laplace or Gaussian noise at the whole budget, whichever has the smaller size."""
     found: list[tuple[Noise, AdditiveNoise]] = []
-    for kind in [Noise(False)] if task.ledger.delta == 0 else [Noise(False), Noise(True)]:
+    for kind in [Noise(False)] if request.ledger.delta == 0 else [Noise(False), Noise(True)]:
         try:
-            intensity = task.ledger.calibrate_together(
+            intensity = request.ledger.calibrate_together(
                 lambda t, kind=kind: [(kind.mechanism(l1, l2, 1.0, t), 1)]  # type: ignore[misc]
             )
         except BudgetExceededError:
@@ -164,13 +169,16 @@ def quieter_noise(
     return min(found, key=lambda pair: size(pair[1]))
 
 
-def quieter_noise_on(task: Task, part: PrivateNumbers) -> tuple[Noise, AdditiveNoise]:
+def quieter_noise_on(request: SolveRequest, part: PrivateNumbers) -> tuple[Noise, AdditiveNoise]:
     """Laplace or Gaussian noise on one part, whichever has the smaller largest entry."""
-    return quieter_noise(task, part.l1, part.l2, lambda noise: largest_of(noise, len(part)))
+    return quieter_noise(request, part.l1, part.l2, lambda noise: largest_of(noise, len(part)))
 
 
 def mechanisms_of(
-    task: Task, numbers: Sequence[PrivateNumbers], kinds: Sequence[Noise], split: Sequence[float]
+    request: SolveRequest,
+    numbers: Sequence[PrivateNumbers],
+    kinds: Sequence[Noise],
+    split: Sequence[float],
 ) -> list[AdditiveNoise]:
     """The noise on each part, at its share of the budget."""
 
@@ -180,24 +188,13 @@ def mechanisms_of(
             for part, kind, share in zip(numbers, kinds, split, strict=True)
         ]
 
-    return make(task.ledger.calibrate_together(lambda t: [(mechanism, 1) for mechanism in make(t)]))
+    return make(
+        request.ledger.calibrate_together(lambda t: [(mechanism, 1) for mechanism in make(t)])
+    )
 
 
 class OneRelease:
-    """A run of one round: each part of the private numbers is drawn for once.
-
-    Parameters
-    ----------
-    form : StandardForm
-        The public part of the program.
-    numbers : sequence of PrivateNumbers
-    values : sequence of arrays
-        The private numbers; private.
-    draws : sequence of ChargedDraws
-        One charged draw for each.
-    time_limit : float or None
-        Seconds for HiGHS.
-    """
+    """A run of one round: each part of the private numbers is drawn for once."""
 
     rounds = 1
 
@@ -231,11 +228,7 @@ class OneRelease:
         raise NotImplementedError
 
     def _at(
-        self,
-        x: FloatArray,
-        message: str,
-        warning: str = "",
-        prices: FloatArray | None = None,
+        self, x: FloatArray, message: str, warning: str = "", prices: FloatArray | None = None
     ) -> Released:
         """A released point, with its objective under the released costs."""
         objective = float(self._known.c @ x) + self._form.lp.offset
@@ -243,32 +236,18 @@ class OneRelease:
 
 
 def run_of_one_release(
-    task: Task,
+    request: SolveRequest,
     numbers: Sequence[PrivateNumbers],
     mechanisms: Sequence[Any],
     purpose: str,
     program: Callable[..., OneRelease],
     predict: Callable[[], Prediction],
 ) -> PlannedRun:
-    """The planned run: one draw of a mechanism for each part, then the program.
-
-    Parameters
-    ----------
-    task : Task
-    numbers : sequence of PrivateNumbers
-    mechanisms : sequence of Mechanism
-        One for each part.
-    purpose : str
-        What a draw does; the name of the part follows.
-    program : callable
-        A class that derives from `OneRelease`, with its own options set.
-    predict : callable
-        Of the planned run.
-    """
+    """The planned run: one draw of a mechanism for each part, then the program."""
 
     def start(rows: ProgramRows, draws: Sequence[ChargedDraws]) -> OneRelease:
         values = [rows.values(part) for part in numbers]
-        return program(task.form, numbers, values, draws, time_limit=task.time_limit)
+        return program(request.form, numbers, values, draws, time_limit=request.time_limit)
 
     charges = [
         (mechanism, 1, f"{purpose} {NAMES[part.part]}")

@@ -1,4 +1,4 @@
-"""Dense multiplicative weights with the constants of van der Reijden (2019), for comparison."""
+"""Dense multiplicative weights: tight, with published constants, and with the count score."""
 
 from __future__ import annotations
 
@@ -8,27 +8,146 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privlp.checks import real
 from privlp.errors import InvalidParameterError
 from privlp.game.dense import DenseDual
-from privlp.game.loop import Game, SelectionPlayer, as_rounds
-from privlp.methods.base import Method, PlannedRun
-from privlp.methods.descent import grid_of
-from privlp.methods.dmw import PURPOSE
-from privlp.methods.task import Task
+from privlp.game.loop import Game, ScaledRows, SelectionPlayer, as_rounds
+from privlp.methods.base import COMPARED, PlannedRun, Prediction, RowsMethod
+from privlp.methods.counts import grid_of
+from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws, ExponentialMechanism
-from privlp.regions.simplex import Simplex
-from privlp.relations.base import NeighbourRelation
+from privlp.regions.simplex import Simplex, is_range
 from privlp.rows.access import Rows
 from privlp.rows.on_simplex import RowsOnSimplex, ends_of
 from privlp.rows.program_rows import RowBlock
+
+FloatArray = npt.NDArray[np.float64]
+
+# Values of a row of equal range span 2 on K; a violation, right-hand side included, is between -2
+# and 2.
+_DIAMETER = 2.0
+_WIDTH = 2.0
+# Assumed spread of the violations of one vertex over dual-weighted rows: see below, *Step*.
+_SPREAD = 0.2
+_MOST_DEFAULT_ROUNDS = 2_000
+# For predictions only, measured on the programs of docs/results/covering.md: the violation over the
+# square of its bound, in units of half the span of a row's values; and this half span over the
+# Euclidean norm of the values.
+_TYPICAL_SHARE = 0.065
+_HALF_SPAN_OF_A_ROW = 0.33
+#: What the ledger calls the draws.
+PURPOSE = "select a vertex each round"
+
+
+class DenseMultiplicativeWeights(RowsMethod):
+    """Dense multiplicative weights with tight sensitivity and accounting.
+
+    *Neighbours*: constraint-private, one record with k rows; nothing is declared about A or b.
+
+    *Sensitivity.* Rows are shifted and scaled to span [-1, 1] on K (:mod:`privlp.rows.on_simplex`),
+    each by numbers that depend on that row alone. So every possible row vector g has max_j g_j -
+    min_j g_j <= 2, and any two differ by at most W = 2 in the sup norm. Each score is a dense
+    average of such vectors, and changes by at most min(1, k/s)·2 between neighbours
+    (:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity`). Sums are exact: rows
+    and weights stand on public grids (:mod:`privlp.rows.grid`, :mod:`privlp.game.dense`), and
+    nothing is added for rounding. Right-hand sides never enter a score. Proof: ``docs/proofs.md``,
+    "Dense multiplicative weights" and "Exact sums".
+
+    *Budget.* T draws of the exponential mechanism at the largest eps' of which T fit into (eps,
+    delta).
+
+    *Rounds.* With L = ln(n/s), T rounds leave a regret of at most 4·sqrt(L/(2T)) and a selection
+    error of at most (2·sensitivity/eps')·ln d each. With alpha (violation per unit of ||A_i||_2,
+    at most the radius of K times the violation in units of the row's span), T makes the regret
+    alpha. Otherwise T minimises the sum of the selection error and half the regret, about the
+    regret seen in trials.
+
+    *Step.* sqrt(2L/T)/spread per unit of violation is the best step if the violations of a vertex
+    have standard deviation `spread` over the dual-weighted rows. Two, the most possible, gives the
+    worst-case step of the analysis. The value used is 0.2, which was near the best for covering,
+    packing, game and classification programs (``benchmarks/step.py``). The privacy argument does
+    not depend on the step.
+    """
+
+    name = "dmw"
+    take_it = "whole rows are private, delta is 0, and the optimum is public"
+    #: Largest distance between the score vectors of two rows.
+    diameter = _DIAMETER
+
+    def rank(self, request: SolveRequest) -> float | None:
+        """Also without an optimum if delta is 0: no other method says what is missing."""
+        value = request.opt is not None and not is_range(request.opt)
+        hard = request.lp.penalty is None
+        return COMPARED if hard and (value or not request.has_delta) else None
+
+    def plan(self, request: SolveRequest) -> PlannedRun:
+        relation = request.constraint_private(self.name)
+        if request.width is not None:
+            raise InvalidParameterError(
+                "width has no use with method='dmw', which needs no declared bounds; leave it out.",
+                parameter="width",
+            )
+        s, alpha, n = request.density(), request.accuracy(), request.n
+        simplex = Simplex(request.form, request.opt)
+        sensitivity = relation.dense_average_sensitivity(
+            self.diameter, s, request.public.rows_of_one_record
+        )
+        grid = grid_of(request)
+        log_ratio = math.log(n / s)
+        if alpha is not None:
+            rounds = as_rounds(2 * _WIDTH**2 * log_ratio, simplex.radius / alpha, alpha)
+        else:
+            rounds = _best_rounds(request, log_ratio, sensitivity * math.log(simplex.size))
+        mechanism = request.ledger.calibrate(
+            lambda eps: ExponentialMechanism(sensitivity, eps), rounds
+        )
+
+        def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
+            step = math.sqrt(2 * log_ratio / rounds) / _SPREAD
+            scaled = partial(self.scaled, simplex, largest_n=request.largest_n)
+            dual = DenseDual(rows.keep(scaled), s, step, grid)
+            return Game(dual, SelectionPlayer(simplex, *draws), rounds=rounds)
+
+        def predict() -> Prediction:
+            """A share of the square of the bound, as seen in trials."""
+            regret = _WIDTH * math.sqrt(log_ratio / (2 * rounds))
+            bound = (
+                regret + 2 * mechanism.sensitivity * math.log(max(2, simplex.size)) / mechanism.eps
+            )
+            violation = _TYPICAL_SHARE * bound**2 * _HALF_SPAN_OF_A_ROW * simplex.typical_norm
+            yardstick = simplex.typical_norm / math.sqrt(simplex.size)
+            return Prediction(
+                self.name, violation, 0.0, rounds, 2 / mechanism.eps, yardstick=yardstick
+            )
+
+        return PlannedRun([(mechanism, rounds, PURPOSE)], start, predict)
+
+    def scaled(self, simplex: Simplex, block: Any, largest_n: int = 0) -> Any:
+        """A block of rows, scaled for the duals and the scores."""
+        return RowsOnSimplex.of_equal_range(simplex, block, largest_n=largest_n)
+
+
+def _best_rounds(request: SolveRequest, log_ratio: float, selection_factor: float) -> int:
+    """The T that minimises 2 sqrt(L/(2T)) + 2 selection_factor / eps'(T)."""
+    rounds = np.unique(np.geomspace(1, _MOST_DEFAULT_ROUNDS, 400).astype(int))
+    probe = request.ledger.calibrate(
+        lambda eps: ExponentialMechanism(1.0, eps), _MOST_DEFAULT_ROUNDS
+    )
+    eps_at_most_rounds = probe.pure_eps
+    # T draws of eps' each cost T eps' when composed purely, and T eps'^2 / 8 otherwise.
+    power = 1.0 if request.ledger.delta == 0 else 0.5
+    eps_per_round = eps_at_most_rounds * (_MOST_DEFAULT_ROUNDS / rounds) ** power
+    error = _WIDTH * np.sqrt(log_ratio / (2 * rounds)) + 2 * selection_factor / eps_per_round
+    return int(rounds[np.argmin(error)])
+
 
 # Declared bounds beyond these would overflow in divisions, or leave a sensitivity without digits.
 _SMALLEST_BOUND, _LARGEST_BOUND = 1e-100, 1e100
 
 
-class PublishedDenseMultiplicativeWeights(Method):
+class PublishedDenseMultiplicativeWeights(RowsMethod):
     """Dense multiplicative weights with the constants of van der Reijden (2019).
 
     *Neighbours*: constraint-private. `width` declares a bound a on every abs(A_ij) and abs(b_i), or
@@ -46,17 +165,15 @@ class PublishedDenseMultiplicativeWeights(Method):
     """
 
     name = "dmw-published"
+    take_it = "you compare with van der Reijden (2019)"
     listed = False
 
-    def protects(self, relation: NeighbourRelation) -> bool:
-        return relation.changes_whole_rows
-
-    def plan(self, task: Task) -> PlannedRun:
-        task.constraint_private(self.name)
-        entry_bound, rhs_bound = _declared_bounds(task.width)
-        s, alpha, n = task.density(), task.accuracy(), task.n
-        eps, delta = task.ledger.eps, task.ledger.delta
-        grid = grid_of(task)
+    def plan(self, request: SolveRequest) -> PlannedRun:
+        request.constraint_private(self.name)
+        entry_bound, rhs_bound = _declared_bounds(request.width)
+        s, alpha, n = request.density(), request.accuracy(), request.n
+        eps, delta = request.ledger.eps, request.ledger.delta
+        grid = grid_of(request)
         if alpha is None:
             raise InvalidParameterError(
                 "alpha is missing: method='dmw-published' takes its number of rounds from alpha.",
@@ -67,7 +184,7 @@ class PublishedDenseMultiplicativeWeights(Method):
                 "delta must be positive: the published composition formula divides by ln(1/delta).",
                 parameter="delta",
             )
-        simplex = Simplex(task.form, task.opt)
+        simplex = Simplex(request.form, request.opt)
         largest_value = entry_bound * float(simplex.vertices.max())
         rho = largest_value + rhs_bound
         if not alpha < 9 * rho:
@@ -78,13 +195,13 @@ class PublishedDenseMultiplicativeWeights(Method):
             )
         rounds = as_rounds(36 * math.log(n), rho / alpha, alpha)
         eta = math.sqrt(math.log(n) / rounds)
-        sensitivity = self._largest_change(largest_value) * task.public.rows_of_one_record / s
+        sensitivity = self._largest_change(largest_value) * request.public.rows_of_one_record / s
         eps_per_round = (
             math.inf if math.isinf(eps) else eps / math.sqrt(8 * rounds * math.log(1 / delta))
         )
         mechanism = ExponentialMechanism(sensitivity, eps_per_round)
         within = partial(
-            rows_within_bounds, simplex, entry_bound, rhs_bound, largest_n=task.largest_n
+            rows_within_bounds, simplex, entry_bound, rhs_bound, largest_n=request.largest_n
         )
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
@@ -103,12 +220,7 @@ class PublishedDenseMultiplicativeWeights(Method):
 
 
 def rows_within_bounds(
-    simplex: Simplex,
-    entry_bound: float,
-    rhs_bound: float,
-    block: RowBlock,
-    *,
-    largest_n: int = 0,
+    simplex: Simplex, entry_bound: float, rhs_bound: float, block: RowBlock, *, largest_n: int = 0
 ) -> RowsOnSimplex:
     """Rows of the program; a row beyond the declared bounds is scaled down to them.
 
@@ -147,3 +259,69 @@ def _declared_bounds(width: Any) -> tuple[float, float]:
             parameter="width",
         )
     return bounds
+
+
+_BLOCK = 4096
+
+
+class CountScore(DenseMultiplicativeWeights):
+    """:class:`~privlp.methods.published.dmw.DenseMultiplicativeWeights` with the count score.
+
+    A vertex is scored by the dual weight of the rows that it satisfies up to a tolerance
+    (:class:`CountedRows`). Such a score has diameter 1 instead of 2. Everything else is the same.
+    """
+
+    diameter = 1.0
+
+    def __init__(self, phi: float) -> None:
+        self._phi = real(phi, "phi")
+
+    def scaled(self, simplex: Simplex, block: Any, largest_n: int = 0) -> Any:
+        """A block of rows whose scores are counts."""
+        return CountedRows(block, simplex, super().scaled(simplex, block, largest_n), self._phi)
+
+
+class PublishedCountScore(PublishedDenseMultiplicativeWeights):
+    """The published constants with the source's count score and its sensitivity 2/s."""
+
+    def __init__(self, phi: float) -> None:
+        self._phi = real(phi, "phi")
+
+    def _largest_change(self, largest_value: float) -> float:  # noqa: ARG002
+        return 2.0
+
+    def _scored(self, simplex: Simplex, within: Any, block: Any) -> Any:
+        return CountedRows(block, simplex, within(block), self._phi)
+
+
+class CountedRows:
+    """Private rows on K: the score of a vertex is the dual weight of the rows that it satisfies.
+
+    This is the count score of van der Reijden (2019), section 3.5:
+    Q_j = sum_i z_i 1[A_i x_j <= b_i + phi]. Whether a row is satisfied depends on that row alone,
+    and an indicator spans 1. So Q is a dense average of diameter W = 1.
+    """
+
+    def __init__(self, block: RowBlock, simplex: Simplex, rows: ScaledRows, phi: float) -> None:
+        rhs = block.rhs + phi
+        self._satisfied = np.empty((len(simplex.vertices), len(rhs)), dtype=bool)
+        for some, part in block.parts(simplex.vertices):
+            self._satisfied[:, some] = (part.table() <= rhs[some, None]).T
+        self._rows = rows
+
+    @property
+    def count(self) -> int:
+        """Number of private rows; itself private under add/remove."""
+        return self._rows.count
+
+    def add_violations(self, j: int, step: float, out: FloatArray) -> None:
+        """Add step times the scaled violations of vertex j to `out`."""
+        self._rows.add_violations(j, step, out)
+
+    def scores(self, z: FloatArray) -> FloatArray:
+        """Dual weight of the rows that each vertex satisfies; exact for integers."""
+        total = np.zeros(len(self._satisfied))
+        for start in range(0, len(z), _BLOCK):
+            span = slice(start, start + _BLOCK)
+            total += self._satisfied[:, span].astype(float) @ z[span]
+        return total

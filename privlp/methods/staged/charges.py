@@ -13,9 +13,8 @@ import numpy.typing as npt
 from privlp.errors import UnsupportedProblemError
 from privlp.game.loop import weights_of_rounds
 from privlp.methods.base import ChargeRequest
-from privlp.methods.checked import check_request, share_of_check
-from privlp.methods.descent import noise_of_one_release
-from privlp.methods.task import Task
+from privlp.methods.counts import check_request, noise_of_one_release, share_of_check
+from privlp.methods.request import SolveRequest
 from privlp.privacy import GaussianMechanism, WeightedGaussianMechanism
 from privlp.problem.data import ProgramData
 from privlp.regions.simplex import Simplex
@@ -34,24 +33,13 @@ class Sizes:
 
     Where larger V help rows, a place is log|V|; where they hurt, it is -log|V|. So fewer rows are
     missed at later places.
-
-    Parameters
-    ----------
-    task : Task
-    hint : (float, float) or None
-        Objectives between which the optimum is likely. Those that no u >= 0 reaches are left out.
-
-    Raises
-    ------
-    UnsupportedProblemError
-        If the regions are no simplices.
     """
 
-    def __init__(self, task: Task, hint: tuple[float, float] | None) -> None:
-        self._form = task.form
+    def __init__(self, request: SolveRequest, hint: tuple[float, float] | None) -> None:
+        self._form = request.form
         cost = self._form.cost
         self._sign = -1.0 if cost.size and cost[0] < 0 else 1.0
-        self._at_bounds = task.lp.objective(self._form.shift)
+        self._at_bounds = request.lp.objective(self._form.shift)
         #: The place of a hint, or of the largest size; None if neither is known.
         self.likely: float | None = None
         #: Between these places the stages likely begin; None without a hint.
@@ -66,7 +54,7 @@ class Sizes:
                 self.likely_start = known[0] + _AROUND[0], known[-1] + _AROUND[1]
                 if abs(self.likely - centre) > _FARTHEST_HINT:
                     centre = self.likely
-        smallest, largest = self._bounds(task)
+        smallest, largest = self._bounds(request)
         places = sorted(
             self._sign * math.log(size) if 0 < size < math.inf else self._sign * end
             for size, end in ((smallest, -math.inf), (largest, math.inf))
@@ -89,18 +77,12 @@ class Sizes:
         """The region at a place."""
         return Simplex(self._form, None, cost=self._cost(place), capped=True)
 
-    def _bounds(self, task: Task) -> tuple[float, float]:
-        """The sizes that bounds of variables and public rows allow.
-
-        Raises
-        ------
-        UnsupportedProblemError
-            If a public row does more than to bound the objective, or they leave one size.
-        """
+    def _bounds(self, request: SolveRequest) -> tuple[float, float]:
+        """The sizes that bounds of variables and public rows allow."""
         cost = self._form.cost
         smallest, largest = 0.0, float(np.abs(cost) @ self._form.upper) if cost.all() else 0.0
         if self._form.has_public_rows:
-            ends = [self._sign * self._form.cost_of(end) for end in objective_range(task.lp)]
+            ends = [self._sign * self._form.cost_of(end) for end in objective_range(request.lp)]
             smallest, largest = max(smallest, min(ends)), min(largest, max(ends))
         if not smallest < largest:
             raise UnsupportedProblemError(
@@ -115,19 +97,9 @@ class Sizes:
         region = self.region(place)
         return self._form.undo(region.point(region.nearest(share)))
 
-    def objective(self, x: FloatArray) -> float:
-        """The objective of x."""
-        return float(self._form.lp.objective(x))
-
 
 def objective_range(lp: ProgramData) -> tuple[float, float]:
-    """Between which objectives public rows keep; they may do no more.
-
-    Raises
-    ------
-    UnsupportedProblemError
-        If a public row is no multiple of the costs.
-    """
+    """Between which objectives public rows keep; they may do no more."""
     low, high = -math.inf, math.inf
     square = float(lp.c @ lp.c)
     for i in np.flatnonzero(~lp.private):
@@ -196,41 +168,19 @@ _COUNT = "count violated rows"
 
 @dataclass(frozen=True)
 class Stage:
-    """One descent of several; every number is public.
+    """One descent of several; every number is public."""
 
-    Attributes
-    ----------
-    rounds : int
-        T.
-    step : float
-        Step per unit of what is released.
-    softness : float
-        Violation of a scaled row of norm 1 over which its weight rises.
-    aim : float
-        In a search: how many times s rows are missed at the size of the stage, but for the push.
-    push : float
-        In a search: logarithm by which the size is smaller still.
-    share : float
-        The stage reads this share of the rows (:mod:`privlp.rows.program_rows`).
-    """
-
-    rounds: int
-    step: float
-    softness: float
+    rounds: int  # T.
+    step: float  # Step per unit of what is released.
+    softness: float  # Violation of a scaled row of norm 1 over which its weight rises.
+    # In a search: how many times s rows are missed at the size of the stage, but for the
+    # push.
     aim: float = 1.0
-    push: float = 0.0
-    share: float = 1.0
+    push: float = 0.0  # In a search: logarithm by which the size is smaller still.
+    share: float = 1.0  # The stage reads this share of the rows (:mod:`privlp.rows.program_rows`).
 
     @classmethod
-    def of(
-        cls,
-        shape: _Shape,
-        *,
-        noise: float,
-        n: float,
-        size: int,
-        shares: bool = True,
-    ) -> Stage:
+    def of(cls, shape: _Shape, *, noise: float, n: float, size: int, shares: bool = True) -> Stage:
         """The stage that follows its scores with a strength of `pull`, at this noise of a sum.
 
         The logarithms of shares move by pull sqrt(ln(d)/2) for each deviation of the noise.
@@ -259,24 +209,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class StagedCharges:
-    """The stages of a run, and its mechanisms.
+    """The stages of a run, and its mechanisms."""
 
-    Attributes
-    ----------
-    requests : list of (Mechanism, int, str)
-        In the order in which they are charged: the signs of rows, if they help; the counts before
-        the stages; and for each stage its releases, and counts after it.
-    stages : list of Stage
-    signs : bool
-        Whether the signs of rows are asked for.
-    noise : float
-        Deviation of a single release at the whole budget, for rows of norm 1.
-    """
-
+    # In the order in which they are charged: the signs of rows, if they help; the counts
+    # before the stages; and for each stage its releases, and counts after it.
     requests: list[ChargeRequest]
     stages: list[Stage]
-    signs: bool
-    noise: float
+    signs: bool  # Whether the signs of rows are asked for.
+    noise: float  # Deviation of a single release at the whole budget, for rows of norm 1.
 
     @property
     def rounds(self) -> int:
@@ -290,27 +230,23 @@ class StagedCharges:
         return releases[-1].sigma / releases[-1].sensitivity
 
     @classmethod
-    def of(cls, task: Task, size: int) -> StagedCharges:
-        """Those of a run on a region with this number of vertices.
-
-        Raises
-        ------
-        InvalidParameterError, UnsupportedProblemError, BudgetExceededError
-            If the task has no delta, no hard private rows, or no budget.
-        """
-        relation = task.constraint_private("staged")
-        k = task.public.rows_of_one_record
+    def of(cls, request: SolveRequest, size: int) -> StagedCharges:
+        """Those of a run on a region with this number of vertices."""
+        relation = request.constraint_private("staged")
+        k = request.public.rows_of_one_record
         change = relation.sum_sensitivity(1.0, k)
-        noise = change * noise_of_one_release(task)
+        noise = change * noise_of_one_release(request)
         signs = not relation.hides_rows and noise > 0
-        make = partial(Stage.of, noise=noise, n=task.n, size=size, shares=not relation.hides_rows)
-        stages = [make(shape) for shape in _search(noise, size, task.density())]
+        make = partial(
+            Stage.of, noise=noise, n=request.n, size=size, shares=not relation.hides_rows
+        )
+        stages = [make(shape) for shape in _search(noise, size, request.density())]
         before = [_Sums(_SIGNS, 1, "sum the signs of rows", 2.0 * k)] if signs else []
         before.append(_Sums(_START, _START_COUNTS, _COUNT, float(k)))
         after = [_Sums(_BETWEEN, _COUNTS, _COUNT, float(k))] * (len(stages) - 1)
         last = _LAST_COUNTS if noise > 0 else _EXACT_COUNTS
         after.append(_Sums(_LAST, last, _COUNT, float(k)))
-        return cls(_requests(task, before, stages, after, change), stages, signs, noise)
+        return cls(_requests(request, before, stages, after, change), stages, signs, noise)
 
 
 def difficulty(noise: float, size: int, s: float) -> float:
@@ -341,7 +277,7 @@ class _Sums(NamedTuple):
 
 
 def _requests(
-    task: Task,
+    request: SolveRequest,
     before: list[_Sums],
     stages: list[Stage],
     after: list[_Sums],
@@ -353,8 +289,8 @@ def _requests(
     share what these leave.
     """
     left = 1 - math.fsum([sums.share for sums in before] + [sums.share for sums in after])
-    s = task.density()
-    left -= share_of_check(task, s)
+    s = request.density()
+    left -= share_of_check(request, s)
 
     def make(intensity: float) -> list[ChargeRequest]:
         found = [sums.request(intensity) for sums in before]
@@ -367,9 +303,9 @@ def _requests(
             )
             found.append((release, stage.rounds, "release the sum of violated rows each round"))
             found += [sums.request(intensity) for sums in after[number : number + 1]]
-        return [*found, check_request(task, s, intensity)]
+        return [*found, check_request(request, s, intensity)]
 
-    intensity = task.ledger.calibrate_together(
+    intensity = request.ledger.calibrate_together(
         lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
     )
     return make(intensity)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,15 +13,13 @@ import numpy.typing as npt
 from privlp.checks import real
 from privlp.game.descent import AcceleratedDescent, ElasticDual
 from privlp.game.loop import Game, Released
-from privlp.methods.base import Method, PlannedRun
-from privlp.methods.checked import Checked, last_target
-from privlp.methods.crossing import Crossing
-from privlp.methods.prediction import Prediction
+from privlp.methods.base import PlannedRun, Prediction, RowsMethod
+from privlp.methods.counts import Checked, StagedSearch, TargetSearch, last_target
+from privlp.methods.request import SolveRequest
 from privlp.methods.staged.charges import Sizes, Stage, StagedCharges, difficulty
-from privlp.methods.task import Task
 from privlp.privacy import ChargedDraws
+from privlp.problem.data import ProgramData
 from privlp.regions.simplex import Entropic, Simplex, is_range, range_of
-from privlp.relations.base import NeighbourRelation
 from privlp.rows.access import Rows
 from privlp.rows.measured import MeasuredRows
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, signs_and_spread
@@ -45,87 +42,44 @@ _SURELY = 2.0
 _SAFE = 0.97
 
 
-class Stages:
+class Stages(StagedSearch):
     """Stages for an unknown V: between them V becomes that at which a multiple of s rows is missed.
 
     The last V is one at which at most s rows are missed.
-
-    Parameters
-    ----------
-    task : Task
-    rows : Rows
-        Private rows.
-    charges : StagedCharges
-    draws : sequence of ChargedDraws
-        One for each charge.
-    sizes : Sizes
-        The regions {u >= 0, cost·u = V} of all V.
     """
 
     def __init__(
         self,
-        task: Task,
+        request: SolveRequest,
         rows: Rows[Any],
         charges: StagedCharges,
         draws: Sequence[ChargedDraws],
         sizes: Sizes,
     ) -> None:
-        self._s, self._n, self._rows = task.density(), task.n, rows
-        self._largest_n = task.largest_n
-        self._charges, self._draws, self._coins = charges, iter(draws), draws[0]
-        self._sizes, self._place = sizes, sizes.middle
         size = sizes.region(sizes.middle).size
-        self._equal = self._share = np.full(size, 1 / size)
-        self._sign = 0
+        self._share, self._sign = np.full(size, 1 / size), 0
+        super().__init__(request, charges.rounds, self._share)
+        self._s, self._n, self._largest_n = request.density(), request.n, request.largest_n
+        self._charges, self._draws, self._coins = charges, iter(draws), draws[0]
+        self._rows, self._sizes, self._place = rows, sizes, sizes.middle
         # Rows that are missed at the bounds of the variables at most.
-        self._at_bounds = float(task.n)
-        self.known: list[tuple[float, FloatArray]] = []
-        self._last_aim = last_target(task, charges.requests) / self._s
-        self._measured = rows.keep(partial(MeasuredRows, alpha=task.accuracy(), share=0.0))
-        self._trace: dict[str, list[Any]] = {}
-        self.rounds = charges.rounds
-        self._steps = self._play()
-
-    def step(self, t: int) -> None:  # noqa: ARG002 (the stages follow one another)
-        """Play a round of the current stage, or count before the stages or after one."""
-        next(self._steps)
+        self._at_bounds = float(request.n)
+        self._last_aim = last_target(request, charges.requests) / self._s
+        self._measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy(), share=0.0))
 
     def _play(self) -> Iterator[None]:
-        """Play all rounds."""
-        self._begin()
-        yield
-        stages = self._charges.stages
-        for number, stage in enumerate(stages):
-            yield from self._descend(stage)
-            draw = next(self._draws)
-            if number + 1 < len(stages):
-                self._go_on(draw, stages[number + 1])
-            else:
-                self._end(draw)
-            yield
-
-    def _begin(self) -> None:
         self._measure_sign()
-        draw, aim = next(self._draws), self._charges.stages[0].aim
-        ends = self._sizes.ends
-        self._place, _ = self._searched(draw, aim, *ends, number=draw.remaining, start=True)
-
-    def _descend(self, stage: Stage) -> Iterator[None]:
-        # Costs a little lower than those found: else nothing asks for better points.
-        simplex = self._sizes.region(max(self._place - stage.push, self._sizes.ends[0]))
-        yield from self._descend_on(simplex, self._scaled(simplex, stage.share), stage)
-        self._note("sizes", self._sizes.value(self._place))
-
-    def _go_on(self, draw: ChargedDraws, following: Stage) -> None:
-        ends = self._place - _FACTOR, self._place + _FACTOR
-        self._place, _ = self._searched(draw, following.aim, *ends, number=draw.remaining)
-
-    def _end(self, draw: ChargedDraws) -> None:
-        """Find the last size: that at which surely at most s rows are missed."""
-        ends = self._place - _FACTOR, self._place + _LAST_FACTOR
-        self._place, _ = self._searched(
-            draw, self._last_aim, *ends, number=draw.remaining, probability=_SAFE
-        )
+        stages = self._charges.stages
+        self._search(next(self._draws), stages[0].aim, *self._sizes.ends, start=True)
+        yield
+        for stage, following in zip(stages, [*stages[1:], None], strict=True):
+            yield from self._descend(stage)
+            draw, low = next(self._draws), self._place - _FACTOR
+            if following is not None:
+                self._search(draw, following.aim, low, self._place + _FACTOR)
+            else:  # the last size: that at which surely at most s rows are missed
+                self._search(draw, self._last_aim, low, self._place + _LAST_FACTOR, _SAFE)
+            yield
 
     def _measure_sign(self) -> None:
         """Find the sign of all entries, if rows are to be used as rows of one sign; or 0."""
@@ -148,80 +102,75 @@ class Stages:
             return rows.keep(partial(RowsOfOneSign, simplex=simplex, sign=self._sign, largest_n=n))
         return rows.keep(partial(RowsOfEqualNorm, simplex=simplex, largest_n=n))
 
-    def _descend_on(self, simplex: Simplex, scaled: Rows[Any], stage: Stage) -> Iterator[None]:
+    def _descend(self, stage: Stage) -> Iterator[None]:
         """Play a stage from the current shares, one round at a time."""
+        # Costs a little lower than those found: else nothing asks for better points.
+        simplex = self._sizes.region(max(self._place - stage.push, self._sizes.ends[0]))
+        scaled = self._scaled(simplex, stage.share)
         player = AcceleratedDescent(Entropic(simplex, stage.step, self._share), next(self._draws))
         # Rows of one sign are longer by sqrt(2).
-        softness = stage.softness * (2 if self._sign else 1)
-        dual = ElasticDual(scaled, player.point, softness)
+        dual = ElasticDual(scaled, player.point, stage.softness * (2 if self._sign else 1))
         game = Game(dual, player, rounds=stage.rounds)
         for t in range(stage.rounds):
             game.step(t)
             yield
         self._share = player.shares
+        self._note("sizes", self._sizes.value(self._place))
 
     def _count(self, draw: ChargedDraws, place: float) -> float:
         """A noisy count of the rows that are missed at the current shares."""
         x = self._sizes.point(place, self._share)
         return float(draw(float(self._measured.total(MeasuredRows.missed, x))))
 
-    def _searched(
+    def _search(
         self,
         draw: ChargedDraws,
         aim: float,
         low: float,
         high: float,
-        *,
-        number: int,
         probability: float = 0.5,
+        *,
         start: bool = False,
-    ) -> tuple[float, float]:
-        """Where about aim * s rows are missed at the current shares; and the fewest counted.
+    ) -> None:
+        """Find the place where about aim * s rows are missed at the current shares.
 
         The start also counts the rows that are missed at the bounds of the variables.
         """
-        sizes, sigma = self._sizes, draw.sigma
+        sizes, sigma, number = self._sizes, draw.sigma, draw.remaining
         low, high = max(low, sizes.ends[0]), min(high, sizes.ends[1])
+        counts: dict[float, float] = {}
 
         def count(place: float) -> float:
             counts[place] = self._count(draw, place)
             return counts[place]
 
-        counts: dict[float, float] = {}
         if start:
             self._at_bounds = count(low) + _SURE * sigma
         target = min(aim * self._s, self._n / 2)
         if self._at_bounds < 2 * target:  # many rows hold at the bounds
             target = max(self._s, self._at_bounds / 2)
         likely = sizes.likely_start if start else None
-        crossing = Crossing(target, low, high, sigma=sigma, most=self._n, likely=likely)
+        posterior = TargetSearch(target, low, high, sigma=sigma, most=self._n, likely=likely)
         for place, found in counts.items():
-            crossing.learn(place, found)
-        place = crossing.search(count, number - len(counts), probability)
-        fewest = min(counts.values())
-        if fewest - _SURELY * sigma > target:  # no size helps: the smallest as good as others
-            as_good = fewest + _SURELY * sigma
-            place = min(at for at, found in counts.items() if found <= as_good)
-        return place, fewest
-
-    def _note(self, name: str, value: Any) -> None:
-        self._trace.setdefault(name, []).append(value)
+            posterior.learn(place, found)
+        self._place = posterior.search(count, number - len(counts), probability)
+        as_good = min(counts.values()) + _SURELY * sigma
+        if min(counts.values()) - _SURELY * sigma > target:  # the smallest size as good as others
+            self._place = min(at for at, found in counts.items() if found <= as_good)
 
     def released(self) -> Released:
         """The last point that a stage ended with, and the sizes of all stages."""
-        x = self._sizes.point(self._place, self._share)
-        return Released(
-            x,
-            self._sizes.objective(x),
-            {name: np.array(values) for name, values in self._trace.items()},
-        )
+        self._x = self._sizes.point(self._place, self._share)
+        return super().released()
 
 
-# What a search of difficulty 1 leaves of the amount by which a row varies.
-_USEFUL = 0.1
+# Where "auto" places it among methods for hard rows: on a simplex of many variables, and else.
+_FIRST, _SECOND = 0, 2
+# So many variables are many. An end of a variable's range of at most this share of it is natural.
+_MANY, _NATURAL = 15, 1e-3
 
 
-class Staged(Method):
+class Staged(RowsMethod):
     """Several mirror descents in a row, for a program of which only costs bound the variables.
 
     The region is {u >= 0, cost·u = V}. Each stage minimises a smoothed sum of violations, from the
@@ -248,54 +197,59 @@ class Staged(Method):
     """
 
     name = "staged"
+    take_it = (
+        "whole rows are private, and costs alone bound 15 variables or more from natural ends, such"
+        " as x >= 0"
+    )
+    auto_leaves_out = ("width",)
 
-    def protects(self, relation: NeighbourRelation) -> bool:
-        return relation.changes_whole_rows
+    def rank(self, request: SolveRequest) -> float | None:
+        if request.lp.penalty is not None or request.prices or not request.has_delta:
+            return None
+        return _FIRST if _natural_simplex(request.lp) else _SECOND
 
-    def competes(self, task: Task) -> bool:
-        return task.lp.penalty is None and _has_delta(task)
-
-    def adapted(self, task: Task) -> Task:
-        return replace(task, width=None)
-
-    def plan(self, task: Task) -> PlannedRun:
-        task.constraint_private(self.name)
-        task.refuse(self.name, width="it needs no declared bounds")
-        task.density(), task.accuracy()
-        sizes = Sizes(task, _hint(task))
+    def plan(self, request: SolveRequest) -> PlannedRun:
+        request.constraint_private(self.name)
+        request.refuse(self.name, width="it needs no declared bounds")
+        s, sizes = request.density(), Sizes(request, _hint(request))
         size = sizes.region(sizes.middle).size
-        charges = StagedCharges.of(task, size)
-        hard = difficulty(charges.noise, size, task.density())
+        charges = StagedCharges.of(request, size)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:
-            search = Stages(task, rows, charges, draws[:-1], sizes)
-            return Checked(task, rows, search, draws[-1])
+            search = Stages(request, rows, charges, draws[:-1], sizes)
+            return Checked(request, rows, search, draws[-1])
 
         def predict() -> Prediction:
             typical = math.inf
             if sizes.likely is not None:
                 region = sizes.region(sizes.likely)
                 typical = region.typical_norm / math.sqrt(size)
-            return Prediction(
-                self.name,
-                _USEFUL * hard * typical,
-                None,
-                charges.rounds + 1,
-                charges.noise_of_a_round,
-                yardstick=None if math.isinf(typical) else typical,
-                difficulty=hard,
+            hard = difficulty(charges.noise, size, s)
+            return Prediction.of_difficulty(
+                self.name, hard, typical, charges.rounds + 1, charges.noise_of_a_round
             )
 
         return PlannedRun(charges.requests, start, predict)
 
 
-def _has_delta(task: Task) -> bool:
-    return task.ledger.delta > 0 or math.isinf(task.ledger.eps)
+def _natural_simplex(lp: ProgramData) -> bool:
+    """Whether costs bound many variables from ends such as x >= 0, by public numbers.
+
+    The range of each variable is far larger than that end, or not bounded at all. On the simplex
+    that they leave, the error of a mirror descent grows with the logarithm of their number, that of
+    a chain with its root: docs/results/small.md.
+    """
+    live = lp.bounds[:, 0] < lp.bounds[:, 1]
+    low, high = lp.bounds[live].T
+    cost = lp.sign * lp.c[live]
+    cheapest = np.where(cost > 0, low, high)
+    natural = cost.all() and (np.abs(cheapest) <= _NATURAL * (high - low)).all()
+    return bool(natural and np.isfinite(cheapest).all() and len(cost) >= _MANY)
 
 
-def _hint(task: Task) -> tuple[float, float] | None:
+def _hint(request: SolveRequest) -> tuple[float, float] | None:
     """The objectives between which the optimum is likely."""
-    if task.opt is None or is_range(task.opt):
-        return None if task.opt is None else range_of(task.opt)
-    value = real(task.opt, "opt")
+    if request.opt is None or is_range(request.opt):
+        return None if request.opt is None else range_of(request.opt)
+    value = real(request.opt, "opt")
     return value, value

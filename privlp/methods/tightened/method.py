@@ -12,21 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import PrivLPError
-from privlp.methods.base import Method, PlannedRun
-from privlp.methods.noisy_numbers import low_sensitivity, private_numbers
-from privlp.methods.task import Task
-from privlp.methods.tightened.program import BoundedNoise
+from privlp.methods.base import COMPARED, NumbersMethod, PlannedRun
+from privlp.methods.noisy_numbers import BoundedNoise, private_numbers
+from privlp.methods.request import SolveRequest
+from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace, gaussian_is_narrower
 from privlp.methods.tightened.quantiles import QuantileNoise
 from privlp.methods.tightened.rows import PRECISELY, TightenedRows
 from privlp.methods.tightened.slacks import MeasuredSlack
-from privlp.methods.tightened.truncated import (
-    TruncatedGaussian,
-    TruncatedLaplace,
-    gaussian_is_narrower,
-)
 from privlp.privacy import TruncatedGaussianMechanism
-from privlp.relations.base import NeighbourRelation
-from privlp.relations.numbers import LowSensitivity, PrivateNumbers, ProgramNumbers
+from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -37,34 +31,19 @@ _TRIALS = {500: 10, 20_000: 6, 1_000_000: 1}
 
 
 def loss_in_trials(
-    task: Task, numbers: Sequence[PrivateNumbers], runs: Sequence[PlannedRun]
+    request: SolveRequest, numbers: Sequence[PrivateNumbers], runs: Sequence[PlannedRun]
 ) -> list[float] | None:
     """What planned runs lose of the optimum, as a share of its size, on made-up programs.
 
     The programs are those of :func:`made_up_numbers`. All runs see the same programs, one to ten,
     and noise of the same public seeds. No private number is read.
-
-    Parameters
-    ----------
-    task : Task
-        What the runs were planned for.
-    numbers : sequence of PrivateNumbers
-    runs : sequence of PlannedRun
-        Their draws are of noise of bounded support.
-
-    Returns
-    -------
-    list of float or None
-        One for each run: the mean loss over the mean size of the optimum. None if nothing can be
-        said: a range has an end missing, a made-up program has no optimum, a run gives no point, or
-        the program is too large to be tried.
     """
-    n, d = task.lp.shape[0] + task.n, task.lp.shape[1]
+    n, d = request.lp.shape[0] + request.n, request.lp.shape[1]
     count = next((count for cells, count in _TRIALS.items() if n * d <= cells), 0)
     lost, sizes = np.zeros(len(runs)), 0.0
     for seed in range(count):
         made_up = made_up_numbers(numbers, np.random.default_rng(seed))
-        known = None if made_up is None else _program(task, numbers, made_up)
+        known = None if made_up is None else _program(request, numbers, made_up)
         best = None if known is None else _optimum(known, numbers)
         if made_up is None or known is None or best is None:
             return None
@@ -73,7 +52,7 @@ def loss_in_trials(
             x = _point(run, made_up, np.random.default_rng(seed))
             if x is None:
                 return None
-            lost[k] += task.lp.sign * (known.c @ x - best)
+            lost[k] += request.lp.sign * (known.c @ x - best)
     return [float(loss) / sizes for loss in lost] if sizes > 0 else None
 
 
@@ -86,18 +65,6 @@ def made_up_numbers(
     ranges of resources are mostly declared with room on both sides. A cost stands as high in its
     range as the first private coefficient of its variable does in its own: what is worth more
     mostly takes more. Costs of other variables are uniform.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privlp import LinearProgram, RowPrivate
-    >>> from privlp.methods.tightened.method import made_up_numbers
-    >>> from privlp.problem.standard_form import StandardForm
-    >>> relation = RowPrivate(0.5, lower=2, upper=3)
-    >>> lp = LinearProgram([1, 2], [[2, 3]], [2], neighbours=relation)
-    >>> numbers = relation.private_numbers(StandardForm.of(lp))
-    >>> made_up_numbers(numbers, np.random.default_rng(0))
-    {'A': array([2.63696169, 2.26978671])}
     """
     if not all(np.isfinite(part.high - part.low).all() for part in numbers):
         return None
@@ -151,10 +118,10 @@ class TrialDraw:
 
 
 def _program(
-    task: Task, numbers: Sequence[PrivateNumbers], made_up: dict[str, FloatArray]
+    request: SolveRequest, numbers: Sequence[PrivateNumbers], made_up: dict[str, FloatArray]
 ) -> ProgramNumbers:
     """The program of made-up numbers."""
-    known = ProgramNumbers.of(task.form)
+    known = ProgramNumbers.of(request.form)
     for part in numbers:
         known = known.having(part, made_up[part.part])
     return known
@@ -162,10 +129,7 @@ def _program(
 
 def _optimum(known: ProgramNumbers, numbers: Sequence[PrivateNumbers]) -> float | None:
     """The optimal value of a program of public numbers, without its offset."""
-    ends = next(
-        ((part, *(known.values(part),) * 2) for part in numbers if part.part == "A"),
-        None,
-    )
+    ends = next(((part, *(known.values(part),) * 2) for part in numbers if part.part == "A"), None)
     rows = TightenedRows.of(known, cast("Any", ends))
     status, point = rows.optimum(known.c, PRECISELY)
     if status != highspy.HighsModelStatus.kOptimal:
@@ -190,13 +154,13 @@ def _point(
 _CLEARLY_LESS, _WORTH_IT = 0.9, 1e-3
 
 
-class Tightened(Method):
+class Tightened(NumbersMethod):
     """Release tightened numbers, solve the tightened program: its solutions satisfy the true rows.
 
     With a probability (``feasible=0.99``): numbers with noise, tightened by its quantiles
     (:class:`~privlp.methods.tightened.quantiles.QuantileNoise`). Otherwise with certainty, by
     whichever public numbers say loses less: Laplace or Gaussian noise that only tightens
-    (:mod:`privlp.methods.tightened.truncated`), or, where coefficients are private, less of it and
+    (:mod:`privlp.methods.tightened.noise`), or, where coefficients are private, less of it and
     the slacks of rows at a released point (:mod:`privlp.methods.tightened.slacks`).
 
     *Neighbours, sensitivity, budget*: those of the way that is taken. The choice among them follows
@@ -204,34 +168,32 @@ class Tightened(Method):
     """
 
     name = "tightened"
+    take_it = "only numbers move, and rows must hold: for certain, or with a probability"
     rows_hold = "always"
 
-    def protects(self, relation: NeighbourRelation) -> bool:
-        return isinstance(relation, LowSensitivity)
+    def rank(self, request: SolveRequest) -> float | None:  # noqa: ARG002
+        return COMPARED
 
-    def competes(self, task: Task) -> bool:  # noqa: ARG002
-        return True
-
-    def plan(self, task: Task) -> PlannedRun:
-        if isinstance(task.feasible, Real):
-            return QuantileNoise().plan(task)
-        return by_slacks(task) or _by_noise(task)
+    def plan(self, request: SolveRequest) -> PlannedRun:
+        if isinstance(request.feasible, Real):
+            return QuantileNoise().plan(request)
+        return by_slacks(request) or _by_noise(request)
 
 
-def _by_noise(task: Task) -> PlannedRun:
+def _by_noise(request: SolveRequest) -> PlannedRun:
     """Laplace noise on numbers, or Gaussian noise where that is narrower."""
-    law = TruncatedGaussian() if gaussian_is_narrower(task) else TruncatedLaplace()
-    return law.plan(task)
+    law = TruncatedGaussian() if gaussian_is_narrower(request) else TruncatedLaplace()
+    return law.plan(request)
 
 
-def by_slacks(task: Task) -> PlannedRun | None:
+def by_slacks(request: SolveRequest) -> PlannedRun | None:
     """Measured slacks, if they lose clearly less on made-up public programs."""
-    if "A" not in task.relation.private_parts:  # type: ignore[attr-defined]
+    if "A" not in request.relation.private_parts:  # type: ignore[attr-defined]
         return None
     try:
-        numbers = private_numbers(task, low_sensitivity(task, Tightened.name))
-        planned = MeasuredSlack().plan(task)
-        losses = loss_in_trials(task, numbers, [planned, _by_noise(task)])
+        numbers = private_numbers(request, Tightened.name)
+        planned = MeasuredSlack().plan(request)
+        losses = loss_in_trials(request, numbers, [planned, _by_noise(request)])
     except PrivLPError:
         return None
     if losses is None:

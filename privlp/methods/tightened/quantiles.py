@@ -5,28 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import UnsupportedProblemError
-from privlp.methods.base import Method, PlannedRun
+from privlp.methods.base import NoiseOnNumbers, NumbersMethod, PlannedRun
 from privlp.methods.noisy_numbers import (
     AdditiveNoise,
-    deviation,
     largest_of,
-    low_sensitivity,
     mechanisms_of,
     private_numbers,
     quieter_noise,
-    run_of_one_release,
+    scale_of,
     shares,
 )
-from privlp.methods.prediction import NoiseOnNumbers, Prediction
-from privlp.methods.task import Task
-from privlp.methods.tightened.program import TightenedProgram, caution
+from privlp.methods.request import SolveRequest
+from privlp.methods.tightened.noise import tightened_run
 from privlp.methods.tightened.worst_case import (
     WorstCase,
     needed_ends,
@@ -38,8 +34,7 @@ from privlp.privacy import ChargedDraws, GaussianMechanism
 from privlp.privacy.noise.rounding import grid
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.bounded import require_bounded
-from privlp.relations.base import NeighbourRelation
-from privlp.relations.numbers import LowSensitivity, PrivateNumbers
+from privlp.relations.numbers import PrivateNumbers
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -52,21 +47,13 @@ _ENLARGED = 1 + 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """By how much each released number is tightened, so that all rows hold together.
+    """By how much each released number is tightened, so that all rows hold together."""
 
-    Attributes
-    ----------
-    probability : float
-        That all private numbers lie within their margins, in (0, 1).
-    tail : float
-        Probability with which one number may lie outside: 1 - probability^(1/m) for m numbers.
-    both : dict of str to (m,) array
-        By part, which numbers need a lower and an upper end.
-    """
-
-    probability: float
+    probability: float  # That all private numbers lie within their margins, in (0, 1).
+    # Probability with which one number may lie outside: 1 - probability^(1/m) for m
+    # numbers.
     tail: float
-    both: dict[str, npt.NDArray[np.bool_]]
+    both: dict[str, npt.NDArray[np.bool_]]  # By part, which numbers need a lower and an upper end.
 
     @classmethod
     def of(
@@ -82,7 +69,7 @@ class Margins:
 
     def on(self, part: PrivateNumbers, mechanism: AdditiveNoise) -> FloatArray:
         """The margin of each number of a part, (m,); 0 for costs and without noise."""
-        scale = mechanism.sigma if isinstance(mechanism, GaussianMechanism) else mechanism.scale
+        scale = scale_of(mechanism)
         if part.part == "c" or scale == 0:
             return np.zeros(len(part))
         one, two = (
@@ -114,7 +101,7 @@ def _upper_quantile(mechanism: AdditiveNoise, tail: float) -> float:
     return -mechanism.scale * math.log(2 * tail) if tail <= 0.5 else 0.0
 
 
-class QuantileNoise(Method):
+class QuantileNoise(NumbersMethod):
     """Release noisy numbers, tightened by quantiles of their noise, and solve that program.
 
     The true rows hold together with the probability ``feasible=p`` over the noise.
@@ -145,48 +132,37 @@ class QuantileNoise(Method):
     name = "tightened"
     rows_hold = "probably"
 
-    def protects(self, relation: NeighbourRelation) -> bool:
-        return isinstance(relation, LowSensitivity)
-
-    def plan(self, task: Task) -> PlannedRun:
-        relation = low_sensitivity(task, self.name)
-        task.refuse(
+    def plan(self, request: SolveRequest) -> PlannedRun:
+        numbers = private_numbers(request, self.name)
+        request.refuse(
             self.name,
             s="no row is given up",
             alpha="no row is violated, but with a small probability",
             width="margins follow from the noise",
             opt="the tightened program is solved for its own optimum",
         )
-        numbers = private_numbers(task, relation)
-        require_inequalities(task.form, numbers)
-        require_bounded(task.form, numbers, within_ranges=True)
-        worst, note = _worst_case(task.form, numbers)
-        probability = _PROBABILITY if task.feasible is None else float(task.feasible)
-        margins = Margins.of(task.form, numbers, 1 - _USED * (1 - probability))
-        mechanisms = _mechanisms(task, numbers, margins)
-        on_numbers = tuple(
-            _noise_on(part, mechanism, margins)
-            for part, mechanism in zip(numbers, mechanisms, strict=True)
-        )
-
-        program = partial(
-            TightenedProgram,
-            fallback=None if worst is None else worst.point,
-            inside=None if worst is None else worst.inside,
+        require_inequalities(request.form, numbers)
+        require_bounded(request.form, numbers, within_ranges=True)
+        worst, note = _worst_case(request.form, numbers)
+        probability = _PROBABILITY if request.feasible is None else float(request.feasible)
+        margins = Margins.of(request.form, numbers, 1 - _USED * (1 - probability))
+        mechanisms = _mechanisms(request, numbers, margins)
+        on_numbers = [_noise_on(*pair, margins) for pair in zip(numbers, mechanisms, strict=True)]
+        return tightened_run(
+            self.name,
+            request,
+            numbers,
+            mechanisms,
+            on_numbers,
+            "noise on",
+            worst=worst,
+            note=note,
             ends=margins.ends,
             promise=(
                 "all true inequality rows hold together with probability at least"
                 f" {probability:g} over the noise"
             ),
-            caution=caution(on_numbers),
         )
-
-        def predict() -> Prediction:
-            """The margins. The loss of objective is private."""
-            noise = max(deviation(mechanism) / mechanism.sensitivity for mechanism in mechanisms)
-            return Prediction(self.name, 0.0, None, 1, noise, on_numbers=on_numbers, note=note)
-
-        return run_of_one_release(task, numbers, mechanisms, "noise on", program, predict)
 
 
 def _worst_case(form: StandardForm, numbers: list[PrivateNumbers]) -> tuple[WorstCase | None, str]:
@@ -206,7 +182,9 @@ def _worst_case(form: StandardForm, numbers: list[PrivateNumbers]) -> tuple[Wors
     return worst, worst.note(form.lp.sense)
 
 
-def _mechanisms(task: Task, numbers: list[PrivateNumbers], margins: Margins) -> list[AdditiveNoise]:
+def _mechanisms(
+    request: SolveRequest, numbers: list[PrivateNumbers], margins: Margins
+) -> list[AdditiveNoise]:
     """Laplace or Gaussian noise on each part, whichever needs the smaller margin."""
 
     def size(part: PrivateNumbers, mechanism: AdditiveNoise) -> float:
@@ -215,20 +193,18 @@ def _mechanisms(task: Task, numbers: list[PrivateNumbers], margins: Margins) -> 
         return float(margins.on(part, mechanism).max(initial=0.0))
 
     found = [
-        quieter_noise(task, part.l1, part.l2, lambda noise, part=part: size(part, noise))  # type: ignore[misc]
+        quieter_noise(request, part.l1, part.l2, lambda noise, part=part: size(part, noise))  # type: ignore[misc]
         for part in numbers
     ]
     whole = {part.part: size(part, noise) for part, (_, noise) in zip(numbers, found, strict=True)}
-    split = shares(task, numbers, lambda part: whole[part.part])
-    return mechanisms_of(task, numbers, [kind for kind, _ in found], split)
+    split = shares(request, numbers, lambda part: whole[part.part])
+    return mechanisms_of(request, numbers, [kind for kind, _ in found], split)
 
 
 def _noise_on(part: PrivateNumbers, mechanism: AdditiveNoise, margins: Margins) -> NoiseOnNumbers:
     """The margin of a number, or the typical noise on a cost."""
     declared = float(np.median(part.high - part.low))
     if part.part == "c":
-        scale = mechanism.sigma if isinstance(mechanism, GaussianMechanism) else mechanism.scale
-        return NoiseOnNumbers("c", scale, math.inf, declared)
-    return NoiseOnNumbers(
-        part.part, float(np.median(margins.on(part, mechanism))), math.inf, declared
-    )
+        return NoiseOnNumbers("c", scale_of(mechanism), math.inf, declared)
+    typical = float(np.median(margins.on(part, mechanism)))
+    return NoiseOnNumbers(part.part, typical, math.inf, declared)

@@ -30,31 +30,16 @@ class TightenedRows:
     """The rows that the solution must satisfy, in variables of one sign each.
 
     x_j is the sum of sign_k y_k over the columns k of variable j.
-
-    Attributes
-    ----------
-    form : StandardForm
-    column, sign : (k,)
-        User's variable behind each y, and its sign.
-    bounds : (k, 2)
-        Bounds on y.
-    A : (r, k) sparse array
-        Inequality rows A y <= rhs: private ones at their tightest, then public ones.
-    rhs : (r,)
-    side : (p,)
-        The private side (``form.row``) behind each of the first p rows.
-    owner : (r,)
-        The user's row behind each row.
     """
 
     form: StandardForm
-    column: npt.NDArray[np.int64]
+    column: npt.NDArray[np.int64]  # User's variable behind each y, and its sign.
     sign: FloatArray
-    bounds: FloatArray
-    A: sp.csr_array
+    bounds: FloatArray  # Bounds on y.
+    A: sp.csr_array  # Inequality rows A y <= rhs: private ones at their tightest, then public ones.
     rhs: FloatArray
-    side: npt.NDArray[np.int64]
-    owner: npt.NDArray[np.int64]
+    side: npt.NDArray[np.int64]  # The private side (``form.row``) behind each of the first p rows.
+    owner: npt.NDArray[np.int64]  # The user's row behind each row.
 
     @classmethod
     def tightest(cls, form: StandardForm, numbers: list[PrivateNumbers]) -> TightenedRows:
@@ -212,20 +197,6 @@ def certain_near(
     rounding errors, so that every row holds with some room for rounding. Then x moves towards
     `inside`, a point strictly inside all rows that leave room: by convexity every step fails by
     less than the one before. At last longer steps into the rows that fail are tried.
-
-    Parameters
-    ----------
-    rows : TightenedRows
-    x : (d,)
-        Satisfies the rows to the precision of HiGHS.
-    inside : (d,) or None
-        By default it is computed from the rows.
-
-    Returns
-    -------
-    point : (d,) or None
-    share : float
-        How far the point was moved, as a share of the way; 0 for short steps and nudges.
     """
     found = _repaired(rows, x, tuple(_STEPS[:_SHORT]))
     found = nudged(rows, x) if found is None else found
@@ -269,18 +240,7 @@ def nudged(rows: TightenedRows, x: FloatArray) -> FloatArray | None:
 def _nudged(
     rows: TightenedRows, x: FloatArray, equalities: float, rounding: float
 ) -> FloatArray | None:
-    """The point after the smallest nudge of x that leaves every row room for rounding.
-
-    Parameters
-    ----------
-    rows : TightenedRows
-    x : (d,)
-    equalities : float
-        How far equalities may be left, as a share of the precision of HiGHS. Rows that follow from
-        equalities leave no other room.
-    rounding : float
-        Relative rounding error of a row to leave room for.
-    """
+    """The point after the smallest nudge of x that leaves every row room for rounding."""
     y, (equal, _) = rows.split(x), rows.equalities()
     size = abs(rows.A) @ np.abs(y) + np.abs(rows.rhs)
     room = rows.slack(x) - rounding * size
@@ -360,10 +320,7 @@ def _pushed_in(rows: TightenedRows, inward: Any) -> FloatArray | None:
     equal, values = rows.equalities()
     (count, depths), width = inward.shape, len(rows.column)
     matrix = sp.vstack(
-        [
-            sp.hstack([rows.A, inward]),
-            sp.hstack([equal, sp.csr_array((len(values), depths))]),
-        ]
+        [sp.hstack([rows.A, inward]), sp.hstack([equal, sp.csr_array((len(values), depths))])]
     )
     status, point = optimum(
         np.append(np.zeros(width), -np.ones(depths)),

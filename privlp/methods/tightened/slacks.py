@@ -14,28 +14,20 @@ import scipy.sparse as sp
 
 from privlp.checks import as_sparse
 from privlp.game.loop import Released
-from privlp.methods.base import PlannedRun
-from privlp.methods.noisy_numbers import low_sensitivity, private_numbers, shares
-from privlp.methods.prediction import Prediction
-from privlp.methods.task import Task
-from privlp.methods.tightened.program import (
-    BoundedNoise,
+from privlp.methods.base import PlannedRun, Prediction
+from privlp.methods.noisy_numbers import BoundedNoise, private_numbers, shares
+from privlp.methods.request import SolveRequest
+from privlp.methods.tightened.noise import (
     TightenedProgram,
-    caution,
-    gaussian_noise,
-    noise_on,
+    TruncatedLaplace,
+    gaussian_beside,
 )
 from privlp.methods.tightened.rows import TightenedRows, at_ends
-from privlp.methods.tightened.truncated import (
-    TruncatedLaplace,
-)
-from privlp.methods.tightened.worst_case import WorstCase
 from privlp.privacy import ChargedDraws, TruncatedLaplaceMechanism
 from privlp.problem.highs import optimum
 from privlp.problem.standard_form import StandardForm, violated
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.numbers import LowSensitivity, PrivateNumbers, ProgramNumbers
-from privlp.rows.program_rows import ProgramRows
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -52,105 +44,6 @@ _ROOM = 1e-8
 _UNIT_ROUNDOFF = 2.0**-53
 
 
-class MeasuredSlack(TruncatedLaplace):
-    """Release numbers, then the slacks of all rows at the point they make.
-
-    Tightened coefficients cost a row sum_j w_j x_j, where w_j, the width of their noise, grows with
-    the change of *all* coefficients. The slack of a row at a released point y moves by much less:
-    by the change of its right-hand side and the change of A times y. So the numbers are released
-    first, as by :class:`~privlp.methods.tightened.truncated.TruncatedLaplace`; the middles of the
-    intervals that hold them make a program, and its solution is y. Then b - A y is released, below
-    its true value. The second program asks for A (x - y) <= what was released, with each
-    coefficient at the end of its interval that is worse for x. If it has no certain solution, or a
-    worse one, x is that of the tightened program.
-
-    *Neighbours*: several at once, of which one makes coefficients private.
-
-    *Sensitivity.* Given y, the slacks move in L1 by at most the sum over the parts of
-    :func:`change_of_slacks`. They are released in units of it, which y makes public, by a
-    :class:`~privlp.privacy.TruncatedLaplaceMechanism` of sensitivity 1, charged beforehand.
-
-    *Budget.* Three fifths of eps and delta for the slacks, the rest for the numbers; basic
-    composition. A `split` divides the rest.
-
-    *Choice.* Which of the two loses less depends on which rows bind: slacks cost the same noise in
-    every row, tightened coefficients only what a row's variables use. Both are run in trials on
-    programs drawn from the declared ranges
-    (:func:`~privlp.methods.tightened.method.loss_in_trials`), which are public.
-
-    *Certainty.* b - A y >= r, and A lies within its intervals. So
-    A x = A y + A (x - y) <= b - r + sup A (x - y) <= b. The last inequality is checked in exact
-    arithmetic. Proof: ``docs/proofs.md``, "Slacks at a released point".
-    """
-
-    def protects(self, relation: NeighbourRelation) -> bool:
-        return isinstance(relation, LowSensitivity) and "A" in relation.private_parts
-
-    def plan(self, task: Task) -> PlannedRun:
-        numbers = private_numbers(task, low_sensitivity(task, self.name))
-        run = super().plan(task)  # checks the request
-        eps, delta = self._budget(task, numbers)
-        slack = TruncatedLaplaceMechanism.of_budget(1.0, _OF_SLACKS * eps, _OF_SLACKS * delta)
-        worst = WorstCase.of(task.form, numbers)
-        words = caution(tuple(map(noise_on, numbers, self._mechanisms(task, numbers))))
-
-        def start(rows: ProgramRows, draws: Sequence[ChargedDraws]) -> SlackProgram:
-            return SlackProgram(
-                task.form,
-                numbers,
-                [rows.values(part) for part in numbers],
-                draws,
-                fallback=worst.point,
-                inside=worst.inside,
-                time_limit=task.time_limit,
-                caution=words,
-            )
-
-        def predict() -> Prediction:
-            """The noise on numbers, and what else there is."""
-            found = cast("Callable[[], Prediction]", run.predict)()
-            return replace(found, note=f"{found.note} {_NOTE}".lstrip())
-
-        charges = [*run.charges, (slack, 1, _PURPOSE)]
-        return replace(run, charges=charges, start=start, predict=predict)
-
-    def _mechanisms(self, task: Task, numbers: list[PrivateNumbers]) -> list[BoundedNoise]:
-        """The noise on each part: Laplace, or Gaussian where that is narrower."""
-        eps, delta = self._budget(task, numbers)
-        left = 1 - _OF_SLACKS
-        priced = self._of_eps(numbers, _split(task, numbers), left * eps, left * delta)
-        if math.isinf(eps):
-            return list(priced)
-        gaussian = [
-            gaussian_noise(part, laplace.pure_eps, laplace.own_delta)
-            for part, laplace in zip(numbers, priced, strict=True)
-        ]
-        return [
-            one if one.width < other.width else other
-            for one, other in zip(gaussian, priced, strict=True)
-        ]
-
-    def _budget(self, task: Task, numbers: list[PrivateNumbers]) -> tuple[float, float]:
-        """The eps that numbers and slacks share, and the delta."""
-        delta, split = task.ledger.delta_left, _split(task, numbers)
-
-        def make(eps: float) -> list[tuple[TruncatedLaplaceMechanism, int]]:
-            left = 1 - _OF_SLACKS
-            parts = self._of_eps(numbers, split, left * eps, left * delta)
-            slack = TruncatedLaplaceMechanism.of_budget(1.0, _OF_SLACKS * eps, _OF_SLACKS * delta)
-            return [(mechanism, 1) for mechanism in (*parts, slack)]
-
-        return task.ledger.calibrate_together(make), delta
-
-
-def _split(task: Task, numbers: list[PrivateNumbers]) -> list[float]:
-    """The shares of the parts in what the slacks leave."""
-    if task.split is not None:
-        return shares(task, numbers, lambda part: part.l1)
-    weights = [_OF_PARTS[part.part] for part in numbers]
-    return [weight / sum(weights) for weight in weights]
-
-
 def change_of_slacks(form: StandardForm, numbers: Sequence[PrivateNumbers], y: FloatArray) -> float:
     """How far the slacks b - A y of all private ``<=`` rows move in L1, at a public point y.
 
@@ -160,22 +53,6 @@ def change_of_slacks(form: StandardForm, numbers: Sequence[PrivateNumbers], y: F
     min(l1 max_j abs(y_j), entry times the sum of the `touched` largest abs(y_j)), entries counted.
     If no two rows have private coefficients of one record, which the relation says by
     `in_one_row`, the sum goes over one row only.
-
-    Parameters
-    ----------
-    form : StandardForm
-    numbers : sequence of PrivateNumbers
-    y : (d,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privlp import LinearProgram, RowPrivate
-    >>> from privlp.problem.standard_form import StandardForm
-    >>> lp = LinearProgram([1, 2], [[2, 1], [3, 1]], [2, 3], neighbours=RowPrivate(0.5))
-    >>> form = StandardForm.of(lp)
-    >>> change_of_slacks(form, lp.neighbours.private_numbers(form), np.array([1.0, 4.0]))
-    2.5
     """
     total = 0.0
     for part in numbers:
@@ -322,3 +199,89 @@ def _moves_within(bounds: FloatArray, y: FloatArray) -> FloatArray:
     """Bounds on moves up and down from y, (2d, 2)."""
     up, down = bounds[:, 1] - y, y - bounds[:, 0]
     return np.column_stack([np.zeros(2 * len(y)), np.maximum(np.append(up, down), 0.0)])
+
+
+class MeasuredSlack(TruncatedLaplace):
+    """Release numbers, then the slacks of all rows at the point they make.
+
+    Tightened coefficients cost a row sum_j w_j x_j, where w_j, the width of their noise, grows with
+    the change of *all* coefficients. The slack of a row at a released point y moves by much less:
+    by the change of its right-hand side and the change of A times y. So the numbers are released
+    first, as by :class:`~privlp.methods.tightened.noise.TruncatedLaplace`; the middles of the
+    intervals that hold them make a program, and its solution is y. Then b - A y is released, below
+    its true value. The second program asks for A (x - y) <= what was released, with each
+    coefficient at the end of its interval that is worse for x. If it has no certain solution, or a
+    worse one, x is that of the tightened program.
+
+    *Neighbours*: several at once, of which one makes coefficients private.
+
+    *Sensitivity.* Given y, the slacks move in L1 by at most the sum over the parts of
+    :func:`change_of_slacks`. They are released in units of it, which y makes public, by a
+    :class:`~privlp.privacy.TruncatedLaplaceMechanism` of sensitivity 1, charged beforehand.
+
+    *Budget.* Three fifths of eps and delta for the slacks, the rest for the numbers; basic
+    composition. A `split` divides the rest.
+
+    *Choice.* Which of the two loses less depends on which rows bind: slacks cost the same noise in
+    every row, tightened coefficients only what a row's variables use. Both are run in trials on
+    programs drawn from the declared ranges
+    (:func:`~privlp.methods.tightened.method.loss_in_trials`), which are public.
+
+    *Certainty.* b - A y >= r, and A lies within its intervals. So
+    A x = A y + A (x - y) <= b - r + sup A (x - y) <= b. The last inequality is checked in exact
+    arithmetic. Proof: ``docs/proofs.md``, "Slacks at a released point".
+    """
+
+    _program = SlackProgram
+
+    def protects(self, relation: NeighbourRelation) -> bool:
+        return isinstance(relation, LowSensitivity) and "A" in relation.private_parts
+
+    def plan(self, request: SolveRequest) -> PlannedRun:
+        run = super().plan(request)  # checks the request
+        eps, delta = self._budget(request, private_numbers(request, self.name))
+
+        def predict() -> Prediction:
+            """The noise on numbers, and what else there is."""
+            found = cast("Callable[[], Prediction]", run.predict)()
+            return replace(found, note=f"{found.note} {_NOTE}".lstrip())
+
+        charges = [*run.charges, (_slack_noise(eps, delta), 1, _PURPOSE)]
+        return replace(run, charges=charges, predict=predict)
+
+    def _mechanisms(
+        self, request: SolveRequest, numbers: list[PrivateNumbers]
+    ) -> list[BoundedNoise]:
+        """The noise on each part: Laplace, or Gaussian where that is narrower."""
+        eps, delta = self._budget(request, numbers)
+        left = 1 - _OF_SLACKS
+        priced = self._of_eps(numbers, _split(request, numbers), left * eps, left * delta)
+        if math.isinf(eps):
+            return list(priced)
+        gaussian = list(map(gaussian_beside, numbers, priced))
+        pairs = zip(gaussian, priced, strict=True)
+        return [one if one.width < other.width else other for one, other in pairs]
+
+    def _budget(self, request: SolveRequest, numbers: list[PrivateNumbers]) -> tuple[float, float]:
+        """The eps that numbers and slacks share, and the delta."""
+        delta, split = request.ledger.delta_left, _split(request, numbers)
+
+        def make(eps: float) -> list[tuple[TruncatedLaplaceMechanism, int]]:
+            left = 1 - _OF_SLACKS
+            parts = self._of_eps(numbers, split, left * eps, left * delta)
+            return [(mechanism, 1) for mechanism in (*parts, _slack_noise(eps, delta))]
+
+        return request.ledger.calibrate_together(make), delta
+
+
+def _slack_noise(eps: float, delta: float) -> TruncatedLaplaceMechanism:
+    """The noise on slacks in units of their change, where numbers and slacks share a budget."""
+    return TruncatedLaplaceMechanism.of_budget(1.0, _OF_SLACKS * eps, _OF_SLACKS * delta)
+
+
+def _split(request: SolveRequest, numbers: list[PrivateNumbers]) -> list[float]:
+    """The shares of the parts in what the slacks leave."""
+    if request.split is not None:
+        return shares(request, numbers, lambda part: part.l1)
+    weights = [_OF_PARTS[part.part] for part in numbers]
+    return [weight / sum(weights) for weight in weights]

@@ -38,13 +38,7 @@ def rows_with(form: StandardForm, numbers: list[PrivateNumbers]) -> npt.NDArray[
 
 
 def require_inequalities(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
-    """Refuse equalities that hold private numbers.
-
-    Raises
-    ------
-    UnsupportedProblemError
-        If there is one.
-    """
+    """Refuse equalities that hold private numbers."""
     rows = rows_with(form, numbers)
     if (form.lp.row_lower[rows] == form.lp.b[rows]).any():
         raise UnsupportedProblemError(
@@ -54,13 +48,7 @@ def require_inequalities(form: StandardForm, numbers: list[PrivateNumbers]) -> N
 
 
 def require_one_end(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
-    """Refuse private ranges whose two ends share one declared interval.
-
-    Raises
-    ------
-    UnsupportedProblemError
-        If there is one.
-    """
+    """Refuse private ranges whose two ends share one declared interval."""
     if any(
         part.part == "b" and np.bincount(form.row[part.at]).max(initial=0) > 1 for part in numbers
     ):
@@ -107,36 +95,19 @@ _NO_POINT = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WorstCase:
-    """What is known of the tightest program. All of it is public.
+    """What is known of the tightest program. All of it is public."""
 
-    Attributes
-    ----------
-    point : (d,)
-        Satisfies every program within the declared ranges, in exact arithmetic. Where costs are
-        public it is the optimum of the tightest program: no released program is tighter, so none
-        has a worse optimum.
-    inside : (d,)
-        Satisfies them too, and is strictly inside every row that leaves room.
-    objective : float or None
-        That of `point`, ``None`` where costs are private.
-    cramped : tuple of str
-        Names of inequality rows that leave no room in the worst case.
-    """
-
+    # Satisfies every program within the declared ranges, in exact arithmetic. Where costs
+    # are public it is the optimum of the tightest program: no released program is tighter,
+    # so none has a worse optimum.
     point: FloatArray
-    inside: FloatArray
-    objective: float | None
-    cramped: tuple[str, ...]
+    inside: FloatArray  # Satisfies them too, and is strictly inside every row that leaves room.
+    objective: float | None  # That of `point`, ``None`` where costs are private.
+    cramped: tuple[str, ...]  # Names of inequality rows that leave no room in the worst case.
 
     @classmethod
     def of(cls, form: StandardForm, numbers: list[PrivateNumbers]) -> WorstCase:
-        """Solve the tightest program, and certify a point of it.
-
-        Raises
-        ------
-        UnsupportedProblemError
-            If there is none. The message names rows that stand in the way.
-        """
+        """Solve the tightest program, and certify a point of it."""
         if form not in _KNOWN:  # a plan asks once for each method
             _KNOWN[form] = cls._found(form, numbers)
         return _KNOWN[form]

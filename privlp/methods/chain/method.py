@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
-from privlp.methods.base import Method, PlannedRun
-from privlp.methods.chain_charges import ChainCharges
-from privlp.methods.chain_search import ChainSearch
-from privlp.methods.checked import Checked, last_target
-from privlp.methods.perturbed import Perturbed, search_region
-from privlp.methods.perturbed_prices import MOST_ROWS
-from privlp.methods.prediction import Prediction
-from privlp.methods.task import Task
+from privlp.errors import UnsupportedProblemError
+from privlp.methods.base import PlannedRun, Prediction, RowsMethod
+from privlp.methods.chain.charges import ChainCharges
+from privlp.methods.chain.search import ChainSearch
+from privlp.methods.counts import Checked, last_target
+from privlp.methods.perturbed.draws import MOST_ROWS
+from privlp.methods.perturbed.method import Perturbed, search_region
+from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.regions.public_rows import PublicRows
-from privlp.relations.base import NeighbourRelation
 from privlp.rows.access import Rows
 
 # Noise on all coordinates over s, in rows, up to which most draws succeed; and so many times that
-# the result is mostly noise. What a draw leaves at the first, of what a row varies by.
-_DIFFICULT, _HOPELESS, _LEAVES = 0.18, 1.7, 0.1
+# the result is mostly noise. Where "auto" places it among methods for hard rows.
+_DIFFICULT, _HOPELESS, _RANK = 0.18, 1.7, 1
 
 
-class Chain(Method):
+class Chain(RowsMethod):
     """Find a deep point, then cheaper ones, by noisy projected descents; keep the safest.
 
     First noisy counts find a point with few missed rows on a public way, and how far each variable
@@ -60,57 +56,44 @@ class Chain(Method):
     """
 
     name = "chain"
+    take_it = "whole rows are private: boxes, public rows, few variables, and if you do not know"
+    auto_leaves_out = ("width",)
 
-    def protects(self, relation: NeighbourRelation) -> bool:
-        return relation.changes_whole_rows
+    def rank(self, request: SolveRequest) -> float | None:
+        hard = request.lp.penalty is None and not request.prices
+        return _RANK if hard and request.has_delta else None
 
-    def competes(self, task: Task) -> bool:
-        has_delta = task.ledger.delta > 0 or math.isinf(task.ledger.eps)
-        return task.lp.penalty is None and has_delta and not task.prices
-
-    def adapted(self, task: Task) -> Task:
-        return replace(task, width=None)
-
-    def plan(self, task: Task) -> PlannedRun:
-        task.constraint_private(self.name)
-        if math.isinf(task.ledger.eps):
-            return Perturbed().plan(task)
-        if task.ledger.delta == 0:
-            raise InvalidParameterError(
-                "delta must be positive with this method, whose noise is Gaussian; or use"
-                " method='dmw'.",
-                parameter="delta",
-            )
-        if task.largest_n > MOST_ROWS:
+    def plan(self, request: SolveRequest) -> PlannedRun:
+        request.constraint_private(self.name)
+        if not request.has_noise:
+            return Perturbed().plan(request)
+        request.require_delta()
+        if request.largest_n > MOST_ROWS:
             raise UnsupportedProblemError(
                 f"method='chain' takes up to {MOST_ROWS:,} private rows: beyond, rounding of a sum"
                 " of their slopes is not covered. Use method='perturbed'.",
                 parameter="method",
             )
-        task.refuse(self.name, width="it needs no declared bounds")
-        s, _ = task.density(), task.accuracy()
-        public = PublicRows(task.lp)
-        region, typical, _ = search_region(task, public)
-        charges = ChainCharges.of(task, s, region.size, signs=region.basis is None)
-
-        difficulty = charges.difficulty / _DIFFICULT
+        request.refuse(self.name, width="it needs no declared bounds")
+        s, public = request.density(), PublicRows(request.lp)
+        region, typical, _ = search_region(request, public)
+        charges = ChainCharges.of(request, s, region.size, signs=region.basis is None)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:
-            target = last_target(task, charges.requests)
-            search = ChainSearch(task, rows, public, region, charges, charges.named(draws), target)
-            return Checked(task, rows, search, draws[-1])
+            target = last_target(request, charges.requests)
+            named = charges.named(draws)
+            search = ChainSearch(request, rows, public, region, charges, named, target)
+            return Checked(request, rows, search, draws[-1])
 
         return PlannedRun(
             charges.requests,
             start,
-            lambda: Prediction(
+            lambda: Prediction.of_difficulty(
                 self.name,
-                _LEAVES * difficulty * typical,
-                None,
+                charges.difficulty / _DIFFICULT,
+                typical,
                 5 + charges.stages,
                 charges.noise,
-                yardstick=None if math.isinf(typical) else typical,
-                difficulty=difficulty,
                 hopeless=_HOPELESS,
             ),
         )

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-from privlp.methods.crossing import Crossing
-from privlp.methods.perturbed_draws import NoisyCounts
+from privlp.methods.counts import NoisyCounts, TargetSearch
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
@@ -26,7 +25,7 @@ FEW, SURE = 0.5, 3.0
 # Logarithm of odds, along the way from the cheapest point to the far one; so many are told apart.
 _ODDS, _PLACES = (-45.0, 30.0), 1500
 _APART = (_ODDS[1] - _ODDS[0]) / (_PLACES - 1)
-# The start is as likely as this to be past the crossing; farther on this share of s is missed.
+# The start is as likely as this to be past that point; farther on this share of s is missed.
 _LIKELY, _SAFE, _SURELY = 0.9, 0.5, 0.9
 # Missed rows fall at least so fast, in powers of e for each power of e that odds rise by.
 _STEEP = 2.0
@@ -52,37 +51,20 @@ _PULL, _AS_CHEAP = 1e3, 1e-9
 
 @dataclass(frozen=True)
 class Start:
-    """A point of a public way from the cheapest point to a far one.
-
-    Attributes
-    ----------
-    cheapest, far : (d,)
-    share : float
-        Where the point lies: 0 at the cheapest one, 1 at the far one.
-    good : bool
-        Whether few rows are missed at the far end.
-    on : float
-        So far on, in the same units, sides near the point lie behind; infinite if not known.
-    bound : float
-        The number of missed rows that the point hardly ever exceeds; infinite if not known.
-    of_far : float
-        That of the far end.
-    safe, of_safe : (d,), float
-        Farther on, a point that is likely to miss fewer, and its bound.
-    crossing : Crossing
-        What is believed of missed rows along the way, by the logarithm of odds.
-    """
+    """A point of a public way from the cheapest point to a far one."""
 
     cheapest: FloatArray
     far: FloatArray
-    share: float
-    good: bool
+    share: float  # Where the point lies: 0 at the cheapest one, 1 at the far one.
+    good: bool  # Whether few rows are missed at the far end.
+    # So far on, in the same units, sides near the point lie behind; infinite if not known.
     on: float
+    # The number of missed rows that the point hardly ever exceeds; infinite if not known.
     bound: float
-    of_far: float
-    safe: FloatArray
+    of_far: float  # That of the far end.
+    safe: FloatArray  # Farther on, a point that is likely to miss fewer, and its bound.
     of_safe: float
-    crossing: Crossing
+    posterior: TargetSearch  # By the logarithm of odds along the way.
 
     def at(self, share: float) -> FloatArray:
         """A point of the way."""
@@ -91,9 +73,9 @@ class Start:
     def with_few(self, counts: NoisyCounts, target: float) -> FloatArray:
         """A point that is likely to miss so many rows or fewer, by all counts that are left."""
         while counts.left:
-            odds = self.crossing.past(target, 0.5)
-            self.crossing.learn(odds, counts(self.at(float(expit(odds)))), counts.sigma)
-        return self.at(float(expit(self.crossing.past(target, _SURELY))))
+            odds = self.posterior.quantile_of(target, 0.5)
+            self.posterior.learn(odds, counts(self.at(float(expit(odds)))), counts.sigma)
+        return self.at(float(expit(self.posterior.quantile_of(target, _SURELY))))
 
     @property
     def x(self) -> FloatArray:
@@ -107,17 +89,7 @@ class Start:
 
 
 class Starting:
-    """Counts on public ways.
-
-    Parameters
-    ----------
-    measured : Rows of MeasuredRows
-    public : PublicRows
-    region : ReducedPolytope
-    s : float
-    n : int
-        Public number of rows.
-    """
+    """Counts on public ways."""
 
     def __init__(
         self,
@@ -154,7 +126,7 @@ class Starting:
                 break
         way = far - cheapest
         hinted = _odds_of_cost(hint, *(float(self._public.cost @ end) for end in (cheapest, far)))
-        crossing = Crossing(
+        posterior = TargetSearch(
             max(_OF_START * self._s, counts.sigma),
             *_ODDS,
             sigma=counts.sigma,
@@ -164,15 +136,15 @@ class Starting:
             least_slope=_STEEP,
         )
         while counts.left > max(linear, 0):
-            odds = crossing.middle
-            crossing.learn(odds, counts(cheapest + expit(odds) * way))
-        low, high = crossing.surely(1 - _LIKELY) - _APART, crossing.surely(_LIKELY)
+            odds = posterior.median
+            posterior.learn(odds, counts(cheapest + expit(odds) * way))
+        low, high = posterior.quantile(1 - _LIKELY) - _APART, posterior.quantile(_LIKELY)
         found, doubt, target = (
-            crossing.most_at(high),
+            posterior.largest_count(high),
             0.0,
             max(_OF_START * self._s, SURE * counts.sigma),
         )
-        safe = crossing.past(_SAFE * self._s, _LIKELY)
+        safe = posterior.quantile_of(_SAFE * self._s, _LIKELY)
         while counts.left:
             odds = _between(low, high)
             count = counts(cheapest + expit(odds) * way)
@@ -196,8 +168,8 @@ class Starting:
             found + doubt,
             bound_of_far,
             cheapest + expit(safe) * way,
-            min(crossing.most_at(safe), bound_of_far),
-            crossing,
+            min(posterior.largest_count(safe), bound_of_far),
+            posterior,
         )
 
     def widths(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:

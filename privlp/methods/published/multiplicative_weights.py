@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
 from privlp.game.loop import Path, Released, as_rounds
-from privlp.methods.base import Method, PlannedRun
-from privlp.methods.moving_rows import MovingRows
+from privlp.methods.base import COMPARED, Method, PlannedRun, Prediction
 from privlp.methods.noisy_numbers import (
     AdditiveNoise,
     deviation,
@@ -20,17 +20,91 @@ from privlp.methods.noisy_numbers import (
     low_sensitivity,
     quieter_noise,
 )
-from privlp.methods.prediction import Prediction
-from privlp.methods.task import Task
+from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws, ExponentialMechanism, Mechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation
-from privlp.relations.numbers import LowSensitivity
+from privlp.relations.numbers import LowSensitivity, PrivateNumbers
 from privlp.rows.access import Rows
 from privlp.rows.program_rows import RowBlock, SelectableRows
 
 FloatArray = npt.NDArray[np.float64]
+
+
+class MovingRows:
+    """All rows of a program on a simplex: how far they move, and which coefficients are private."""
+
+    def __init__(self, relation: LowSensitivity, simplex: Simplex) -> None:
+        form = simplex.form
+        self.simplex = simplex
+        self.violation_change = relation.violation_change(form)
+        scale = np.zeros(form.lp.shape[1])
+        scale[form.column] = simplex.vertices
+        self.row_change = relation.row_change(form, scale)
+        self._matrix_is_public = "A" not in relation.private_parts
+        self._numbers: list[PrivateNumbers] = [
+            numbers for numbers in relation.private_numbers(form) if numbers.part == "A"
+        ]
+
+    def private_coefficients(self, row: int) -> npt.NDArray[np.bool_]:
+        """Which coefficients of a row of A are private, (d,)."""
+        return self._private[[row]].toarray()[0]
+
+    @cached_property
+    def _private(self) -> sp.csr_array:
+        """Which coefficients are private, (n, d)."""
+        shape = self.simplex.form.lp.shape
+        if not self._numbers:
+            return sp.csr_array(shape, dtype=bool)
+        (numbers,) = self._numbers
+        return sp.csr_array((np.ones(len(numbers), dtype=bool), numbers.at), shape=shape)
+
+    def ranges(self) -> tuple[FloatArray, FloatArray]:
+        """Public ranges of the coefficients, (n, d) each: public ones are their own range."""
+        lp = self.simplex.form.lp
+        A = lp.A.toarray() if lp.is_sparse else lp.A
+        low, high = A.copy(), A.copy()
+        for numbers in self._numbers:
+            low[numbers.at], high[numbers.at] = numbers.low, numbers.high
+        return low, high
+
+    def span_and_spread(self) -> tuple[float, float]:
+        """Public bound on max_j A'_ij - min_j A'_ij over all rows i, and a typical deviation.
+
+        The latter is the typical standard deviation of A'_ij over j. A private entry counts as if
+        it were uniform in its declared range.
+        """
+        if self._matrix_is_public:
+            return self._span_and_spread_of_public_rows()
+        for numbers in self._numbers:
+            if not (np.isfinite(numbers.low).all() and np.isfinite(numbers.high).all()):
+                raise UnsupportedProblemError(
+                    "method='mw' plans its rounds from a public range of the entries of A, and none"
+                    " was declared: give lower and upper to the neighbour relation, or use"
+                    " method='direct-noise'.",
+                    parameter="lower",
+                )
+        form = self.simplex.form
+        scale = form.column_sign * self.simplex.vertices
+        # Private rows without sides constrain nothing.
+        counted = ~form.lp.private | (form.lp.sides() > 0)
+        ends = [end[counted][:, form.column] * scale for end in self.ranges()]
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        spread = ((low + high) / 2).var(axis=1) + ((high - low) ** 2 / 12).mean(axis=1)
+        return float((high.max(axis=1) - low.min(axis=1)).max()), math.sqrt(float(spread.mean()))
+
+    def _span_and_spread_of_public_rows(self) -> tuple[float, float]:
+        rows, vertices = RowBlock(self.simplex.form), self.simplex.vertices
+        low, high = rows.extremes(vertices)
+        mean, square = np.zeros(len(low)), np.zeros(len(low))
+        for j, vertex in enumerate(vertices):
+            values = rows.column(j) * vertex
+            mean += values / len(vertices)
+            square += values**2 / len(vertices)
+        variance = np.maximum(square - mean**2, 0.0)
+        return float((high - low).max()), math.sqrt(float(variance.mean()))
+
 
 _NAME = "mw"
 _MOST_DEFAULT_ROUNDS = 2_000
@@ -67,16 +141,19 @@ class MultiplicativeWeights(Method):
     """
 
     name = _NAME
+    take_it = (
+        "only numbers move, and you want the method of Hsu, Roth, Roughgarden and Ullman (2014)"
+    )
 
     def protects(self, relation: NeighbourRelation) -> bool:
         return isinstance(relation, LowSensitivity) and "c" not in relation.private_parts
 
-    def competes(self, task: Task) -> bool:
-        return task.opt is not None and task.split is None
+    def rank(self, request: SolveRequest) -> float | None:
+        return COMPARED if request.opt is not None and request.split is None else None
 
-    def plan(self, task: Task) -> PlannedRun:
-        task.refuse_prices(self.name, "without opt method='direct-noise' does")
-        forecast = Forecast(task)
+    def plan(self, request: SolveRequest) -> PlannedRun:
+        request.refuse_prices(self.name, "without opt method='direct-noise' does")
+        forecast = Forecast(request)
         rounds = forecast.rounds()
         select, release = forecast.mechanisms(rounds)
         charges: list[tuple[Mechanism, int, str]] = [
@@ -95,19 +172,13 @@ class MultiplicativeWeights(Method):
 
 
 class Forecast:
-    """Rounds and noise, from public numbers.
+    """Rounds and noise, from public numbers."""
 
-    Raises
-    ------
-    UnsupportedProblemError, InvalidParameterError
-        If the method does not apply.
-    """
-
-    def __init__(self, task: Task) -> None:
-        relation = _relation_of(task)
-        self._task = task
-        form = StandardForm.of(task.lp, every_row=True)
-        simplex = Simplex(form, task.opt)
+    def __init__(self, request: SolveRequest) -> None:
+        relation = _relation_of(request)
+        self._request = request
+        form = StandardForm.of(request.lp, every_row=True)
+        simplex = Simplex(form, request.opt)
         self.rows = MovingRows(relation, simplex)
         self._log_d = math.log(max(2, len(simplex.vertices)))
         self._n = len(form.row)
@@ -123,13 +194,13 @@ class Forecast:
             None
             if l2 == 0
             else quieter_noise(
-                task, l1, l2, lambda noise: largest_of(noise, len(simplex.vertices))
+                request, l1, l2, lambda noise: largest_of(noise, len(simplex.vertices))
             )[0]
         )
 
     def rounds(self) -> int:
         """T from alpha, or the one of the least predicted error."""
-        alpha = self._task.accuracy()
+        alpha = self._request.accuracy()
         if alpha is not None:
             return as_rounds(self._log_d / 2, self.span / alpha, alpha)
         rounds = np.unique(np.geomspace(1, _MOST_DEFAULT_ROUNDS, 200).astype(int))
@@ -153,7 +224,7 @@ class Forecast:
         def with_counts(intensity: float) -> list[tuple[Mechanism, int]]:
             return [(mechanism, rounds) for mechanism in make(intensity) if mechanism is not None]
 
-        return make(self._task.ledger.calibrate_together(with_counts))
+        return make(self._request.ledger.calibrate_together(with_counts))
 
     def error(self, rounds: npt.ArrayLike) -> FloatArray:
         """Predicted largest violation after T rounds.
@@ -162,7 +233,7 @@ class Forecast:
         """
         rounds = np.asarray(rounds, dtype=float)
         # T draws of eps' each cost T eps' when composed purely, and T eps'^2 / 8 otherwise.
-        power = 1.0 if self._task.ledger.delta == 0 else 0.5
+        power = 1.0 if self._request.ledger.delta == 0 else 0.5
         scarcity = (rounds / _MOST_DEFAULT_ROUNDS) ** power
         select, release = self._most_rounds
         noise = 0.0 if release is None else deviation(release) * scarcity
@@ -176,42 +247,28 @@ class Forecast:
         return self.mechanisms(_MOST_DEFAULT_ROUNDS)
 
 
-def _relation_of(task: Task) -> LowSensitivity:
-    """The relation of a task to which the method applies."""
-    relation = low_sensitivity(task, _NAME)
-    task.refuse(
+def _relation_of(request: SolveRequest) -> LowSensitivity:
+    """The relation of a request to which the method applies."""
+    relation = low_sensitivity(request, _NAME)
+    request.refuse(
         _NAME,
         s="only constraint-private solvers give up rows",
         width="ranges are declared by the relation",
     )
-    task.refuse(_NAME, split="it spends on violations and rows, not on parts of the program")
+    request.refuse(_NAME, split="it spends on violations and rows, not on parts of the program")
     if "c" in relation.private_parts:
         raise UnsupportedProblemError(
             "method='mw' moves on {c·x = opt}, which shows c: where c is private use"
             " 'direct-noise'.",
             parameter="method",
         )
-    if not task.form.n_private:
-        raise task.unprotected("numbers")
+    if not request.form.n_private:
+        raise request.unprotected("numbers")
     return relation
 
 
 class Hedge:
-    """Hedge over the variables; each round answers one privately selected row.
-
-    Parameters
-    ----------
-    known : MovingRows
-        What is public of the rows, and the region.
-    rows : Rows of RowBlock
-        Private rows.
-    select : ChargedDraws
-        Charged draws of an exponential mechanism over rows.
-    release : ChargedDraws, optional
-        Charged draws that release a row, where A is private.
-    rounds : int
-        Number of rounds T.
-    """
+    """Hedge over the variables; each round answers one privately selected row."""
 
     def __init__(
         self,
@@ -271,11 +328,6 @@ class AdaHedge:
     """Exponential weights whose step follows from the losses.
 
     Source: de Rooij, van Erven, Grünwald and Koolen (2014).
-
-    Parameters
-    ----------
-    size : int
-        Number of experts.
     """
 
     def __init__(self, size: int) -> None:

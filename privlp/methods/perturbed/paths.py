@@ -1,23 +1,132 @@
-"""Search for few missed rows on released paths, by noisy counts."""
+"""Regions of the stages on hard rows, and paths on which few missed rows are looked for."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privlp.methods.crossing import Crossing
-from privlp.methods.perturbed_draws import Draws, NoisyCounts
-from privlp.methods.perturbed_regions import StageRegions
+from privlp.errors import UnsupportedProblemError
+from privlp.methods.counts import NoisyCounts, TargetSearch
+from privlp.methods.perturbed.draws import Draws
+from privlp.privacy import ChargedDraws
+from privlp.regions.polytope import ReducedPolytope
+from privlp.regions.public_rows import PublicRows
 from privlp.rows.access import Rows
+from privlp.rows.in_coordinates import norms, shares_of_norm
 from privlp.rows.measured import MeasuredRows
+from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 Path = Callable[[float], FloatArray]
+
+# The next region ends at this multiple of the cost found.
+_MARGIN = 1.15
+# Variables count by this power of their share of the largest one, and no less than the floor.
+_POWER_OF_SHARE, _LEAST_SHARE = 0.5, 0.1
+# Shares of the rows' norms within this ratio count as even.
+_EVEN = 10.0
+# Binary logarithms between which the scale is searched.
+_LOW_SCALE, _HIGH_SCALE = -20.0, 6.0
+
+
+class StageRegions:
+    """The region of each stage: costs a little above those of a point, in units of that point."""
+
+    def __init__(self, public: PublicRows, region: ReducedPolytope) -> None:
+        self.region = region
+        self.weights = np.ones(len(public.cost))
+        self._public = public
+        best = public.best(public.cost)
+        self.cheapest = region.point(region.inside) if best is None else best
+
+    def cost(self, x: FloatArray) -> float:
+        """Cost of a point above the cheapest one."""
+        return float(self._public.cost @ (x - self.cheapest))
+
+    def cost_at_stake(self, x: FloatArray, far: FloatArray) -> float:
+        """The cost that is at stake at x: above the cheapest point, or below the far one."""
+        own, above = self.cost(x), self.cost(far) - self.cost(x)
+        return max(min(own, above) if above > 0 else own, 1e-12 * (1 + abs(self.cost(far))))
+
+    def at(self, x: FloatArray, *, weighted: bool, margin: float = _MARGIN) -> ReducedPolytope:
+        """The region of costs up to a little more than that of x, scaled to the size of x."""
+        own = self.cost(x)
+        if own <= 0:
+            return self.region
+        cap = float(self._public.cost @ self.cheapest) + margin * own
+        region = scaled_or(self.region, self._public, cap, self.weights)
+        if not weighted or region is self.region:
+            return region
+        share = (np.abs(x - self.cheapest) * self.weights)[region.live] / region.unit
+        weights = self.weights.copy()
+        weights[region.live] *= (
+            np.maximum(share / max(float(share.max()), 1e-300), _LEAST_SHARE) ** _POWER_OF_SHARE
+        )
+        return scaled_or(region, self._public, cap, weights)
+
+    def evened(
+        self, region: ReducedPolytope, rows: Rows[Any], draw: ChargedDraws, largest_n: int
+    ) -> ReducedPolytope:
+        """The region with larger units for variables with far smaller shares of the rows' norms.
+
+        Noise hides small shares, so no unit grows beyond what noise allows. Later regions have
+        these weights too.
+        """
+        noisy = np.asarray(draw(rows.total(shares_of_norm, region, largest_n)))
+        least = 2 * draw.sigma
+        ratio = max(float(noisy.max()), least) / np.maximum(noisy, least)
+        self.weights = np.ones(len(self._public.cost))
+        self.weights[region.live] = np.sqrt(np.maximum(ratio / _EVEN, 1.0))
+        return scaled_or(region, self._public, region.cap, self.weights)
+
+
+def scaled_or(
+    other: ReducedPolytope, public: PublicRows, cap: float, weights: FloatArray
+) -> ReducedPolytope:
+    """The region of costs up to a cap with these weights of variables.
+
+    It is the other one if floating point leaves it no room: a run has paid for its draws, and does
+    not end with an error. Cap and weights are released numbers.
+    """
+    try:
+        return ReducedPolytope(public, cap, weights)
+    except UnsupportedProblemError:
+        return other
+
+
+def typical_side(
+    rows: Rows[Any], region: ReducedPolytope, x: FloatArray, draw: ChargedDraws, n: int
+) -> float:
+    """A noisy median of the scaled right-hand sides of n rows."""
+    counts = NoisyCounts(
+        rows.keep(partial(ScaledSides, region=region, x=x)), ScaledSides.above, draw
+    )
+    level, _ = counts.first_below(n / 2, lambda t: 2.0**t, _LOW_SCALE, _HIGH_SCALE)
+    return float(2.0**level)
+
+
+class ScaledSides:
+    """Sizes of right-hand sides of rows scaled to norm 1 in the coordinates of a region.
+
+    Where a side is 0, the size of A_i x at a released point x stands for it. Each number is
+    computed from its row alone.
+    """
+
+    def __init__(self, block: RowBlock, region: ReducedPolytope, x: FloatArray) -> None:
+        norm, _ = norms(block, region)
+        sizes = MeasuredRows(block).sizes(x)
+        self._ratio = np.divide(sizes, norm, out=np.zeros_like(norm), where=norm > 0)
+
+    def above(self, level: float) -> int:
+        """Number of rows above a level."""
+        return int(np.count_nonzero(self._ratio > level))
+
 
 # How far back towards the cheapest point, and forward where no point is known.
 _BACK, _FAR_BACK, _FORWARD, _ALL_THE_WAY = 0.25, 0.6, 0.75, 0.95
@@ -48,22 +157,7 @@ class _Way:
 
 
 class PathSearch:
-    """Points with few missed rows, on paths through the points that stages release.
-
-    Parameters
-    ----------
-    measured : Rows of MeasuredRows
-    s : float
-        Rows that may be missed.
-    regions : StageRegions
-    last_target : float
-        Rows that the last search may miss.
-
-    Attributes
-    ----------
-    known : list of (float, (d,))
-        Points with few missed rows, each after the number that they hardly ever exceed.
-    """
+    """Points with few missed rows, on paths through the points that stages release."""
 
     def __init__(
         self, measured: Rows[Any], s: float, regions: StageRegions, last_target: float
@@ -77,13 +171,7 @@ class PathSearch:
         return min(self.known, key=lambda known: known[0])[1]
 
     def calibrated(
-        self,
-        draws: Draws,
-        x: FloatArray,
-        good: FloatArray | None,
-        far: FloatArray,
-        *,
-        last: bool,
+        self, draws: Draws, x: FloatArray, good: FloatArray | None, far: FloatArray, *, last: bool
     ) -> tuple[FloatArray, bool]:
         """The cheapest point with few missed rows on a path through x, and whether it lies far off.
 
@@ -161,17 +249,17 @@ class PathSearch:
         If there is none, a point as far along the path as counts fall; where they clearly rise,
         that of the fewest. If there too many are missed, a known point, if any.
         """
-        crossing = Crossing(
+        posterior = TargetSearch(
             self._last_target, way.low, way.top, sigma=counts.sigma, most=math.inf, power=_DENSER
         )
         for t, count in way.tried.items():
-            crossing.learn(t, count)
+            posterior.learn(t, count)
 
         def counted(t: float) -> float:
             way.tried[t] = counts(way.path(t))
             return way.tried[t]
 
-        t = crossing.search(counted, counts.left, _SAFE)
+        t = posterior.search(counted, counts.left, _SAFE)
         rising = _largest_rise(way.tried) > _CLEARLY * counts.sigma
         if t < way.top and not rising:
             return way.path(t)

@@ -10,14 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.game.loop import Released
-from privlp.methods.chain_charges import WRONG_SIGNS, ChainCharges, ChainDraws
-from privlp.methods.chain_start import FEW, SURE, Start, Starting
-from privlp.methods.crossing import Crossing
-from privlp.methods.perturbed import largest_cost
-from privlp.methods.perturbed_draws import NoisyCounts
-from privlp.methods.perturbed_regions import scaled_or
-from privlp.methods.task import Task
+from privlp.methods.chain.charges import WRONG_SIGNS, ChainCharges, ChainDraws
+from privlp.methods.chain.start import FEW, SURE, Start, Starting
+from privlp.methods.counts import NoisyCounts, StagedSearch, TargetSearch
+from privlp.methods.perturbed.paths import scaled_or
+from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
@@ -60,30 +57,12 @@ _ON_THE_WAY = 1.0
 _ONE_SIGN = 1.4142
 
 
-class ChainSearch:
-    """A safe end, a deep point, then stages at a price; and the cheapest place on the last segment.
-
-    Parameters
-    ----------
-    task : Task
-    rows : Rows
-    public : PublicRows
-    region : ReducedPolytope
-        Where the search starts.
-    charges : ChainCharges
-    draws : ChainDraws
-    last_target : float
-        Rows that the last search may miss.
-
-    Attributes
-    ----------
-    known : list of (float, (d,))
-        Points, each after the number of missed rows that it hardly ever exceeds.
-    """
+class ChainSearch(StagedSearch):
+    """A safe point, a deep point, then stages at a price, and a search on the last segment."""
 
     def __init__(
         self,
-        task: Task,
+        request: SolveRequest,
         rows: Rows[Any],
         public: PublicRows,
         region: ReducedPolytope,
@@ -91,27 +70,14 @@ class ChainSearch:
         draws: ChainDraws,
         last_target: float,
     ) -> None:
-        self.rounds = 4 + charges.stages
-        self._lp, self._s = task.lp, task.density()
-        self._n, self._largest_n, self._hint = task.n, task.largest_n, largest_cost(task)
+        super().__init__(request, 4 + charges.stages, region.point(region.inside))
+        self._s, self._n, self._largest_n = request.density(), request.n, request.largest_n
         self._rows, self._charges, self._draws = rows, charges, draws
         self._whole = self._public = public
         self._region, self._last_target = region, last_target
-        self._measured = rows.keep(partial(MeasuredRows, alpha=task.accuracy()))
+        self._hint = request.costs_of_hint()
+        self._measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy()))
         self._between, self._sign = self._counts(draws.between), 0
-        self.known: list[tuple[float, FloatArray]] = []
-        self._trace: dict[str, list[Any]] = {}
-        self._x = region.point(region.inside)
-        self._steps = self._play()
-
-    def step(self, t: int) -> None:  # noqa: ARG002 (the stages follow one another)
-        """Play the next stage."""
-        next(self._steps)
-
-    def released(self) -> Released:
-        """The point found, and the points on the way."""
-        trace = {name: np.array(values) for name, values in self._trace.items()}
-        return Released(self._x, self._lp.objective(self._x), trace)
 
     def _play(self) -> Iterator[None]:
         start = self._started()
@@ -144,9 +110,6 @@ class ChainSearch:
         else:
             self._finish(region, deep, x)
         yield
-
-    def _note(self, name: str, value: Any) -> None:
-        self._trace.setdefault(name, []).append(value)
 
     def _counts(self, draw: ChargedDraws) -> NoisyCounts:
         """Noisy counts of missed rows."""
@@ -189,7 +152,10 @@ class ChainSearch:
         self._sign = self._found_sign()
         starting = Starting(self._measured, self._public, self._region, self._s, self._n)
         start = starting.found(
-            self._draws.start, self._draws.way, self._charges.logarithmic, self._hint
+            self._draws.start,
+            self._draws.way,
+            self._charges.logarithmic,
+            None if self._hint is None else self._hint[1],
         )
         self.known = [(start.of_safe, start.safe), (start.bound, start.x)]
         self._note("start", start.x)
@@ -332,14 +298,14 @@ class ChainSearch:
         """
         counts = self._between
         path = self._path(region, deep, x)
-        crossing = Crossing(
+        posterior = TargetSearch(
             max(target * self._s, counts.sigma),
             -beyond,
             1.0,
             sigma=counts.sigma,
             most=float(self._largest_n),
         )
-        found = crossing.search(lambda t: self._counted(counts, path(t)), counts.left // left)
+        found = posterior.search(lambda t: self._counted(counts, path(t)), counts.left // left)
         return path(found), found
 
     def _path(self, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> Path:
@@ -377,10 +343,10 @@ class ChainSearch:
         """The last search."""
         counts = self._counts(self._draws.last)
         path = self._path(region, deep, x)
-        crossing = Crossing(
+        posterior = TargetSearch(
             self._last_target, -_LAST_BEYOND, 1.0, sigma=counts.sigma, most=float(self._largest_n)
         )
-        t = crossing.search(lambda t: self._counted(counts, path(t)), counts.left, _SAFE)
+        t = posterior.search(lambda t: self._counted(counts, path(t)), counts.left, _SAFE)
         self._x = np.clip(path(t), *self._whole.bounds.T)
 
 

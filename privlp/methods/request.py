@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from privlp.linear_program import LinearProgram
 from privlp.privacy import Accountant, Ledger
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
-from privlp.regions.simplex import require_optimum
+from privlp.regions.simplex import is_range, range_of, require_optimum
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.constraint import ConstraintPrivate
 from privlp.relations.public_part import PublicPart
@@ -24,8 +25,8 @@ _BOUNDS = 2
 
 
 @dataclass(frozen=True)
-class Task:
-    """One private solve before it is charged: the public part of the program, and the request.
+class SolveRequest:
+    """One private solve before it is charged: the public part of the program, and what is asked.
 
     Nothing here depends on private data, so no plan does.
 
@@ -43,13 +44,33 @@ class Task:
     What :func:`privlp.solve` hands to a method:
 
     >>> from privlp import LinearProgram
-    >>> from privlp.methods import Task
+    >>> from privlp.methods import SolveRequest
     >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-    >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
-    >>> task.n, task.density(), task.relation.description
-    (2, 1.0, 'constraint-private: one record (at most 1 row) replaced')
-    >>> task.lp.shape, task.form.n_private  # costs and bounds; the private rows are not in it
+    >>> request = SolveRequest.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+    >>> request.n, request.largest_n, request.relation.description
+    (2, 2, 'constraint-private: one record (at most 1 row) replaced')
+    >>> request.lp.shape, request.form.n_private  # costs and bounds; private rows are not in it
     ((0, 2), 0)
+    >>> request.density(), request.accuracy() is None, request.has_noise, request.has_delta
+    (1.0, True, True, True)
+    >>> request.costs_of_hint()  # costs between which opt says that the optimum lies
+    (-inf, 2.5)
+    >>> request.without(("opt",)).opt is None
+    True
+
+    What a method says that does not take the program:
+
+    >>> request.constraint_private("my method").change
+    'replace'
+    >>> request.require_delta()
+    >>> request.refuse_soft_rows("my method")
+    >>> request.refuse_prices("my method", "another method does")
+    >>> request.refuse("my method", opt="it looks for the optimum")
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidParameterError: opt has no use with method='my method': it looks for ...
+    >>> print(request.unprotected("rows"))
+    The program has no private rows. Taken for public: costs c, bounds of variables. ...
     """
 
     public: PublicPart
@@ -88,29 +109,14 @@ class Task:
         s: float | None = None,
         alpha: float | None = None,
         **asked: Any,
-    ) -> Task:
-        """The request that :func:`privlp.solve` would hand to a method, with its own ledger.
-
-        Parameters
-        ----------
-        lp, eps, delta, s, alpha, asked
-            As for :func:`privlp.solve`.
-
-        Raises
-        ------
-        InvalidParameterError
-            If `eps` or `delta` is outside its domain.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> from privlp.methods import METHODS, Task
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-        >>> planned = METHODS["dmw"].plan(Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5))
-        >>> [purpose for _, _, purpose in planned.charges]
-        ['select a vertex each round']
-        """
+    ) -> SolveRequest:
+        """The request that :func:`privlp.solve` would hand to a method, with its own ledger."""
         return cls(lp.public(), Ledger(eps, delta), s, alpha, **asked)
+
+    def without(self, options: Sequence[str]) -> SolveRequest:
+        """The request without some options."""
+        nothing: dict[str, Any] = dict.fromkeys(options)
+        return replace(self, **nothing)
 
     @property
     def form(self) -> StandardForm:
@@ -134,38 +140,22 @@ class Task:
 
     @property
     def largest_n(self) -> int:
-        """Public bound on the number of private rows: n where records are replaced.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> from privlp.methods import Task
-        >>> relation = ConstraintPrivate("add-remove", nominal_n=100)
-        >>> lp = LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=relation)
-        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
-        >>> task.n, task.largest_n
-        (100, 1000)
-        """
+        """Public bound on the number of private rows: n where records are replaced."""
         relation = self.relation
         return relation.largest_n(self.n) if isinstance(relation, ConstraintPrivate) else self.n
 
-    def density(self) -> float:
-        """The parameter s, checked against the public number of rows.
+    @property
+    def has_noise(self) -> bool:
+        """Whether eps is finite."""
+        return math.isfinite(self.ledger.eps)
 
-        Examples
-        --------
-        >>> import dataclasses
-        >>> from privlp import LinearProgram
-        >>> from privlp.methods import Task
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
-        >>> task.density()
-        1.0
-        >>> dataclasses.replace(task, s=3).density()
-        Traceback (most recent call last):
-            ...
-        privlp.errors.InvalidParameterError: s must be between 1 and the number of private rows, ...
-        """
+    @property
+    def has_delta(self) -> bool:
+        """Whether Gaussian noise is allowed: delta is positive, or there is no noise."""
+        return self.ledger.delta > 0 or not self.has_noise
+
+    def density(self) -> float:
+        """The parameter s, checked against the public number of rows."""
         self._require_private_rows()
         if self.s is None:
             raise InvalidParameterError(
@@ -182,17 +172,7 @@ class Task:
         return s
 
     def accuracy(self) -> float | None:
-        """The parameter alpha, positive or None.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> from privlp.methods import Task
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
-        >>> task.accuracy() is None
-        True
-        """
+        """The parameter alpha, positive or None."""
         if self.alpha is None:
             return None
         alpha = real(self.alpha, "alpha")
@@ -204,34 +184,24 @@ class Task:
             )
         return of_usual_size(alpha, "alpha")
 
+    def costs_of_hint(self) -> tuple[float, float] | None:
+        """Costs between which `opt` says that the optimum lies, to minimise and without offset.
+
+        A value bounds them from above alone.
+        """
+        if self.opt is None:
+            return None
+        ends = range_of(self.opt) if is_range(self.opt) else (real(self.opt, "opt"),)
+        costs = sorted(self.lp.sign * (end - self.lp.offset) for end in ends)
+        return costs[0] if len(costs) > 1 else -math.inf, costs[-1]
+
     def constraint_private(
         self, method: str, *, soft_rows: bool = False, prices: bool = False
     ) -> ConstraintPrivate:
         """The relation, if whole constraints change under it and the method takes the program.
 
-        Parameters
-        ----------
-        method : str
-            Name for messages.
-        soft_rows : bool
-            Whether the method takes programs with a penalty.
-        prices : bool
-            Whether the method releases shadow prices of public rows.
-
-        Raises
-        ------
-        UnsupportedProblemError
-            If it is another relation, or there are no private rows, or soft ones; or if prices are
-            asked for.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> from privlp.methods import Task
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
-        >>> task.constraint_private("my method").change
-        'replace'
+        `soft_rows` and `prices` say what it takes. Another relation, a program without private
+        rows, soft rows and a request for prices are refused.
         """
         if not isinstance(self.relation, ConstraintPrivate):
             raise UnsupportedProblemError(
@@ -252,17 +222,7 @@ class Task:
             raise self.unprotected("rows")
 
     def unprotected(self, what: str) -> UnsupportedProblemError:
-        """The refusal of a program that declares nothing private: what it takes for public.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> from privlp.methods import Task
-        >>> lp = LinearProgram.from_linprog([1, 2], A_eq=[[1, 1]], b_eq=[3])
-        >>> print(Task.of(lp, eps=1.0, delta=1e-6).unprotected("rows"))
-        The program has no private rows. Taken for public: costs c, bounds of variables, 1 public
-        row (an equality). ...
-        """
+        """The refusal of a program that declares nothing private: what it takes for public."""
         return UnsupportedProblemError(
             f"The program has no private {what}. Taken for public:"
             f" {self.relation.public_parts(self.lp)}. A result without noise publishes what it"
@@ -273,24 +233,7 @@ class Task:
         )
 
     def refuse_soft_rows(self, method: str) -> None:
-        """Refuse a program with a penalty.
-
-        Raises
-        ------
-        UnsupportedProblemError
-            If it has one.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> from privlp.methods import Task
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], penalty=5)
-        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
-        >>> task.refuse_soft_rows("my method")
-        Traceback (most recent call last):
-            ...
-        privlp.errors.UnsupportedProblemError: method='my method' treats every row as hard; ...
-        """
+        """Refuse a program with a penalty."""
         if self.lp.penalty is not None:
             raise UnsupportedProblemError(
                 f"method={method!r} treats every row as hard; leave out penalty, or write the soft"
@@ -299,23 +242,7 @@ class Task:
             )
 
     def refuse_prices(self, method: str, advice: str) -> None:
-        """Refuse a request for shadow prices.
-
-        Raises
-        ------
-        UnsupportedProblemError
-            If they are asked for.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> from privlp.methods import Task
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-        >>> Task.of(lp, 1.0, 1e-6, 1, prices=True).refuse_prices("mine", "another method does")
-        Traceback (most recent call last):
-            ...
-        privlp.errors.UnsupportedProblemError: method='mine' releases no shadow prices: another ...
-        """
+        """Refuse a request for shadow prices."""
         if self.prices:
             raise UnsupportedProblemError(
                 f"method={method!r} releases no shadow prices: {advice}; or leave out prices=True.",
@@ -323,28 +250,19 @@ class Task:
             )
 
     def refuse(self, method: str, **unused: str) -> None:
-        """Refuse arguments that a method has no use for, each with the reason.
-
-        Raises
-        ------
-        InvalidParameterError
-            If one of them was given.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> from privlp.methods import Task
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
-        >>> task.refuse("my method", width="it needs no declared bounds")
-        >>> task.refuse("my method", opt="it looks for the optimum")
-        Traceback (most recent call last):
-            ...
-        privlp.errors.InvalidParameterError: opt has no use with method='my method': it looks ...
-        """
+        """Refuse options that a method has no use for, each with the reason."""
         for name, reason in unused.items():
             if getattr(self, name) is not None:
                 raise InvalidParameterError(
                     f"{name} has no use with method={method!r}: {reason}. Leave it out.",
                     parameter=name,
                 )
+
+    def require_delta(self) -> None:
+        """Refuse a budget without delta, which Gaussian noise needs."""
+        if not self.has_delta:
+            raise InvalidParameterError(
+                "delta must be positive with this method, whose noise is Gaussian; or use"
+                " method='dmw'.",
+                parameter="delta",
+            )

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.errors import MostlyNoiseWarning
-from privlp.game.loop import Released
+from privlp.methods.counts import NoisyCounts, StagedSearch
 from privlp.methods.fallback import reach
-from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
-from privlp.methods.perturbed_prices import prices_of_public_rows
-from privlp.methods.perturbed_regions import scaled_or
-from privlp.methods.task import Task
+from privlp.methods.perturbed.draws import Bend, Draws, draws_of_stages, prices_of_public_rows
+from privlp.methods.perturbed.paths import scaled_or
+from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import SoftPrices
 from privlp.regions.polytope import ReducedPolytope
@@ -54,80 +52,35 @@ _INSTEAD = (
 )
 
 
-class SoftRowSearch:
+class SoftRowSearch(StagedSearch):
     """Stages for soft rows: their prices are given, so nothing but the programs is solved.
 
     First, noisy second moments of rows of norm 1 give coordinates in which rows vary alike in all
     directions. Counts find a number that bounds the norms of many rows, unless the user declared
     one: longer rows are scaled down. Before each stage counts find the typical size of a violation
     at the point before.
-
-    Parameters
-    ----------
-    task : Task
-    rows : Rows
-    public : PublicRows
-    region : ReducedPolytope
-    prices : SoftPrices
-        All of them finite.
-    shares : ChargedDraws
-        For sums of each variable's share of the norm of rows.
-    moments : ChargedDraws
-        For sums of second moments of rows.
-    bound : float or ChargedDraws
-        Declared bound on ||A_i||_2, or the counts that find a bound on the norms of most rows.
-    line : ChargedDraws
-        For comparisons of costs along a public line.
-    choice : ChargedDraws
-        For a comparison of the answer with the point found there.
-    doubt : float
-        The answer is given up where it seems to cost more by so many deviations: public.
-    stages : sequence of Draws
     """
 
     def __init__(
         self,
-        task: Task,
+        request: SolveRequest,
         rows: Rows[Any],
         public: PublicRows,
         region: ReducedPolytope,
+        draws: Sequence[ChargedDraws],
+        *,
         prices: SoftPrices,
-        shares: ChargedDraws,
-        moments: ChargedDraws,
-        bound: float | ChargedDraws,
-        line: ChargedDraws,
-        choice: ChargedDraws,
+        width: float | None,
         doubt: float,
-        stages: Sequence[Draws],
     ) -> None:
-        self.rounds = 1 + len(stages)
-        self._shares, self._moments, self._bound = shares, moments, bound
-        self._lp, self._n, self._k = task.lp, task.n, task.public.rows_of_one_record
-        self._price = float(prices.largest)
-        self._bend = Bend.of_prices(prices)
+        self._shares, self._moments, *rest = draws
+        self._bound = rest.pop(0) if width is None else width
+        self._line, self._choice, *rest = rest
+        self._stages = draws_of_stages(rest)
+        super().__init__(request, 1 + len(self._stages), region.point(region.inside))
+        self._n, self._k, self._doubt = request.n, request.public.rows_of_one_record, doubt
+        self._price, self._bend = float(prices.largest), Bend.of_prices(prices)
         self._rows, self._public, self._region = rows, public, region
-        self._stages, self._line, self._choice = stages, line, choice
-        self._doubt, self._warning = doubt, ""
-        self._x = region.point(region.inside)
-        self._trace: dict[str, list[Any]] = {}
-        self._prices: FloatArray | None = None
-        self._steps = self._play()
-
-    def step(self, t: int) -> None:  # noqa: ARG002 (the stages follow one another)
-        """Make the first counts, or solve the next program."""
-        next(self._steps)
-
-    def released(self) -> Released:
-        """The last point, with those of all stages."""
-        trace = {name: np.array(values) for name, values in self._trace.items()}
-        return Released(
-            self._x,
-            self._lp.objective(self._x),
-            trace,
-            prices=self._prices,
-            warning=self._warning,
-            category=MostlyNoiseWarning,
-        )
 
     def _play(self) -> Iterator[None]:
         region = self._equalised()
@@ -135,10 +88,10 @@ class SoftRowSearch:
             unit = self._norm_of_most_rows(region, self._bound)
         else:
             unit = self._bound * float(region.unit.max())
-        self._trace["norm bound"] = [unit]
+        self._note("norm bound", unit)
         compared = _Comparison(self._rows, region, self._public, self._price, unit)
         simple = self._x = compared.along(*_line(self._public, self._x), self._x, self._line)
-        self._trace["point of a public line"] = [simple]
+        self._note("point of a public line", simple)
         yield
         kept = self._rows.keep(
             partial(RowsInCoordinates, region=region, unit=unit, largest_price=self._price)
@@ -165,8 +118,8 @@ class SoftRowSearch:
             self._prices = prices_of_public_rows(
                 self._public, region, found.slopes, 1 / (self._price * unit)
             )
-            self._trace.setdefault("x", []).append(self._x)
-            self._trace.setdefault("softness", []).append(softness)
+            self._note("x", self._x)
+            self._note("softness", softness)
             if last and self._is_worse(compared, simple):
                 self._x, self._warning = simple, _INSTEAD
                 if self._prices is not None:  # they are those of another point
@@ -204,7 +157,7 @@ class SoftRowSearch:
             noisy = np.maximum(noisy, least)
             weights[region.live] *= np.sqrt(noisy.max() / noisy)
             region = scaled_or(region, self._public, math.inf, weights)
-        self._trace["weights"] = [weights]
+        self._note("weights", weights)
         while self._moments.remaining:
             region = self._whitened(region)
         return region

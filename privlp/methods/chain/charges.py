@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privlp.methods.base import ChargeRequest
-from privlp.methods.chain_start import BY_VARIABLE, ON_THE_WAY, near_sides
-from privlp.methods.checked import check_request, share_of_check
-from privlp.methods.descent import noise_of_one_release
-from privlp.methods.perturbed_charges import secret_term
-from privlp.methods.task import Task
+from privlp.methods.chain.start import BY_VARIABLE, ON_THE_WAY, near_sides
+from privlp.methods.counts import check_request, noise_of_one_release, share_of_check
+from privlp.methods.perturbed.charges import secret_term
+from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws, GaussianMechanism
 
 # Noise on all coordinates, in rows, over s, in easy, hard and hopeless programs. Shares and numbers
@@ -39,24 +38,15 @@ WRONG_SIGNS, _MOST_WRONG = 4.0, 0.15
 
 
 class ChainDraws(NamedTuple):
-    """The charged draws of a run, in the order in which they are charged.
+    """The charged draws of a run, in the order in which they are charged."""
 
-    Attributes
-    ----------
-    start, deep, slack, between, last : ChargedDraws
-        Counts.
-    slopes : ChargedDraws
-        Sums of slopes of violations, for all descents.
-    way, widths, signs : ChargedDraws or None
-        Counts of near sides, and of sides by their signs, where noise leaves some to be told.
-    """
-
-    start: ChargedDraws
-    slopes: ChargedDraws
+    start: ChargedDraws  # Counts.
+    slopes: ChargedDraws  # Sums of slopes of violations, for all descents.
     deep: ChargedDraws
     slack: ChargedDraws
     between: ChargedDraws
     last: ChargedDraws
+    # Counts of near sides, and of sides by their signs, where noise leaves some to be told.
     way: ChargedDraws | None = None
     widths: ChargedDraws | None = None
     signs: ChargedDraws | None = None
@@ -69,25 +59,15 @@ class ChainCharges:
     A gradient is a sum of vectors s_i g_i with |g_i| <= 1: it moves between neighbours by what the
     secret term of a perturbed program is charged for. A count moves by at most k, and d counts at
     once by at most k sqrt(d).
-
-    Attributes
-    ----------
-    requests : list of (Mechanism, int, str)
-    told : (bool, bool, bool)
-        Whether sides near a point are told from others, on the way and for each variable; and
-        whether signs are.
-    difficulty : float
-        Noise of one release on all coordinates, in rows, over s.
-    logarithmic, of_deep, stages, counts : int
-        Counts on a logarithmic scale at the start; rounds of a descent to a deep point; stages; and
-        counts after each.
-    last_target : float
-        Rows that the last search may miss.
     """
 
     requests: Sequence[ChargeRequest]
+    # Whether sides near a point are told from others, on the way and for each variable; and
+    # whether signs are.
     told: tuple[bool, bool, bool]
-    difficulty: float
+    difficulty: float  # Noise of one release on all coordinates, in rows, over s.
+    # Counts on a logarithmic scale at the start; rounds of a descent to a deep point;
+    # stages; and counts after each.
     logarithmic: int
     of_deep: int
     stages: int
@@ -107,11 +87,11 @@ class ChainCharges:
         return ChainDraws(start, slopes, deep, slack, between, last, way, widths, signs)
 
     @classmethod
-    def of(cls, task: Task, s: float, size: int, *, signs: bool) -> ChainCharges:
+    def of(cls, request: SolveRequest, s: float, size: int, *, signs: bool) -> ChainCharges:
         """For so many coordinates, in which entries of rows keep their signs or not."""
-        k = float(task.public.rows_of_one_record)
-        largest = secret_term(task, 1.0, 0.0).sensitivity
-        difficulty = largest * math.sqrt(size) * noise_of_one_release(task) / s
+        k = float(request.public.rows_of_one_record)
+        largest = secret_term(request, 1.0, 0.0).sensitivity
+        difficulty = largest * math.sqrt(size) * noise_of_one_release(request) / s
         hard = _hardness(difficulty)
 
         def between(values: tuple[float, float, float]) -> float:
@@ -120,7 +100,7 @@ class ChainCharges:
         stages, counts, descents, logarithmic = (
             round(between(of)) for of in (_STAGES, _COUNTS, _DESCENTS, _LOGARITHMIC)
         )
-        variables = k * math.sqrt(task.lp.shape[1])
+        variables = k * math.sqrt(request.lp.shape[1])
         by_purpose: list[tuple[float, tuple[float, float, float], int, str]] = [
             (k, _START, logarithmic + round(between(_LINEAR)), "count missed rows on a way"),
             (largest, _SLOPES, round(between(_ROUNDS)), "sum the slopes of violations"),
@@ -129,18 +109,18 @@ class ChainCharges:
             (k, _BETWEEN, (stages + 1) * counts, "count missed rows between stages"),
             (k, _LAST, round(between(_LAST_COUNTS)), "count missed rows in the last search"),
         ]
-        one = noise_of_one_release(task)
+        one = noise_of_one_release(request)
 
         def noise(moves: float, share: tuple[float, float, float], number: int) -> float:
             return moves * one * math.sqrt(number / between(share))
 
-        at_most = near_sides(s, task.n, noise(k, _WAY, _WAY_COUNTS))
-        by_variable = near_sides(s, task.n, noise(variables, _WIDTHS, _WIDTH_COUNTS))
+        at_most = near_sides(s, request.n, noise(k, _WAY, _WAY_COUNTS))
+        by_variable = near_sides(s, request.n, noise(variables, _WIDTHS, _WIDTH_COUNTS))
         wrong = WRONG_SIGNS * noise(math.sqrt(2) * k, _SIGNS, 1)
         told = (
-            at_most <= ON_THE_WAY * task.n,
-            by_variable <= BY_VARIABLE * task.n,
-            signs and not task.relation.hides_rows and wrong <= _MOST_WRONG * task.n,
+            at_most <= ON_THE_WAY * request.n,
+            by_variable <= BY_VARIABLE * request.n,
+            signs and not request.relation.hides_rows and wrong <= _MOST_WRONG * request.n,
         )
         others = [
             (k, _WAY, _WAY_COUNTS, "count rows near a point"),
@@ -149,26 +129,20 @@ class ChainCharges:
         ]
         by_purpose += [other for other, asked in zip(others, told, strict=True) if asked]
         shares = [between(share) for _, share, _, _ in by_purpose]
-        shares[1] = 1 - math.fsum(shares) - share_of_check(task, s)
+        shares[1] = 1 - math.fsum(shares) - share_of_check(request, s)
 
         def make(intensity: float) -> list[ChargeRequest]:
             found: list[ChargeRequest] = []
             for (moves, _, number, purpose), share in zip(by_purpose, shares, strict=True):
                 sigma = moves * math.sqrt(number / share) / intensity
                 found.append((GaussianMechanism(moves, sigma), number, purpose))
-            return [*found, check_request(task, s, intensity)]
+            return [*found, check_request(request, s, intensity)]
 
-        intensity = task.ledger.calibrate_together(
+        intensity = request.ledger.calibrate_together(
             lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
         )
         return cls(
-            make(intensity),
-            told,
-            difficulty,
-            logarithmic,
-            round(between(_OF_DEEP)),
-            stages,
-            counts,
+            make(intensity), told, difficulty, logarithmic, round(between(_OF_DEEP)), stages, counts
         )
 
 

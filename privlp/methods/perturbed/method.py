@@ -5,28 +5,23 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from privlp.checks import of_usual_size, real
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.checks import of_usual_size
+from privlp.errors import UnsupportedProblemError
 from privlp.methods.advice import LARGEST_SHARE_OF_ROWS, about, other_relations
-from privlp.methods.base import Method, PlannedRun
-from privlp.methods.checked import Checked, last_target
-from privlp.methods.perturbed_charges import PerturbedCharges
-from privlp.methods.perturbed_draws import Draws
-from privlp.methods.perturbed_hard import BeforeStages, HardRowSearch
-from privlp.methods.perturbed_prices import require_priced_rows
-from privlp.methods.perturbed_soft import SoftRowSearch
-from privlp.methods.prediction import HOPELESS, Prediction
-from privlp.methods.task import Task
+from privlp.methods.base import HOPELESS, PlannedRun, Prediction, RowsMethod
+from privlp.methods.counts import Checked, last_target
+from privlp.methods.perturbed.charges import PerturbedCharges
+from privlp.methods.perturbed.draws import require_priced_rows
+from privlp.methods.perturbed.hard import HardRowSearch
+from privlp.methods.perturbed.soft import SoftRowSearch
+from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows, UnboundedRegionError
-from privlp.regions.simplex import is_range, range_of
-from privlp.relations.base import NeighbourRelation
 from privlp.rows.access import Rows
 from privlp.status import Verdict
 
@@ -38,11 +33,11 @@ _DIFFICULT, _SOFT_DIFFICULT = 1.5, 0.016
 # An answer on soft rows is given up where it seems to cost more than a public point by so many
 # deviations: up to this difficulty, where the plan is rough, and where there are too few rows.
 _DOUBT, _MOSTLY = (2.0, 0.0, -2.0), 1.9
-# What such a draw leaves of the amount by which a row varies.
-_USEFUL = 0.1
+# Where "auto" places it among methods for hard rows.
+_RANK = 3
 
 
-class Perturbed(Method):
+class Perturbed(RowsMethod):
     """Minimise costs + price (smoothed violations) + a secret linear term + a small quadratic.
 
     Nothing is iterated privately: HiGHS and Clarabel do the work. Three stages find the scale,
@@ -71,47 +66,36 @@ class Perturbed(Method):
     """
 
     name = "perturbed"
+    take_it = "rows are soft, or you want shadow prices"
+    auto_leaves_out = ("width",)
 
-    def protects(self, relation: NeighbourRelation) -> bool:
-        return relation.changes_whole_rows
-
-    def competes(self, task: Task) -> bool:
+    def rank(self, request: SolveRequest) -> float | None:
         """Also for soft rows without a delta: no other method says what they need."""
-        has_delta = task.ledger.delta > 0 or math.isinf(task.ledger.eps)
-        return has_delta or task.lp.penalty is not None
+        return _RANK if request.has_delta or request.lp.penalty is not None else None
 
-    def adapted(self, task: Task) -> Task:
-        return replace(task, width=None)
+    def plan(self, request: SolveRequest) -> PlannedRun:
+        request.constraint_private(self.name, soft_rows=True, prices=True)
+        request.require_delta()
+        hard = request.lp.penalty is None
+        return self._plan_hard(request) if hard else self._plan_soft(request)
 
-    def plan(self, task: Task) -> PlannedRun:
-        task.constraint_private(self.name, soft_rows=True, prices=True)
-        if task.ledger.delta == 0 and math.isfinite(task.ledger.eps):
-            raise InvalidParameterError(
-                "delta must be positive with this method, whose noise is Gaussian; or use"
-                " method='dmw'.",
-                parameter="delta",
-            )
-        return self._plan_hard(task) if task.lp.penalty is None else self._plan_soft(task)
-
-    def _plan_hard(self, task: Task) -> PlannedRun:
-        task.refuse(self.name, width="it needs no declared bounds")
-        s, _ = task.density(), task.accuracy()
-        public = PublicRows(task.lp)
-        require_priced_rows(task, public)
+    def _plan_hard(self, request: SolveRequest) -> PlannedRun:
+        request.refuse(self.name, width="it needs no declared bounds")
+        s, public = request.density(), PublicRows(request.lp)
+        require_priced_rows(request, public)
         try:
-            region, typical, wide = search_region(task, public)
+            region, typical, wide = search_region(request, public)
         except UnboundedRegionError:
-            require_enough_rows(task)
+            require_enough_rows(request)
             raise
-        charges = PerturbedCharges.hard(task, s)
+        charges = PerturbedCharges.hard(request, s)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:
-            before, rest = BeforeStages(*draws[:3]), _stages(draws[3:-1])
-            target = last_target(task, charges.requests)
-            found = HardRowSearch(
-                task, rows, public, region, before, rest, wide=wide, last_target=target
+            target = last_target(request, charges.requests)
+            search = HardRowSearch(
+                request, rows, public, region, draws[:-1], wide=wide, last_target=target
             )
-            return Checked(task, rows, found, draws[-1])
+            return Checked(request, rows, search, draws[-1])
 
         return PlannedRun(
             charges.requests,
@@ -121,11 +105,11 @@ class Perturbed(Method):
             ),
         )
 
-    def _plan_soft(self, task: Task) -> PlannedRun:
+    def _plan_soft(self, request: SolveRequest) -> PlannedRun:
         reason = "every violation of a soft row has its price"
-        task.refuse(self.name, s=reason, alpha=reason)
-        prices = task.public.prices
-        if task.relation.hides_rows or prices is None:
+        request.refuse(self.name, s=reason, alpha=reason)
+        prices = request.public.prices
+        if request.relation.hides_rows or prices is None:
             raise UnsupportedProblemError(
                 "method='perturbed' takes soft rows where records are replaced: prices of rows are"
                 " public.",
@@ -136,38 +120,24 @@ class Perturbed(Method):
                 "method='perturbed' needs a finite penalty for every private row, or none for any.",
                 parameter="method",
             )
-        if np.isfinite(task.lp.penalty).any():
+        if np.isfinite(request.lp.penalty).any():
             raise UnsupportedProblemError(
                 "method='perturbed' treats public rows as hard: give them the penalty inf, or write"
                 " them with slack variables.",
                 parameter="method",
             )
-        public = PublicRows(task.lp, costs_of_hint(task))
-        require_priced_rows(task, public)
+        public = PublicRows(request.lp, request.costs_of_hint())
+        require_priced_rows(request, public)
         region, width = ReducedPolytope(public), None
-        if task.width is not None:
-            width = of_usual_size(task.width, "width")
-        charges = PerturbedCharges.soft(task, clipped=width is None)
-        difficulty = region.size * charges.sigma / (task.n * _SOFT_DIFFICULT)
+        if request.width is not None:
+            width = of_usual_size(request.width, "width")
+        charges = PerturbedCharges.soft(request, clipped=width is None)
+        difficulty = region.size * charges.sigma / (request.n * _SOFT_DIFFICULT)
         doubt = _DOUBT[bisect_left((_MOSTLY, HOPELESS), difficulty)]
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> SoftRowSearch:
-            shares, moments, *rest = draws
-            bound = rest.pop(0) if width is None else width
-            line, choice, *rest = rest
             return SoftRowSearch(
-                task,
-                rows,
-                public,
-                region,
-                prices,
-                shares,
-                moments,
-                bound,
-                line,
-                choice,
-                doubt,
-                _stages(rest),
+                request, rows, public, region, draws, prices=prices, width=width, doubt=doubt
             )
 
         return PlannedRun(
@@ -176,7 +146,7 @@ class Perturbed(Method):
             lambda: self._prediction(
                 region.size,
                 charges,
-                task.n * _SOFT_DIFFICULT,
+                request.n * _SOFT_DIFFICULT,
                 _typical(region),
                 1 + len(charges.terms),
             ),
@@ -185,73 +155,53 @@ class Perturbed(Method):
     def _prediction(
         self, size: int, charges: PerturbedCharges, easy: float, typical: float, rounds: int
     ) -> Prediction:
-        """The error, as a share of what rows vary by: it grows with variables times noise."""
+        """The difficulty is variables times noise, beside what is easy."""
+        noise = charges.terms[-1].sigma / charges.terms[-1].sensitivity
         difficulty = size * charges.sigma / easy
-        last = charges.terms[-1]
-        return Prediction(
-            self.name,
-            _USEFUL * difficulty * typical,
-            None,
-            rounds,
-            last.sigma / last.sensitivity,
-            yardstick=None if math.isinf(typical) else typical,
-            difficulty=difficulty,
-        )
+        return Prediction.of_difficulty(self.name, difficulty, typical, rounds, noise)
 
 
-def require_enough_rows(task: Task) -> None:
+def require_enough_rows(request: SolveRequest) -> None:
     """Refuse a program with so few rows that no s helps, whatever else is known of it.
 
     The number of coordinates is taken to be as small as the public equalities may make it.
-
-    Raises
-    ------
-    UnsupportedProblemError
-        With the number of rows that would be enough, and what else would.
     """
-    if not task.public.has_private_rows or task.lp.penalty is not None or task.ledger.delta == 0:
+    if (
+        not request.public.has_private_rows
+        or request.lp.penalty is not None
+        or request.ledger.delta == 0
+    ):
         return
-    lp, largest = task.lp, max(1.0, LARGEST_SHARE_OF_ROWS * task.n)
+    lp, largest = request.lp, max(1.0, LARGEST_SHARE_OF_ROWS * request.n)
     free = int((lp.bounds[:, 0] < lp.bounds[:, 1]).sum())
     size = max(1, free - int((~lp.private & (lp.row_lower == lp.b)).sum()))
-    sigma = PerturbedCharges.hard(task, min(largest, float(task.n))).sigma
+    sigma = PerturbedCharges.hard(request, min(largest, float(request.n))).sigma
     difficulty = size * sigma / largest / _DIFFICULT
     if difficulty > HOPELESS:
         raise UnsupportedProblemError(
             f"{Verdict.TOO_FEW_ROWS}: whatever s, noise on {size} or more variables is"
             f" {difficulty:.2g} times what {LARGEST_SHARE_OF_ROWS:.0%} of the rows outweigh. About"
-            f" {about(difficulty / HOPELESS * task.n)} rows would be the least."
-            f"{other_relations(task)}"
+            f" {about(difficulty / HOPELESS * request.n)} rows would be the least."
+            f"{other_relations(request)}"
         )
 
 
-def _stages(draws: Sequence[ChargedDraws]) -> list[Draws]:
-    """The draws of each stage: secret term, cover and counts; of the last perhaps one more."""
-    last = 3 * (len(draws) // 3 - 1)
-    return [Draws(*draws[k : k + 3]) for k in range(0, last, 3)] + [Draws(*draws[last:])]
-
-
-def _typical(region: ReducedPolytope) -> float:
-    """What a row of norm 1 typically varies by over the region."""
-    return float(np.exp(np.mean(np.log(region.unit)))) / math.sqrt(region.size)
-
-
-def search_region(task: Task, public: PublicRows) -> tuple[ReducedPolytope, float, bool]:
+def search_region(request: SolveRequest, public: PublicRows) -> tuple[ReducedPolytope, float, bool]:
     """The bounded region of a search, what a row varies by, and whether its size is unknown.
 
     The bounds and public rows, if they bound all variables. Otherwise costs are bounded by a very
     large number, because a hint may be far too low. What rows vary by is then that of costs up to
     the hint; without a hint it is not known: infinite. All methods of a request share it.
     """
-    hint = largest_cost(task)
-    found: tuple[ReducedPolytope, float, bool] = task.public.once(
+    costs = request.costs_of_hint()
+    hint = None if costs is None else costs[1]
+    found: tuple[ReducedPolytope, float, bool] = request.public.once(
         ("search region", hint), lambda: _search_region(public, hint)
     )
     return found
 
 
 def _search_region(public: PublicRows, hint: float | None) -> tuple[ReducedPolytope, float, bool]:
-    """That of :func:`search_region`, with the largest cost of the hint."""
     try:
         region = ReducedPolytope(public)
         return region, _typical(region), False
@@ -267,19 +217,6 @@ def _search_region(public: PublicRows, hint: float | None) -> tuple[ReducedPolyt
         return region, typical, True
 
 
-def largest_cost(task: Task) -> float | None:
-    """The larger end of the hint, to minimise and without offset."""
-    costs = costs_of_hint(task)
-    return None if costs is None else costs[1]
-
-
-def costs_of_hint(task: Task) -> tuple[float, float] | None:
-    """Costs between which a hint says that the optimum lies, to minimise and without offset.
-
-    A value bounds them from above alone.
-    """
-    if task.opt is None:
-        return None
-    ends = range_of(task.opt) if is_range(task.opt) else (real(task.opt, "opt"),)
-    costs = sorted(task.lp.sign * (end - task.lp.offset) for end in ends)
-    return costs[0] if len(costs) > 1 else -math.inf, costs[-1]
+def _typical(region: ReducedPolytope) -> float:
+    """What a row of norm 1 typically varies by over the region."""
+    return float(np.exp(np.mean(np.log(region.unit)))) / math.sqrt(region.size)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.game.loop import Released
-from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
-from privlp.methods.perturbed_paths import SURE, PathSearch
-from privlp.methods.perturbed_prices import prices_of_public_rows
-from privlp.methods.perturbed_regions import StageRegions, typical_side
-from privlp.methods.task import Task
+from privlp.methods.counts import NoisyCounts, StagedSearch
+from privlp.methods.perturbed.draws import Bend, Draws, draws_of_stages, prices_of_public_rows
+from privlp.methods.perturbed.paths import SURE, PathSearch, StageRegions, typical_side
+from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
@@ -53,91 +51,42 @@ _LEAST_SCALE = 1e-6
 _ODDS, _WIDE_ODDS = 9.0, 45.0
 
 
-@dataclass(frozen=True)
-class BeforeStages:
-    """The charged draws before the stages.
-
-    Counts for the start; the sum of each variable's share of the norm of rows; and counts for the
-    scale of rows.
-    """
-
-    start: ChargedDraws
-    shares: ChargedDraws
-    scale: ChargedDraws
-
-
-class HardRowSearch:
-    """Stages for hard rows: start on a public ray, find the scale, then solve three times.
-
-    Parameters
-    ----------
-    task : Task
-    rows : Rows
-    public : PublicRows
-    region : ReducedPolytope
-        Where the search starts.
-    before : BeforeStages
-    stages : sequence of Draws
-    wide : bool
-        Whether nothing is known of the size of the variables.
-    last_target : float
-        Rows that the last search may miss.
-    """
+class HardRowSearch(StagedSearch):
+    """Stages for hard rows: start on a public ray, find the scale, then solve three times."""
 
     def __init__(
         self,
-        task: Task,
+        request: SolveRequest,
         rows: Rows[Any],
         public: PublicRows,
         region: ReducedPolytope,
-        before: BeforeStages,
-        stages: Sequence[Draws],
+        draws: Sequence[ChargedDraws],
         *,
         wide: bool,
         last_target: float,
     ) -> None:
-        self.rounds = 2 + 2 * len(stages)
-        self._wide = wide
-        self._lp, self._s, self._n = task.lp, task.density(), task.n
-        self._largest_n = task.largest_n
-        self._bend = Bend.of_hard_rows(task.public)
-        self._rows, self._public = rows, public
-        self._measured = rows.keep(partial(MeasuredRows, alpha=task.accuracy()))
-        self._before, self._stages = before, stages
+        self._start, self._shares, self._scale, *rest = draws
+        self._stages = draws_of_stages(rest)
         self._regions = StageRegions(public, region)
+        super().__init__(request, 2 + 2 * len(self._stages), self._regions.cheapest)
+        self._wide, self._s, self._n = wide, request.density(), request.n
+        self._largest_n, self._rows, self._public = request.largest_n, rows, public
+        self._bend = Bend.of_hard_rows(request.public)
+        self._measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy()))
         self._search = PathSearch(self._measured, self._s, self._regions, last_target)
-        self._trace: dict[str, list[Any]] = {}
-        self._prices: FloatArray | None = None
-        self._x = self._regions.cheapest
-        self._steps = self._play()
-
-    @property
-    def known(self) -> list[tuple[float, FloatArray]]:
-        """Points with few missed rows, each after the number that they hardly ever exceed."""
-        return self._search.known
-
-    def step(self, t: int) -> None:  # noqa: ARG002 (the stages follow one another)
-        """Make the next counts, or solve the next program."""
-        next(self._steps)
+        self.known = self._search.known
 
     def released(self) -> Released:
-        """The last point, with the points and costs of all stages."""
-        trace = {name: np.array(values) for name, values in self._trace.items()}
-        x = np.clip(self._x, *self._public.bounds.T)  # rounded coordinates may leave them by an ulp
-        return Released(
-            x,
-            self._lp.objective(x),
-            trace,
-            prices=self._prices,
-        )
+        """The last point, within its bounds: rounded coordinates may leave them by an ulp."""
+        self._x = np.clip(self._x, *self._public.bounds.T)
+        return super().released()
 
     def _play(self) -> Iterator[None]:
         x, far = self._started()
         yield
-        region = self._regions.at(x, weighted=False) if self._search.known else self._regions.region
-        shares = self._before.shares
-        region = self._regions.evened(region, self._rows, shares, self._largest_n)
-        typical = typical_side(self._rows, region, x, self._before.scale, self._n)
+        region = self._regions.at(x, weighted=False) if self.known else self._regions.region
+        region = self._regions.evened(region, self._rows, self._shares, self._largest_n)
+        typical = typical_side(self._rows, region, x, self._scale, self._n)
         yield
         unit = float(np.mean(region.unit**2))
         lower = 1.0
@@ -153,7 +102,7 @@ class HardRowSearch:
 
     def _region_around(self, x: FloatArray, draws: Draws, *, weighted: bool) -> ReducedPolytope:
         """The region of a stage."""
-        if not self._search.known:
+        if not self.known:
             return self._regions.region
         if draws.sigma > 0:
             return self._regions.at(x, weighted=weighted)
@@ -170,18 +119,15 @@ class HardRowSearch:
         last: bool,
     ) -> tuple[FloatArray, float]:
         """A point with few missed rows on a path through that of a stage; and the next price."""
-        good = x if self._search.known else None
+        good = x if self.known else None
         x, further = self._search.calibrated(draws, found, good, far, last=last)
-        if not self._search.known:
+        if not self.known:
             lower /= _MUCH_LOWER_PRICE
         elif further:
             lower /= _LOWER_PRICE
         self._note("calibrated x", x)
         self._x = x
         return x, lower
-
-    def _note(self, name: str, value: Any) -> None:
-        self._trace.setdefault(name, []).append(value)
 
     def _started(self) -> tuple[FloatArray, FloatArray]:
         """A point with few missed rows on a public ray, if there is one, and the ray's end."""
@@ -192,7 +138,7 @@ class HardRowSearch:
         worst = self._public.best(-self._public.cost)
         if worst is not None:
             ends.append(worst)
-        counts = NoisyCounts(self._measured, MeasuredRows.missed, self._before.start)
+        counts = NoisyCounts(self._measured, MeasuredRows.missed, self._start)
         target = max(self._s - 2 * counts.sigma, SURE * counts.sigma)
         found = [counts(end) for end in ends]
         far = ends[int(np.argmin(found))]
@@ -211,7 +157,7 @@ class HardRowSearch:
             self._regions.region = self._regions.at(x, weighted=False, margin=_ROOM)
             far = self._regions.cheapest + _ROOM / 2 * (x - self._regions.cheapest)
         if fewest <= target:
-            self._search.known.append((fewest + 2 * counts.sigma, x))
+            self.known.append((fewest + 2 * counts.sigma, x))
         self._note("start", x)
         return x, far
 

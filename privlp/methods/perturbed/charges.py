@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.base import ChargeRequest
-from privlp.methods.checked import check_request, share_of_check
-from privlp.methods.descent import noise_of_one_release
+from privlp.methods.counts import check_request, noise_of_one_release, share_of_check
 from privlp.methods.fallback import shares
-from privlp.methods.task import Task
+from privlp.methods.request import SolveRequest
 from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation
 
 # Shares of the stages, of what counts leave of the budget (its square, as a Gaussian parameter).
@@ -49,23 +48,16 @@ Counts = tuple[float, int, str]
 
 @dataclass(frozen=True)
 class PerturbedCharges:
-    """The mechanisms of a run.
+    """The mechanisms of a run."""
 
-    Attributes
-    ----------
-    requests : list of (Mechanism, int, str)
-        In the order in which they are charged: counts before the stages; then for each stage the
-        secret term, the cover of its error, and counts; at last, if shadow prices are asked for,
-        the sum of slopes of violations.
-    intensity : float
-        Gaussian parameter of all of them together, but for the curvature.
-    sigma : float
-        Deviation of the secret term of the last stage, for rows of norm 1; twice that where hard
-        rows have two sides, because noise misses them whichever way it moves x. For predictions.
-    """
-
+    # In the order in which they are charged: counts before the stages; then for each stage
+    # the secret term, the cover of its error, and counts; at last, if shadow prices are
+    # asked for, the sum of slopes of violations.
     requests: list[ChargeRequest]
-    intensity: float
+    intensity: float  # Gaussian parameter of all of them together, but for the curvature.
+    # Deviation of the secret term of the last stage, for rows of norm 1; twice that where
+    # hard rows have two sides, because noise misses them whichever way it moves x. For
+    # predictions.
     sigma: float
 
     @property
@@ -76,7 +68,7 @@ class PerturbedCharges:
         ]
 
     @classmethod
-    def hard(cls, task: Task, s: float) -> PerturbedCharges:
+    def hard(cls, request: SolveRequest, s: float) -> PerturbedCharges:
         """For hard rows."""
         before = [
             (_START, _START_COUNTS, "count missed rows on a public ray"),
@@ -84,78 +76,73 @@ class PerturbedCharges:
             (_SCALE, _SCALE_COUNTS, "count rows by the size of their right-hand sides"),
         ]
         between = (_BETWEEN, _COUNTS, "count missed rows")
-        draft = cls._of(task, before, [between] * len(_STAGES), _STAGES, s)
-        k = task.public.rows_of_one_record
+        draft = cls._of(request, before, [between] * len(_STAGES), _STAGES, s)
+        k = request.public.rows_of_one_record
         share = _LAST_COUNTS * (k / (_LAST_ACCURACY * draft.intensity * s)) ** 2
         last = (min(max(share, _LEAST_LAST), _MOST_LAST), _LAST_COUNTS, "count missed rows")
         after = [between] * (len(_STAGES) - 1) + [last]
-        return cls._of(task, before, after, _STAGES, s)
+        return cls._of(request, before, after, _STAGES, s)
 
     @classmethod
-    def soft(cls, task: Task, *, clipped: bool) -> PerturbedCharges:
+    def soft(cls, request: SolveRequest, *, clipped: bool) -> PerturbedCharges:
         """For soft rows."""
         before: list[Counts] = [(_SHARES, _ROUNDS, _OF_SHARES), (_MOMENTS, _TURNS, _OF_MOMENTS)]
         if clipped:
             before.append((_NORM, _NORM_COUNTS, "count rows by their norm"))
-        of_one = _moved_by_prices(task) * noise_of_one_release(task) / task.public.records
+        of_one = _moved_by_prices(request) * noise_of_one_release(request) / request.public.records
         line, choice = shares(of_one, of_one, LINE_COUNTS, _MOST_COMPARED)
         before += [(line, LINE_COUNTS, OF_LINE), (choice, 1, OF_CHOICE)]
         size = (_SIZE, _SIZE_COUNTS, "count rows by the size of their violation")
         after = [size] * len(_SOFT_STAGES)
-        return cls._of(task, before, after, _SOFT_STAGES)
+        return cls._of(request, before, after, _SOFT_STAGES)
 
     @classmethod
     def _of(
         cls,
-        task: Task,
+        request: SolveRequest,
         before: Sequence[Counts],
         after: Sequence[Counts],
         stages: Sequence[float],
         s: float | None = None,
     ) -> PerturbedCharges:
         soft = s is None
-        _require_few_rows(task, len(stages))
+        _require_few_rows(request, len(stages))
         left = 1 - math.fsum(share for share, _, _ in (*before, *after))
-        left -= 0.0 if s is None else share_of_check(task, s)
+        left -= 0.0 if s is None else share_of_check(request, s)
         share = _SOFT_CURVATURE if soft else _CURVATURE
-        whole = min(share * task.ledger.eps, _MOST_CURVATURE)
+        whole = min(share * request.ledger.eps, _MOST_CURVATURE)
         parts = _OF_CURVATURE if soft else [1 / len(stages)] * len(stages)
         curvatures = [whole * part for part in parts]
 
         def make(intensity: float) -> list[ChargeRequest]:
-            found = [_counts(task, intensity, *counts) for counts in before]
+            found = [_counts(request, intensity, *counts) for counts in before]
             for own, counts, bend in zip(stages, after, curvatures, strict=True):
                 mu = intensity * math.sqrt(own * left)
                 cover = GaussianMechanism(2.0, 2.0 / (mu * math.sqrt(_COVER)))
                 found += [
-                    (secret_term(task, mu, bend), 1, "perturb the convex program"),
+                    (secret_term(request, mu, bend), 1, "perturb the convex program"),
                     (cover, 1, "cover the error of the computed minimum"),
-                    _counts(task, intensity, *counts),
+                    _counts(request, intensity, *counts),
                 ]
-            if task.prices:
-                largest = secret_term(task, mu, bend).sensitivity
+            if request.prices:
+                largest = secret_term(request, mu, bend).sensitivity
                 slopes = GaussianMechanism(largest, largest / (mu * math.sqrt(_PRICES)))
                 found.append((slopes, 1, "sum the slopes of violations for shadow prices"))
-            return found if s is None else [*found, check_request(task, s, intensity)]
+            return found if s is None else [*found, check_request(request, s, intensity)]
 
-        intensity = task.ledger.calibrate_together(
+        intensity = request.ledger.calibrate_together(
             lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
         )
-        last = secret_term(task, intensity * math.sqrt(stages[-1] * left), curvatures[-1])
+        last = secret_term(request, intensity * math.sqrt(stages[-1] * left), curvatures[-1])
         both_ways = not soft and not last.one_sided
         return cls(make(intensity), intensity, last.sigma * (2 if both_ways else 1))
 
 
-def _require_few_rows(task: Task, stages: int) -> None:
-    """Refuse records of so many rows that the corners of all stages together are beyond a float.
-
-    Raises
-    ------
-    UnsupportedProblemError
-    """
-    times = 1 if task.relation.hides_rows else 2
-    rows, most = secret_term(task, 1.0, 0.0).parts // times, _MOST_PARTS // (times * stages)
-    if rows > most and math.isfinite(task.ledger.eps):
+def _require_few_rows(request: SolveRequest, stages: int) -> None:
+    """Refuse records of so many rows that the corners of all stages together are beyond a float."""
+    times = 1 if request.relation.hides_rows else 2
+    rows, most = secret_term(request, 1.0, 0.0).parts // times, _MOST_PARTS // (times * stages)
+    if rows > most and math.isfinite(request.ledger.eps):
         raise UnsupportedProblemError(
             f"A perturbed program takes up to {most} rows of one record, not {rows:,}: what noise"
             " costs beyond is not known. Keep fewer rows of each record, or take method='staged'"
@@ -164,7 +151,9 @@ def _require_few_rows(task: Task, stages: int) -> None:
         )
 
 
-def _counts(task: Task, intensity: float, share: float, number: int, purpose: str) -> ChargeRequest:
+def _counts(
+    request: SolveRequest, intensity: float, share: float, number: int, purpose: str
+) -> ChargeRequest:
     """Counts of rows, each of which one record changes by at most k.
 
     The sums of shares are not negative, and those of one record have a norm of at most k. Second
@@ -175,22 +164,24 @@ def _counts(task: Task, intensity: float, share: float, number: int, purpose: st
     points a record adds at most the sum of the prices of its rows, in units of the largest, either
     way.
     """
-    k = float(task.public.rows_of_one_record)
+    k = float(request.public.rows_of_one_record)
     if purpose in (_OF_SHARES, _OF_MOMENTS):
         k *= math.sqrt(2)
     if purpose in (OF_LINE, OF_CHOICE):
-        k = _moved_by_prices(task)
+        k = _moved_by_prices(request)
     return GaussianMechanism(k, k * math.sqrt(number / share) / intensity), number, purpose
 
 
-def _moved_by_prices(task: Task) -> float:
+def _moved_by_prices(request: SolveRequest) -> float:
     """What one replaced record moves a comparison of soft rows by."""
-    prices = task.public.prices
+    prices = request.public.prices
     assert prices is not None  # noqa: S101 (rows are soft)
     return 2 * prices.of_record / prices.largest
 
 
-def secret_term(task: Task, mu: float, curvature: float) -> GaussianObjectivePerturbation:
+def secret_term(
+    request: SolveRequest, mu: float, curvature: float
+) -> GaussianObjectivePerturbation:
     """The secret linear term of a program, whose largest Gaussian loss has the parameter mu.
 
     The gradient of one record's smoothed violations is a sum of s_i g_i over its rows. If the
@@ -201,7 +192,7 @@ def secret_term(task: Task, mu: float, curvature: float) -> GaussianObjectivePer
     softness at once. Other rows have s_i in [0, 1]. Hard rows have the price 1. Where a record may
     own one-sided ones beside those with two sides, each side counts as a row with s_i in [0, 1].
     """
-    rows, public = task.public.rows_of_one_record, task.public
+    rows, public = request.public.rows_of_one_record, request.public
     opposite = 0.0
     if 2 * public.vectors_of_one_record <= rows:
         rows, opposite = public.vectors_of_one_record, 1.0
@@ -209,7 +200,7 @@ def secret_term(task: Task, mu: float, curvature: float) -> GaussianObjectivePer
     if public.prices is not None:
         rows, price = public.prices.rows, public.prices.of_record / public.prices.largest
         opposite = public.prices.opposite / public.prices.largest
-    times = 1 if task.relation.hides_rows else 2
+    times = 1 if request.relation.hides_rows else 2
     return GaussianObjectivePerturbation(
         times * price,
         times * price / mu,

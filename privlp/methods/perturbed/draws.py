@@ -1,19 +1,24 @@
-"""The draws of a perturbed program: a secret term, the cover of its error, and noisy counts."""
+"""What a stage draws: its secret term, the cover of its error, and slopes for shadow prices."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
+from privlp.errors import UnsupportedProblemError
 from privlp.game.perturbed import PerturbedProgram
+from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import SoftPrices
 from privlp.regions.polytope import ReducedPolytope
+from privlp.regions.public_rows import PublicRows
+from privlp.regions.quadratic import fitted_prices
 from privlp.relations.public_part import PublicPart
 from privlp.rows import smoothed
 from privlp.rows.access import Rows
@@ -36,19 +41,12 @@ _WEAKER, _IF_SHARP = 1e-5, 1e-5
 
 @dataclass(frozen=True)
 class Bend:
-    """The curvature of one record's smoothed violations, times the softness.
+    """The curvature of one record's smoothed violations, times the softness."""
 
-    Attributes
-    ----------
-    total : float
-        Sum of the prices of all sides of its rows, in units of the largest price. Both sides of a
-        row count: a row shifted inwards may be within the softness of both.
-    rows : int
-        Its rows; the two sides of a row, of one direction, count once.
-    """
-
+    # Sum of the prices of all sides of its rows, in units of the largest price. Both sides
+    # of a row count: a row shifted inwards may be within the softness of both.
     total: float
-    rows: int
+    rows: int  # Its rows; the two sides of a row, of one direction, count once.
 
     @classmethod
     def of_hard_rows(cls, public: PublicPart) -> Bend:
@@ -62,21 +60,11 @@ class Bend:
 
 
 class Slopes(NamedTuple):
-    """The noisy gradient of smoothed violations at a released point.
+    """The noisy gradient of smoothed violations at a released point."""
 
-    Attributes
-    ----------
-    z : (p,)
-        The point. Without noise, one next to the released one at which slopes balance.
-    error : float
-        Typical distance of z to the minimum: public.
-    total : (p,)
-        The gradient.
-    """
-
-    z: FloatArray
-    error: float
-    total: FloatArray
+    z: FloatArray  # The point. Without noise, one next to the released one at which slopes balance.
+    error: float  # Typical distance of z to the minimum: public.
+    total: FloatArray  # The gradient.
 
 
 class Minimum(NamedTuple):
@@ -174,6 +162,12 @@ class Draws:
         return Minimum(released, _slopes(self.slopes, program, released, error))
 
 
+def draws_of_stages(draws: Sequence[ChargedDraws]) -> list[Draws]:
+    """The draws of each stage: secret term, cover and counts; of the last perhaps one more."""
+    last = 3 * (len(draws) // 3 - 1)
+    return [Draws(*draws[k : k + 3]) for k in range(0, last, 3)] + [Draws(*draws[last:])]
+
+
 def _slopes(draw: ChargedDraws, program: PerturbedProgram, z: FloatArray, error: float) -> Slopes:
     """The noisy gradient of violations at a released point, or without noise at any."""
     program.rows.update(RowsInCoordinates.go_to, z)
@@ -187,11 +181,6 @@ class HiddenGradient:
     As a value to release it is 0, because the secret term itself is drawn. An audit shows two
     neighbours the same minimum. To that end it moves the secret term of one of them by the
     difference of their gradients there, which is what the mechanism was charged for.
-
-    Attributes
-    ----------
-    minimum : (p,) or None
-        The computed minimum, once it is known.
     """
 
     def __init__(
@@ -226,12 +215,7 @@ def _attainable(steepest: float, strength: float, size: int) -> float:
 
 
 def _rounding(
-    n: int,
-    region: ReducedPolytope,
-    softness: float,
-    shift: float,
-    sigma: float,
-    cost: FloatArray,
+    n: int, region: ReducedPolytope, softness: float, shift: float, sigma: float, cost: FloatArray
 ) -> float:
     """Bound on the error of a computed gradient of the linear terms and of n rows: public.
 
@@ -250,32 +234,60 @@ def _rounding(
     return 2 * (_UNIT_ROUNDOFF * (rows + 4 * float(np.linalg.norm(cost))) + secret)
 
 
-class NoisyCounts:
-    """Counts of rows with a property, each released by a charged draw."""
+# Rows with less slack than so many times the error of the point may be tight.
+_NEAR, _LEAST_NEAR = 8.0, 1e-7
+#: A record's slopes are shorter than what is charged by 2^-23 of it at least, because rows are
+#: shortened before they are rounded to a grid. Sums of so many rows are rounded by less.
+MOST_ROWS = 10**8
 
-    def __init__(self, rows: Rows[Any], kernel: Callable[..., int], draw: ChargedDraws) -> None:
-        self._rows, self._kernel, self._draw = rows, kernel, draw
-        self.sigma = draw.sigma
-        self.left = draw.remaining
 
-    def __call__(self, *released: Any) -> float:
-        self.left -= 1
-        return float(self._draw(float(self._rows.total(self._kernel, *released))))
+def require_priced_rows(request: SolveRequest, public: PublicRows) -> None:
+    """Refuse a request for shadow prices where no row has one that could be released."""
+    if not request.prices:
+        return
+    if request.relation.hides_rows:
+        raise UnsupportedProblemError(
+            "prices=True needs records that are replaced: where they come and go, the number of"
+            " rows is private, and with it that of prices.",
+            parameter="prices",
+        )
+    if request.largest_n > MOST_ROWS:
+        raise UnsupportedProblemError(
+            f"prices=True takes up to {MOST_ROWS:,} private rows: beyond, rounding of a sum of"
+            " their slopes is not covered.",
+            parameter="prices",
+        )
+    if not (public.lower < public.upper).any():
+        raise UnsupportedProblemError(
+            "prices=True needs a public inequality row, by private=...: prices of private rows are"
+            " numbers of those rows, and none is released.",
+            parameter="prices",
+        )
 
-    def first_below(
-        self, target: float, path: Callable[[float], Any], low: float, high: float
-    ) -> tuple[float, float]:
-        """About the least t at which the count is at most the target, and the count there.
 
-        All counts that are left are made, by bisection. The end of the path is taken to be good;
-        where no count was at most the target, it is returned with an infinite count.
-        """
-        found = math.inf
-        while self.left:
-            middle = 0.5 * (low + high)
-            count = self(path(middle))
-            if count <= target:
-                high, found = middle, count
-            else:
-                low = middle
-        return high, found
+def prices_of_public_rows(
+    public: PublicRows, region: ReducedPolytope, slopes: Slopes | None, weight: float
+) -> FloatArray | None:
+    """Shadow prices of the public rows, in the user's units.
+
+    At a minimum what pushes back against costs and violations is a sum of tight rows of the region,
+    with non-negative factors: their prices. They are fitted to the noisy slopes by least squares.
+    The price of the objective is its weight in the program, and that of a bound on it, if that is
+    tight. All of it is post-processing.
+    """
+    if slopes is None:
+        return None
+    pull = weight * region.cost(public.cost) + slopes.total
+    slack = region.slack(slopes.z)
+    length = np.sqrt(np.asarray(sp.csc_array(region.C).power(2).sum(axis=1)).ravel())
+    near = np.flatnonzero(slack <= np.maximum(_NEAR * slopes.error * length, _LEAST_NEAR))
+    moved = np.zeros(len(slack))
+    moved[near] = fitted_prices(sp.csr_array(region.C)[near], pull)
+    of_row, owner = region.owner >= 0, region.owner[region.owner >= 0]
+    prices = np.full(len(public.rows) + 1, np.nan)  # at last of a bound on the objective
+    prices[owner] = 0.0
+    np.add.at(prices, owner, (moved * region.per_side)[of_row])
+    total = weight + float(np.nan_to_num(prices[-1]))  # with that of a bound on the objective
+    every = np.zeros(public.lp.shape[0])
+    every[public.rows] = -public.lp.sign * prices[:-1] / total
+    return every + 0.0  # no -0

@@ -1,0 +1,330 @@
+"""Noisy counts of missed rows: where a count falls to a target, and the last ones at the answer."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from privlp.errors import MissedRowsWarning, MostlyNoiseWarning, UnsupportedProblemError
+from privlp.game.loop import Released
+from privlp.methods.base import ChargeRequest
+from privlp.methods.request import SolveRequest
+from privlp.privacy import ChargedDraws, GaussianMechanism
+from privlp.rows.access import Rows
+from privlp.rows.grid import Grid
+from privlp.rows.measured import MeasuredRows
+from privlp.status import MissedRows
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def grid_of(request: SolveRequest) -> Grid:
+    """The grid on which sums over the rows are exact; too many rows are refused."""
+    try:
+        return Grid.of(request.largest_n)
+    except OverflowError as error:
+        raise UnsupportedProblemError(str(error)) from None
+
+
+def noise_of_one_release(request: SolveRequest) -> float:
+    """Deviation, per unit of sensitivity, of a single Gaussian release at the whole budget."""
+    grid_of(request)
+    request.require_delta()
+    return request.ledger.calibrate(
+        lambda intensity: GaussianMechanism(1.0, 1 / intensity), 1
+    ).sigma
+
+
+class NoisyCounts:
+    """Counts of rows with a property, each released by a charged draw."""
+
+    def __init__(self, rows: Rows[Any], kernel: Callable[..., int], draw: ChargedDraws) -> None:
+        self._rows, self._kernel, self._draw = rows, kernel, draw
+        self.sigma, self.left = draw.sigma, draw.remaining
+
+    def __call__(self, *released: Any) -> float:
+        self.left -= 1
+        return float(self._draw(float(self._rows.total(self._kernel, *released))))
+
+    def first_below(
+        self, target: float, path: Callable[[float], Any], low: float, high: float
+    ) -> tuple[float, float]:
+        """About the least t at which the count is at most the target, and the count there.
+
+        All counts that are left are made, by bisection. The end of the path is taken to be good;
+        where no count was at most the target, it is returned with an infinite count.
+        """
+        found = math.inf
+        while self.left:
+            middle = 0.5 * (low + high)
+            count = self(path(middle))
+            if count <= target:
+                high, found = middle, count
+            else:
+                low = middle
+        return high, found
+
+
+# How fast the logarithm of the count may fall, per unit of the path.
+_SLOPES = np.geomspace(1.0, 256.0, 9)
+# Deviation of true counts from an exponential, as a share of them, one slope's length away or more.
+_MISFIT = 0.3
+# Weight of what a count says if only its side of the target is believed.
+_SIDE = 0.05
+# The last counts are made on the safe side, where the target is kept with this probability.
+_LAST, _SAFE = 3, 0.9
+# A count so many deviations below its target makes its place a safe one, whatever the model.
+_FAR_BELOW = 2.0
+# A count hardly exceeds what is believed with this probability.
+_SURE = 0.95
+
+
+class TargetSearch:
+    """Where a count that falls along a path reaches a target: probabilistic bisection.
+
+    Near the place t* where it does, the count is taken to be target * exp(-b (t - t*)) for some
+    slope b, up to a misfit; or, for robustness, anything that falls. A posterior over t* and b is
+    kept, from released counts alone.
+
+    Parameters
+    ----------
+    target, low, high : float
+        The count that is looked for, and the ends of the path.
+    sigma, most : float
+        Deviation of the noise of a count, 0 for exact ones; and a public bound on the count.
+    places, power : int and float
+        Number of places that are told apart; they become denser towards the low end by this power.
+    likely : (float, float), optional
+        Two places between which t* is expected. Half of the prior lies there, the other half is
+        even; so if they are wrong, two good counts or so make up for it.
+    least_slope : float
+        The logarithm of the count falls at least so fast.
+    """
+
+    def __init__(
+        self,
+        target: float,
+        low: float,
+        high: float,
+        *,
+        sigma: float,
+        most: float,
+        places: int = 400,
+        power: float = 1.0,
+        likely: tuple[float, float] | None = None,
+        least_slope: float = 1.0,
+    ) -> None:
+        self.target, self._most = target, most
+        # Exact counts are told apart to a thousandth of the target.
+        self._sigma = max(sigma, 1e-3 * max(target, 1.0))
+        self._places = low + (high - low) * np.linspace(0.0, 1.0, places) ** power
+        self._slopes = _SLOPES[least_slope <= _SLOPES]
+        self._log = np.zeros((places, len(self._slopes)))
+        if likely is not None:
+            inside = (self._places >= likely[0]) & (self._places <= likely[1])
+            if inside.any():
+                self._log[inside] = math.log1p(places / np.count_nonzero(inside))
+
+    def _expected(self, t: float) -> tuple[FloatArray, FloatArray]:
+        """The count at a place for each t* and b, and how far ahead t* is, in slopes."""
+        ahead = self._slopes * (self._places[:, None] - t)
+        return np.minimum(self.target * np.exp(np.clip(ahead, -50.0, 50.0)), self._most), ahead
+
+    def learn(self, t: float, count: float, sigma: float = 0.0) -> None:
+        """Learn from a noisy count at a place; it may have noise of its own."""
+        sigma = max(sigma, self._sigma)
+        mean, ahead = self._expected(t)
+        misfit = _MISFIT * mean * np.minimum(1.0, np.abs(ahead))
+        deviation = np.sqrt(sigma**2 + misfit**2)
+        fit = np.exp(-0.5 * ((count - mean) / deviation) ** 2) * sigma / deviation
+        side = np.where(self._places > t, 1.0, -1.0) * (count - self.target) / sigma
+        self._log += np.log(fit + _SIDE * ndtr(side)[:, None] + 1e-300)
+        self._log -= self._log.max()
+
+    def _quantile(self, weights: npt.NDArray[Any], probability: float) -> int:
+        return int(np.searchsorted(np.cumsum(weights), probability))
+
+    def quantile(self, probability: float) -> float:
+        """The least place that is past t* with this probability."""
+        weights = np.exp(self._log).sum(axis=1)
+        place = self._quantile(weights, probability * weights.sum())
+        return float(self._places[min(place, len(self._places) - 1)])
+
+    def quantile_of(self, count: float, probability: float) -> float:
+        """The least place where the count has fallen to this one with this probability."""
+        weights = np.exp(self._log)
+        further = math.log(max(self.target / count, 1e-300)) / self._slopes
+        at = np.searchsorted(self._places, self._places[:, None] + further)
+        by_place = np.bincount(at.ravel(), weights.ravel(), len(self._places) + 1)
+        place = self._quantile(by_place, probability * weights.sum())
+        return float(self._places[min(place, len(self._places) - 1)])
+
+    def largest_count(self, t: float) -> float:
+        """What the count at a place hardly exceeds."""
+        weights, mean = np.exp(self._log).ravel(), self._expected(t)[0].ravel()
+        order = np.argsort(mean)
+        place = self._quantile(weights[order], _SURE * weights.sum())
+        return float(mean[order[min(place, len(order) - 1)]])
+
+    @property
+    def median(self) -> float:
+        """The median of t*."""
+        return self.quantile(0.5)
+
+    def search(
+        self, count: Callable[[float], float], number: int, probability: float = 0.5
+    ) -> float:
+        """The place that is past t* with this probability, after so many counts.
+
+        The last counts are made where the target is likely to be kept, if `probability` asks for
+        more than a half.
+        """
+        safe_places = [np.inf]
+        for k in range(number):
+            safe = probability > 0.5 and k >= number - _LAST
+            t = self.quantile(_SAFE if safe else 0.5)
+            found = count(t)
+            self.learn(t, found)
+            if found <= self.target - _FAR_BELOW * self._sigma:
+                safe_places.append(t)
+        place = self.quantile(probability)
+        return min(place, *safe_places) if probability > 0.5 else place
+
+
+class StagedSearch(ABC):
+    """A run whose stages follow one another, with a trace of released numbers.
+
+    `known` holds points with few missed rows, each after the number that they hardly ever exceed.
+    """
+
+    def __init__(self, request: SolveRequest, rounds: int, x: FloatArray) -> None:
+        self.rounds, self._x, self._lp = rounds, x, request.lp
+        self.known: list[tuple[float, FloatArray]] = []
+        self._trace: dict[str, list[Any]] = {}
+        self._prices: FloatArray | None = None
+        self._warning = ""
+        self._steps = self._play()
+
+    @abstractmethod
+    def _play(self) -> Iterator[None]:
+        """Play all rounds, with a stop after each."""
+
+    def step(self, t: int) -> None:  # noqa: ARG002 (the stages follow one another)
+        """Play the next round."""
+        next(self._steps)
+
+    def _note(self, name: str, value: Any) -> None:
+        self._trace.setdefault(name, []).append(value)
+
+    def released(self) -> Released:
+        """The last point, with those on the way."""
+        return Released(
+            self._x,
+            self._lp.objective(self._x),
+            {name: np.array(values) for name, values in self._trace.items()},
+            prices=self._prices,
+            warning=self._warning,
+            category=MostlyNoiseWarning,
+        )
+
+
+# Two counts. Their mean tells rows missed to this share of s, as far as these shares of the budget
+# allow it.
+_COUNTS, _OF_S, _LEAST, _MOST = 2, 0.04, 0.005, 0.06
+# A point is given up if its count exceeds s by so many deviations.
+_SURELY = 2.0
+# A last search aims at a share of s between these.
+_LEAST_TARGET, _MOST_TARGET = 0.8, 0.97
+
+
+def share_of_check(request: SolveRequest, s: float) -> float:
+    """The share of the budget, from public numbers."""
+    k, noise = request.public.rows_of_one_record, noise_of_one_release(request)
+    share = (MissedRows.doubt(k * noise) / (_OF_S * s)) ** 2
+    return min(max(share, _LEAST), _MOST)
+
+
+def check_request(request: SolveRequest, s: float, intensity: float) -> ChargeRequest:
+    """What is charged, where the whole budget allows this intensity."""
+    k = float(request.public.rows_of_one_record)
+    sigma = k * math.sqrt(_COUNTS / share_of_check(request, s)) / intensity
+    return GaussianMechanism(k, sigma), _COUNTS, "count the rows that the answer misses"
+
+
+def last_target(request: SolveRequest, requests: Sequence[ChargeRequest]) -> float:
+    """Rows that a last search may miss: so few that the check can tell that s are not passed."""
+    mechanism, number, _ = requests[-1]
+    sigma = float(mechanism.sigma) / math.sqrt(number)  # type: ignore[attr-defined]
+    s = request.density()
+    return min(max(s - MissedRows.doubt(sigma), _LEAST_TARGET * s), _MOST_TARGET * s)
+
+
+class Checked:
+    """A search, and then two counts at its point, or at a cheaper one that hardly misses s rows.
+
+    If the first shows that more than s rows are missed, and fewer are known to be missed at another
+    point, that one is released, after a count of its own: of several with s or fewer the best.
+    """
+
+    def __init__(
+        self, request: SolveRequest, rows: Rows[Any], search: StagedSearch, draw: ChargedDraws
+    ) -> None:
+        self._search, self._request = search, request
+        measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy()))
+        self._counts = NoisyCounts(measured, MeasuredRows.missed, draw)
+        self.rounds = search.rounds + 1
+        self._released: Released | None = None
+
+    def step(self, t: int) -> None:
+        """The next round of the search, or at last the counts."""
+        if t + 1 < self.rounds:
+            self._search.step(t)
+            return
+        s, counts, sigma = self._request.density(), self._counts, self._counts.sigma
+        found = self._search.released()
+        x = np.asarray(found.x)
+        if sigma > 0:
+            x = self._cheapest(s, x)
+        first = counts(x)
+        bound, other = self._other(s, x)
+        if sigma > 0 and first > s + _SURELY * sigma and bound < first:
+            x = other
+            mean = counts(x)
+        else:
+            mean, sigma = 0.5 * (first + counts(x)), sigma / math.sqrt(2)
+        missed = MissedRows.of(mean, sigma, self._request.largest_n)
+        self._released = replace(
+            found,
+            x=x,
+            objective=self._request.lp.objective(x),
+            missed=missed,
+            warning=missed.warning(s, self._request.ledger.eps),
+            category=MissedRowsWarning,
+        )
+
+    def _cost(self, x: FloatArray) -> float:
+        return self._request.lp.sign * self._request.lp.objective(x)
+
+    def _cheapest(self, s: float, x: FloatArray) -> FloatArray:
+        """Of the point found, and those that hardly miss more than s rows, the best."""
+        few = [at for bound, at in self._search.known if bound <= _LEAST_TARGET * s]
+        return min([x, *few], key=self._cost)
+
+    def _other(self, s: float, x: FloatArray) -> tuple[float, FloatArray]:
+        """The best point that hardly misses more than s rows, or else the safest one."""
+        few = [known for known in self._search.known if known[0] <= s]
+        if few:
+            return min(few, key=lambda known: self._cost(known[1]))
+        return min(self._search.known, key=lambda known: known[0], default=(math.inf, x))
+
+    def released(self) -> Released:
+        """The point, and how many rows it misses."""
+        return self._search.released() if self._released is None else self._released
