@@ -2,9 +2,9 @@
 
 The records of a fold are made ready once for all its draws.
 
-The releases are those of :mod:`svm_models.perturbation`. What is shared among draws changes none of
-them: the signed records, the exact minimiser to which output perturbation adds its noise, and fits
-at a regularisation that objective perturbation raises to the same value anyway.
+The releases are those of :mod:`~svm_models.classifiers.perturbation`. What is shared among draws
+changes none of them: the signed records, the exact minimiser to which output perturbation adds its
+noise, and fits at a regularisation that objective perturbation raises to the same value anyway.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from tqdm import tqdm
 
 from privlp.privacy import EuclideanLaplaceMechanism, Ledger, ObjectivePerturbation, Randomness
 from svm_models.account import Account
-from svm_models.evaluation import CrossValidation, ResultStore, scores_of_decisions
-from svm_models.losses import MarginLoss, huber, logistic
-from svm_models.minimise import RegularizedRisk
-from svm_models.perturbation import (
+from svm_models.classifiers.losses import MarginLoss, huber, logistic
+from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.classifiers.perturbation import (
     _SHARE_OF_THE_CURVATURE,
     SHARE_OF_THE_CERTIFICATE,
     curvature_cost,
     perturb_objective,
     perturb_output,
 )
+from svm_models.evaluation import CrossValidation, ResultStore, scores_of_decisions
 from svm_models.records import signed, within_norm
 
 FloatArray = npt.NDArray[np.float64]
@@ -68,7 +68,13 @@ class Learner:
 
 
 def perturb_objective_with_two_logs(risk: RegularizedRisk, account: Account) -> FloatArray:
-    """Objective perturbation as published: the curvature is paid for twice."""
+    """Objective perturbation as published: the curvature is paid for twice.
+
+    eps' = eps - 2 ln(1 + q/(n reg)) is left for the noise; where that is not positive, reg is
+    raised to q/(n (e^{eps/4} - 1)) and eps/2 is left (Chaudhuri, Monteleoni and Sarwate 2011,
+    Algorithm 2). The error of the computed minimiser is covered as in
+    :func:`svm_models.classifiers.perturbation.perturb_objective`.
+    """
     ledger, n = account.ledger, risk.shape[0]
     if raised_with_two_logs(risk, ledger.eps):
         risk = replace(

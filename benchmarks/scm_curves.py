@@ -36,15 +36,15 @@ from benchmarks.published import (
 )
 from benchmarks.scm_kernel import BAYES, CHOSEN, EPS, RECORDS, measure_kernel
 from benchmarks.scm_tables import ADULT, KDD, NAMES, DataSet, Found
-from svm_models.datasets import fetch_kddcup99, make_nested_balls
-from svm_models.evaluation import CrossValidation, held_out_scores
-from svm_models.exact import HuberSVC
-from svm_models.kernel import RandomFourierFeatures
-from svm_models.perturbed_classifiers import (
+from svm_models.classifiers.exact import HuberSVC
+from svm_models.classifiers.perturbed import (
     ObjectivePerturbationLogisticRegression,
     ObjectivePerturbationSVC,
     OutputPerturbationSVC,
 )
+from svm_models.datasets import fetch_kddcup99, make_nested_balls
+from svm_models.evaluation import CrossValidation, held_out_scores
+from svm_models.kernel import RandomFourierFeatures
 from svm_models.selection import PrivateModelSelector
 
 Records = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]

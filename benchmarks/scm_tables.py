@@ -32,9 +32,9 @@ from benchmarks.published import (
     store,
     write_page,
 )
+from svm_models.classifiers.perturbation import _SHARE_OF_THE_CURVATURE
 from svm_models.datasets import fetch_adult, fetch_kddcup99
 from svm_models.evaluation import CrossValidation
-from svm_models.perturbation import _SHARE_OF_THE_CURVATURE
 
 PRIVATE = ("objective", "output", "logistic", "two logs")
 NAMES = {

@@ -13,84 +13,78 @@ from typing import TYPE_CHECKING, Any
 
 from privlp.errors import MissingDependencyError
 
+# isort: off
 if TYPE_CHECKING:
-    from svm_models.datasets import fetch_adult as fetch_adult
-    from svm_models.datasets import fetch_kddcup99 as fetch_kddcup99
+    from svm_models.classifiers.dmw import DMWSVC as DMWSVC
+    from svm_models.classifiers.exact import LPSVC as LPSVC, QPSVC as QPSVC, HuberSVC as HuberSVC
+    from svm_models.classifiers.exact import (
+        RegularizedLogisticRegression as RegularizedLogisticRegression,
+    )
+    from svm_models.classifiers.exact import DualPerturbationSVC as DualPerturbationSVC
+    from svm_models.classifiers.linear_programs import hard_margin_lp as hard_margin_lp
+    from svm_models.classifiers.linear_programs import soft_margin_lp as soft_margin_lp
+    from svm_models.classifiers.losses import MarginLoss as MarginLoss
+    from svm_models.classifiers.lp_svc import PrivateLPSVC as PrivateLPSVC
+    from svm_models.classifiers.one_vs_rest import (
+        PrivateOneVsRestClassifier as PrivateOneVsRestClassifier,
+    )
+    from svm_models.classifiers.perturbed import (
+        ObjectivePerturbationClassifier as ObjectivePerturbationClassifier,
+    )
+    from svm_models.classifiers.perturbed import (
+        ObjectivePerturbationLogisticRegression as ObjectivePerturbationLogisticRegression,
+    )
+    from svm_models.classifiers.perturbed import (
+        ObjectivePerturbationSVC as ObjectivePerturbationSVC,
+    )
+    from svm_models.classifiers.perturbed import (
+        OutputPerturbationClassifier as OutputPerturbationClassifier,
+    )
+    from svm_models.classifiers.perturbed import (
+        OutputPerturbationLogisticRegression as OutputPerturbationLogisticRegression,
+    )
+    from svm_models.classifiers.perturbed import OutputPerturbationSVC as OutputPerturbationSVC
+    from svm_models.datasets import fetch_adult as fetch_adult, fetch_kddcup99 as fetch_kddcup99
     from svm_models.datasets import make_nested_balls as make_nested_balls
     from svm_models.datasets import make_separable_sphere as make_separable_sphere
     from svm_models.datasets import make_unseparable_ball as make_unseparable_ball
-    from svm_models.dmw_svc import DMWSVC as DMWSVC
-    from svm_models.dual_perturbation import DualPerturbationSVC as DualPerturbationSVC
     from svm_models.evaluation import CrossValidation as CrossValidation
-    from svm_models.evaluation import ResultStore as ResultStore
-    from svm_models.evaluation import cross_validate as cross_validate
-    from svm_models.exact import LPSVC as LPSVC
-    from svm_models.exact import QPSVC as QPSVC
-    from svm_models.exact import HuberSVC as HuberSVC
-    from svm_models.exact import RegularizedLogisticRegression as RegularizedLogisticRegression
-    from svm_models.exact_regression import LPSVR as LPSVR
-    from svm_models.exact_regression import LPQuantileRegressor as LPQuantileRegressor
+    from svm_models.evaluation import ResultStore as ResultStore, cross_validate as cross_validate
     from svm_models.kernel import RandomFourierFeatures as RandomFourierFeatures
-    from svm_models.linear_programs import hard_margin_lp as hard_margin_lp
-    from svm_models.linear_programs import soft_margin_lp as soft_margin_lp
-    from svm_models.losses import MarginLoss as MarginLoss
-    from svm_models.one_vs_rest import PrivateOneVsRestClassifier as PrivateOneVsRestClassifier
-    from svm_models.perturbed_classifiers import (
-        ObjectivePerturbationClassifier as ObjectivePerturbationClassifier,
+    from svm_models.plan import FitPlan as FitPlan, plan as plan
+    from svm_models.regression.estimators import LPSVR as LPSVR
+    from svm_models.regression.estimators import LPQuantileRegressor as LPQuantileRegressor
+    from svm_models.regression.estimators import PrivateLPSVR as PrivateLPSVR
+    from svm_models.regression.estimators import (
+        PrivateQuantileRegressor as PrivateQuantileRegressor,
     )
-    from svm_models.perturbed_classifiers import (
-        ObjectivePerturbationLogisticRegression as ObjectivePerturbationLogisticRegression,
-    )
-    from svm_models.perturbed_classifiers import (
-        ObjectivePerturbationSVC as ObjectivePerturbationSVC,
-    )
-    from svm_models.perturbed_classifiers import (
-        OutputPerturbationClassifier as OutputPerturbationClassifier,
-    )
-    from svm_models.perturbed_classifiers import (
-        OutputPerturbationLogisticRegression as OutputPerturbationLogisticRegression,
-    )
-    from svm_models.perturbed_classifiers import OutputPerturbationSVC as OutputPerturbationSVC
-    from svm_models.plan import FitPlan as FitPlan
-    from svm_models.plan import plan as plan
-    from svm_models.private_lp_svc import PrivateLPSVC as PrivateLPSVC
-    from svm_models.private_regression import PrivateLPSVR as PrivateLPSVR
-    from svm_models.private_regression import PrivateQuantileRegressor as PrivateQuantileRegressor
     from svm_models.repeated_fits import RepeatedFitsWarning as RepeatedFitsWarning
     from svm_models.selection import PrivateModelSelector as PrivateModelSelector
+# isort: on
 
 _HOMES = {
     "datasets": (
-        "fetch_adult",
-        "fetch_kddcup99",
-        "make_nested_balls",
-        "make_separable_sphere",
-        "make_unseparable_ball",
+        "fetch_adult fetch_kddcup99 make_nested_balls make_separable_sphere make_unseparable_ball"
     ),
-    "dmw_svc": ("DMWSVC",),
-    "dual_perturbation": ("DualPerturbationSVC",),
-    "evaluation": ("CrossValidation", "ResultStore", "cross_validate"),
-    "exact": ("LPSVC", "QPSVC", "HuberSVC", "RegularizedLogisticRegression"),
-    "exact_regression": ("LPSVR", "LPQuantileRegressor"),
-    "kernel": ("RandomFourierFeatures",),
-    "linear_programs": ("hard_margin_lp", "soft_margin_lp"),
-    "losses": ("MarginLoss",),
-    "one_vs_rest": ("PrivateOneVsRestClassifier",),
-    "perturbed_classifiers": (
-        "ObjectivePerturbationClassifier",
-        "ObjectivePerturbationLogisticRegression",
-        "ObjectivePerturbationSVC",
-        "OutputPerturbationClassifier",
-        "OutputPerturbationLogisticRegression",
-        "OutputPerturbationSVC",
+    "classifiers.dmw": "DMWSVC",
+    "classifiers.exact": "LPSVC QPSVC HuberSVC RegularizedLogisticRegression DualPerturbationSVC",
+    "classifiers.linear_programs": "hard_margin_lp soft_margin_lp",
+    "classifiers.losses": "MarginLoss",
+    "classifiers.lp_svc": "PrivateLPSVC",
+    "classifiers.one_vs_rest": "PrivateOneVsRestClassifier",
+    "classifiers.perturbed": (
+        "ObjectivePerturbationClassifier ObjectivePerturbationLogisticRegression "
+        "ObjectivePerturbationSVC OutputPerturbationClassifier "
+        "OutputPerturbationLogisticRegression OutputPerturbationSVC"
     ),
-    "plan": ("FitPlan", "plan"),
-    "private_lp_svc": ("PrivateLPSVC",),
-    "private_regression": ("PrivateLPSVR", "PrivateQuantileRegressor"),
-    "repeated_fits": ("RepeatedFitsWarning",),
-    "selection": ("PrivateModelSelector",),
+    "evaluation": "CrossValidation ResultStore cross_validate",
+    "kernel": "RandomFourierFeatures",
+    "plan": "FitPlan plan",
+    "regression.estimators": "LPSVR LPQuantileRegressor PrivateLPSVR PrivateQuantileRegressor",
+    "repeated_fits": "RepeatedFitsWarning",
+    "selection": "PrivateModelSelector",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [*_HOME_OF]  # noqa: PLE0604
 

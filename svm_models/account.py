@@ -1,15 +1,23 @@
-"""What one fit is charged to, and where its noise comes from."""
+"""What one fit is charged to, and what it may know of the number of records.
+
+With ``relation="replace"`` one record is replaced, and n is public. With ``relation="add-remove"``
+one record is added or removed. Then n is private: a nominal number takes its place in every
+formula. It is declared, or made of a noisy count that a share of eps buys.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from privlp import Budget, ConstraintPrivate, InvalidParameterError
+from privlp import Budget, ConstraintPrivate, InvalidParameterError, InvalidProblemError
+from privlp.checks import is_one_of, shown
 from privlp.privacy import (
     Accountant,
     ChargedDraws,
@@ -19,57 +27,51 @@ from privlp.privacy import (
 )
 from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.charges import CHANCES
+from privlp.privacy.mechanisms.additive import LaplaceCount
 from privlp.privacy.mechanisms.base import CHANCE
-from svm_models.classes import DECLARED
 from svm_models.parameters import LEAST_EPS_OF_SEVERAL, privacy
 
+#: The neighbour relation in words.
+_RECORDS = "one record (x_i, y_i) replaced; {}"
+_DECLARED, _READ = "declared", "read from the records"
+_TWO = "the number of records and the two classes, which were {}, are public"
+DECLARED = _RECORDS.format(_TWO.format(_DECLARED))
+READ = _RECORDS.format(_TWO.format(_READ))
+_ADDED = "one record (x_i, y_i) added or removed; the number of records is private; "
 #: One record is one private row.
 RELATION = ConstraintPrivate()
 #: What a part with a delta leaves for the chances of two other calls.
 _FOR_CHANCES = 2 * CHANCES * CHANCE
 #: Sums of parts must not exceed the whole by rounding.
 _LESS = 1 - 1e-12
+#: Share of eps that buys the count of records, where no nominal number is declared.
+SHARE_OF_THE_COUNT = 0.02
+#: There are at most so many times as many records as the nominal number says.
+MOST_TIMES = 10
+#: A noisy count is below the truth by so many scales with a probability of half of e^-64.
+_TAIL = 64
+#: Larger counts are noise.
+_LARGEST = 2.0**48
 
 
+@dataclass(frozen=True, eq=False)
 class Account:
     """What one fit is charged to: its ledger, its randomness, and the neighbour relation in words.
 
-    Parameters
-    ----------
-    ledger : Accountant
-    randomness : Randomness
-    relation : str
-        What a record of privacy says about neighbours.
-    neighbours : ConstraintPrivate
-        The relation itself. One ledger accounts for one.
+    `neighbours` is the relation itself: one ledger accounts for one.
     """
 
-    def __init__(
-        self,
-        ledger: Accountant,
-        randomness: Randomness,
-        relation: str = DECLARED,
-        neighbours: ConstraintPrivate = RELATION,
-    ) -> None:
-        self.ledger = ledger
-        self.randomness = randomness
-        self.relation = relation
-        self.neighbours = neighbours
+    ledger: Accountant
+    randomness: Randomness
+    relation: str = DECLARED
+    neighbours: ConstraintPrivate = RELATION
 
     def part(self, share: float, delta: float = 0.0, *, several_calls: bool = False) -> Account:
-        """An account of a share of eps, for one planned call or for several.
-
-        The ledger of this one must be a budget of several calls (:func:`open_budget`).
-        """
-        budget = self.budget
-        eps = budget.eps * share * _LESS
-        delta = max(0.0, delta - _FOR_CHANCES)
-        ledger = (
-            budget.share(eps, delta, composition="basic")
-            if several_calls
-            else budget.ledger(eps, delta)
-        )
-        return Account(ledger, self.randomness, self.relation, self.neighbours)
+        """An account of a share of eps, for one planned call or several; of a budget alone."""
+        eps, delta = self.budget.eps * share * _LESS, max(0.0, delta - _FOR_CHANCES)
+        if several_calls:
+            return replace(self, ledger=self.budget.share(eps, delta, composition="basic"))
+        return replace(self, ledger=self.budget.ledger(eps, delta))
 
     @property
     def budget(self) -> Budget:
@@ -88,11 +90,7 @@ class Account:
         )
 
     def record(self) -> PrivacyRecord:
-        """What was spent.
-
-        It says where the classes are from, even if all was charged by a linear program with words
-        of its own.
-        """
+        """What was spent, and where the classes are from, also if a linear program was charged."""
         record = self.ledger.record()
         if record.relation is None or self.relation in record.relation:
             return record
@@ -107,10 +105,7 @@ def open_ledger(eps: float, delta: float, budget: Budget | None) -> Accountant:
 
 
 def open_budget(eps: float, delta: float, budget: Budget | None) -> Budget:
-    """A budget of (eps, delta) for several calls whose eps and delta add up.
-
-    It lies within `budget` if there is one.
-    """
+    """A budget for several calls whose eps and delta add up, within `budget` if there is one."""
     _require_budget(budget)
     eps, delta = privacy(eps, delta, least=LEAST_EPS_OF_SEVERAL)
     if budget is None:
@@ -118,6 +113,17 @@ def open_budget(eps: float, delta: float, budget: Budget | None) -> Budget:
     # As a whole, before its first call is charged.
     budget.require_room_for(eps, delta)
     return budget.share(eps, delta, composition="basic")
+
+
+def at_whole_budget(
+    requests: Callable[[float], list[tuple[Mechanism, int, str]]], ledger: Accountant
+) -> list[tuple[Mechanism, int, str]]:
+    """Requests at the intensity that takes the whole of a ledger; nothing is charged."""
+    return requests(
+        ledger.calibrate_together(
+            lambda t: [(mechanism, count) for mechanism, count, _ in requests(t)]
+        )
+    )
 
 
 def _require_budget(budget: Any) -> None:
@@ -128,10 +134,7 @@ def _require_budget(budget: Any) -> None:
 
 
 def randomness_of(random_state: Any) -> Randomness:
-    """A random source of privlp.
-
-    From scikit-learn's legacy RandomState a seed is taken.
-    """
+    """A random source of privlp; from scikit-learn's legacy RandomState a seed is taken."""
     if isinstance(random_state, np.random.RandomState):
         return Randomness(int(check_random_state(random_state).randint(2**31 - 1)))
     return Randomness.of(random_state, "random_state")
@@ -141,3 +144,147 @@ def marked(estimator: Any, text: str) -> str:
     """The text of an estimator, and whether what it learned is not for release."""
     record = getattr(estimator, "privacy_", None)
     return text if record is None or record.remark is None else f"{text}\n{record.remark}"
+
+
+# ------------------------------------------------------------------------------- neighbours
+
+
+class PartOfNominal(int):
+    """A part of a nominal number; coins may deal it all records, up to `most`: none is refused."""
+
+    most: int
+
+    @classmethod
+    def of(cls, nominal_n: int, parts: int, *, times: int) -> PartOfNominal:
+        """One of several parts of at most so many times `nominal_n` records."""
+        share = cls(math.ceil(nominal_n / parts))
+        share.most = times * nominal_n
+        return share
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """What a mechanism may know of the records, all of it public or released.
+
+    `n` is their number, or the nominal one. `most` bounds it: for rounding errors only. `moved`
+    leave or enter between neighbours: 2 if one is replaced, else 1. A sum of one vector of norm 1 a
+    record moves by as much.
+    """
+
+    n: int
+    most: int
+    moved: int
+
+    @classmethod
+    def replacing(cls, n: int) -> Neighbours:
+        """One of n records is replaced."""
+        return cls(n, n, 2)
+
+    @classmethod
+    def adding(cls, nominal_n: int) -> Neighbours:
+        """One record is added or removed, of at most ten times `nominal_n`, or what it says."""
+        most = nominal_n.most if isinstance(nominal_n, PartOfNominal) else MOST_TIMES * nominal_n
+        return cls(nominal_n, most, 1)
+
+    @property
+    def relation(self) -> ConstraintPrivate:
+        """One record is one private row."""
+        if self.moved == 2:
+            return ConstraintPrivate()
+        return ConstraintPrivate("add-remove", nominal_n=max(self.n, -(-self.most // MOST_TIMES)))
+
+
+def adds_or_removes(relation: Any) -> bool:
+    """Whether it is not replacement; :func:`accounted` refuses what is neither."""
+    return not is_one_of(relation, ("replace",))
+
+
+def counts(estimator: Any) -> bool:
+    """Whether an estimator buys a noisy count of its records."""
+    return adds_or_removes(estimator.relation) and estimator.nominal_n is None
+
+
+def accounted(relation: Any, nominal_n: Any) -> ConstraintPrivate:
+    """The relation, as a ledger knows it."""
+    if not is_one_of(relation, ("replace", "add-remove")):
+        raise InvalidParameterError(
+            f"relation must be 'replace' or 'add-remove', got {shown(relation)}.",
+            parameter="relation",
+        )
+    if not adds_or_removes(relation):
+        if nominal_n is not None:
+            raise InvalidParameterError(
+                "nominal_n has no use with relation='replace', where the number of records is"
+                " public.",
+                parameter="nominal_n",
+            )
+        return ConstraintPrivate()
+    return ConstraintPrivate("add-remove", nominal_n=1 if nominal_n is None else nominal_n)
+
+
+def require_nominal(count: int, nominal_n: int | None, *, times: int = MOST_TIMES) -> None:
+    """Refuse more records than `nominal_n` allows, without saying how many; parts are counted."""
+    if nominal_n is None or isinstance(nominal_n, PartOfNominal):
+        return
+    if count > times * nominal_n:
+        raise InvalidProblemError(
+            f"There are more than {times} times nominal_n={nominal_n} records. Declare a nominal_n"
+            " of the right order.",
+            parameter="nominal_n",
+        )
+
+
+def neighbours_of(estimator: Any, count: int, account: Account) -> Neighbours:
+    """What an estimator's mechanisms may know of its records; a count of them is its own call."""
+    if not adds_or_removes(estimator.relation):
+        return Neighbours.replacing(count)
+    if estimator.nominal_n is None:
+        return counted(count, account.part(SHARE_OF_THE_COUNT))
+    require_nominal(count, estimator.nominal_n)
+    return Neighbours.adding(estimator.nominal_n)
+
+
+def tail_of_count(scale: float) -> int:
+    """What is added to a noisy count of records to bound them, at a scale of its noise."""
+    return math.ceil(_TAIL * scale)
+
+
+def counted(count: int, account: Account) -> Neighbours:
+    """Neighbours by a noisy count of the records, which takes all of the account.
+
+    The nominal number is the noisy count, or a little more than 7 scales of its noise if that is
+    more. The bound on their number is the noisy count plus 64 scales, and one for the record that a
+    neighbour has besides. Noise is below -64 scales with a probability of half of e^-64, which is
+    charged as a chance. The bound is at most one more than ten times the nominal number, for 9
+    times that is at least 64 scales. Sensitivity 1: one record is added or removed.
+    """
+    mechanism = LaplaceCount.of_eps(1.0, account.ledger.eps)
+    noisy = float(account.charge(mechanism, "count the records")(float(count)))
+    tail = tail_of_count(mechanism.scale)
+    found = round(min(max(noisy, 0.0), _LARGEST))
+    return Neighbours(least_nominal(tail, found), max(1, found + tail + 1), 1)
+
+
+def least_nominal(tail: int, found: int = 1) -> int:
+    """The nominal number for a released count: ten times it bounds the number of records."""
+    return max(1, math.ceil(tail / (MOST_TIMES - 1)), found)
+
+
+# --------------------------------------------------------------------------------- in words
+
+
+@dataclass(frozen=True, eq=False)
+class ReadClasses:
+    """Two labels that a selector read from the records, for its candidates; it warned of it."""
+
+    labels: npt.NDArray[Any]
+
+
+def relation_in_words(estimator: Any, *, number: str = "two") -> str:
+    """The neighbour relation of a fit, and whether its classes, so many, were declared."""
+    classes, nominal_n = estimator.classes, estimator.nominal_n
+    whence = _READ if classes is None or isinstance(classes, ReadClasses) else _DECLARED
+    named = f"the {number} classes, which were {whence}, are public"
+    if not adds_or_removes(estimator.relation):
+        return _RECORDS.format(f"the number of records and {named}")
+    return _ADDED + (named if nominal_n is None else f"the nominal number {nominal_n} and {named}")

@@ -16,7 +16,7 @@ from privlp.privacy import Budget, Ledger, Randomness
 from svm_models.records.files import TrainingFile, read_csv_file, read_training_file
 
 if TYPE_CHECKING:
-    from svm_models.minimise import RegularizedRisk
+    from svm_models.classifiers.minimise import RegularizedRisk
 
 _EXIT_CODES = "Exit codes: 0 trained; 2 wrong input or options; 130 interrupted."
 _LEAST_EPS_FOR_NOISE = 1e-4
@@ -231,9 +231,9 @@ def _three_classifiers(records: TrainingFile, randomness: Randomness) -> list[st
     # scikit-learn is needed here, and says so.
     from svm_models import HuberSVC, RegularizedLogisticRegression  # noqa: PLC0415
     from svm_models.account import Account  # noqa: PLC0415
-    from svm_models.losses import huber, logistic  # noqa: PLC0415
-    from svm_models.minimise import RegularizedRisk  # noqa: PLC0415
-    from svm_models.perturbation import perturb_objective, perturb_output  # noqa: PLC0415
+    from svm_models.classifiers.losses import huber, logistic  # noqa: PLC0415
+    from svm_models.classifiers.minimise import RegularizedRisk  # noqa: PLC0415
+    from svm_models.classifiers.perturbation import perturb_objective, perturb_output  # noqa: PLC0415
     from svm_models.records import signed, within_norm  # noqa: PLC0415
 
     loss = logistic() if records.h is None else huber(records.h)
@@ -250,8 +250,8 @@ def _three_classifiers(records: TrainingFile, randomness: Randomness) -> list[st
     objective = perturb_objective(
         risk, Account(Ledger(records.eps, 0.0), randomness), add_regularization=False
     )
-    # The certificate of lines 2 and 3 is always reached (svm_models.minimise), so that their status
-    # is a constant.
+    # The certificate of lines 2 and 3 is always reached (classifiers/minimise.py), so that
+    # their status is a constant.
     statuses = (int(not exact.gradient_norm_ <= risk.tolerance), 0, 0)
     return [
         " ".join([*(f"{weight:.17g}" for weight in w), str(status)])
@@ -261,7 +261,7 @@ def _three_classifiers(records: TrainingFile, randomness: Randomness) -> list[st
 
 def _require_eps_for_noise(risk: RegularizedRisk, eps: float) -> None:
     """Refuse public parameters that leave almost no eps for the noise, and say which would do."""
-    from svm_models.perturbation import (  # noqa: PLC0415
+    from svm_models.classifiers.perturbation import (  # noqa: PLC0415
         SHARE_OF_THE_CERTIFICATE,
         curvature_cost,
         eps_for_noise,

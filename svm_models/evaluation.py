@@ -24,12 +24,11 @@ from sklearn.utils import _safe_indexing
 from tqdm import tqdm
 
 from privlp import InvalidParameterError, InvalidProblemError
-from svm_models.base import LinearBinaryClassifier
-from svm_models.losses import PROBES, MarginLoss
+from svm_models.classifiers.base import LinearBinaryClassifier
+from svm_models.classifiers.losses import PROBES, MarginLoss
+from svm_models.parameters import FloatArray
 from svm_models.records.validation import as_labels
 from svm_models.selection import PrivateModelSelector
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -110,16 +109,7 @@ def _standard_error(numbers: FloatArray) -> float:
 
 
 def held_out_scores(fitted: Any, X: Any, y: npt.ArrayLike) -> dict[str, float | None]:
-    """Error, balanced accuracy and area under the curve on held-out records. **Not private**.
-
-    Examples
-    --------
-    >>> from svm_models import HuberSVC, make_separable_sphere
-    >>> from svm_models.evaluation import held_out_scores
-    >>> X, y = make_separable_sphere(300, random_state=0)
-    >>> held_out_scores(HuberSVC(reg=1e-3).fit(X[:200], y[:200]), X[200:], y[200:])["auc"] > 0.99
-    True
-    """
+    """Error, balanced accuracy and area under the curve on held-out records. **Not private**."""
     y = _labels(y)
     decided = fitted.decision_function(X) if hasattr(fitted, "decision_function") else None
     positive = y == fitted.classes_[1]
@@ -127,17 +117,7 @@ def held_out_scores(fitted: Any, X: Any, y: npt.ArrayLike) -> dict[str, float | 
 
 
 def scores_of_decisions(decisions: FloatArray, positive: npt.NDArray[np.bool_]) -> dict[str, Any]:
-    """The same scores for decisions, positive where a record is taken for a positive one.
-
-    **Not private**.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svm_models.evaluation import scores_of_decisions
-    >>> scores_of_decisions(np.array([-1.0, 0.5, 2.0, 3.0]), np.array([False, False, True, True]))
-    {'error': 0.25, 'balanced': 0.75, 'auc': 1.0}
-    """
+    """The same scores for decisions, positive for a positive record. **Not private**."""
     return _scores((decisions > 0) == positive, positive, positive, decisions)
 
 
@@ -227,9 +207,8 @@ class ResultStore:
         self._known[key] = result
 
     def _lines(self) -> Iterator[tuple[str, Any]]:
-        for line in (
-            self._path.read_text(errors="replace").splitlines() if self._path.exists() else ()
-        ):
+        exists = self._path.exists()
+        for line in self._path.read_text(errors="replace").splitlines() if exists else ():
             try:
                 key, result = json.loads(line)
             except (ValueError, TypeError):
@@ -297,12 +276,19 @@ def cross_validate(
         )
     _require_one_relation(classifiers.values())
     splits = list(KFold(folds, shuffle=True, random_state=random_state).split(X))
-    times = {key: repeats if _seeds_of(model) else 1 for key, model in classifiers.items()}
-    wanted = [
-        _settings(name, model, key, fold, repeat, (folds, random_state, len(y)))
+    wanted: list[dict[str, Any]] = [
+        {
+            "data": name,
+            "model": type(model).__name__,
+            "parameters": _plain_parameters(model),
+            "classifier": key,
+            "split": (folds, random_state, len(y)),
+            "fold": fold,
+            "repeat": repeat,
+        }
         for fold in range(folds)
         for key, model in classifiers.items()
-        for repeat in range(times[key])
+        for repeat in range(repeats if _named(model, "random_state") else 1)
     ]
     found = {
         _key(settings): store[settings]
@@ -316,10 +302,9 @@ def cross_validate(
     finished: Iterable[tuple[dict[str, Any], dict[str, float | None]]] = Parallel(
         n_jobs=n_jobs, return_as="generator_unordered"
     )(runs)
+    bar = tqdm(finished, total=len(missing), disable=not progress, unit="fit")
     try:
-        for settings, scores in tqdm(
-            finished, total=len(missing), disable=not progress, unit="fit"
-        ):
+        for settings, scores in bar:
             if store is not None:
                 store.add(settings, scores)
             found[_key(settings)] = scores
@@ -333,30 +318,28 @@ def cross_validate(
             f"cross_validate ended after {len(found)} of {len(wanted)} fits, which are {fate}."
         )
         raise
-    results: dict[str, list[list[Any]]] = {key: [[] for _ in range(folds)] for key in classifiers}
+    fits: dict[str, list[list[Any]]] = {key: [[] for _ in range(folds)] for key in classifiers}
     for settings in wanted:
-        results[settings["classifier"]][settings["fold"]].append(found[_key(settings)])
-    return {key: _of_fits(fits) for key, fits in results.items()}
-
-
-def _of_fits(fits: list[list[dict[str, float | None]]]) -> CrossValidation:
-    """The scores of fits, folds times repeats."""
-    return CrossValidation(
-        *(
-            np.array([[fit[score] for fit in fold] for fold in fits], dtype=float)
-            for score in ("error", "balanced", "auc")
+        fits[settings["classifier"]][settings["fold"]].append(found[_key(settings)])
+    return {
+        key: CrossValidation(
+            *(
+                np.array([[fit[score] for fit in fold] for fold in of_one], dtype=float)
+                for score in ("error", "balanced", "auc")
+            )
         )
-    )
+        for key, of_one in fits.items()
+    }
+
+
+def _named(model: Any, name: str) -> dict[str, Any]:
+    """The model's parameters of this name and, in a pipeline, those of its steps."""
+    return {k: v for k, v in model.get_params().items() if k.rpartition("__")[2] == name}
 
 
 def _require_one_relation(classifiers: Iterable[Any]) -> None:
     """Refuse to compare results under different neighbour relations."""
-    relations = {
-        value
-        for model in classifiers
-        for name, value in model.get_params().items()
-        if name.rpartition("__")[2] == "relation"
-    }
+    relations = {r for model in classifiers for r in _named(model, "relation").values()}
     if len(relations) > 1:
         raise InvalidParameterError(
             "The classifiers protect records under different relations"
@@ -366,74 +349,43 @@ def _require_one_relation(classifiers: Iterable[Any]) -> None:
         )
 
 
-def _settings(
-    name: str, model: Any, key: str, fold: int, repeat: int, split: tuple[int, ...]
-) -> dict[str, Any]:
-    parameters = {
-        k: v
-        for k, v in model.get_params().items()
-        if k.rpartition("__")[2] not in ("random_state", "budget")
-    }
-    return {
-        "data": name,
-        "model": type(model).__name__,
-        "parameters": {k: _plain(v) for k, v in parameters.items()},
-        "classifier": key,
-        "split": split,
-        "fold": fold,
-        "repeat": repeat,
-    }
+def _plain_parameters(model: Any) -> dict[str, Any]:
+    """What a store holds of parameters: the same in every run, unlike an address in a repr."""
 
+    def plain(value: Any) -> Any:
+        if isinstance(value, MarginLoss):
+            slopes = hashlib.sha256(value.slope(PROBES).tobytes()).hexdigest()[:16]
+            return f"{value.name} loss, slopes {slopes}"
+        return value if isinstance(value, str | int | float | bool | None) else repr(value)
 
-def _plain(value: Any) -> Any:
-    """What a store can hold of a parameter.
-
-    It is the same in every run, unlike the address in the repr of a function.
-    """
-    if isinstance(value, MarginLoss):
-        return (
-            f"{value.name} loss, slopes"
-            f" {hashlib.sha256(value.slope(PROBES).tobytes()).hexdigest()[:16]}"
-        )
-    return value if isinstance(value, str | int | float | bool | None) else repr(value)
+    left_out = {**_named(model, "random_state"), **_named(model, "budget")}
+    return {k: plain(v) for k, v in model.get_params().items() if k not in left_out}
 
 
 def _one_fit(
     model: Any, X: Any, y: npt.NDArray[Any], split: tuple[Any, Any], settings: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, float | None]]:
     train, test = split
-    seed = int(
-        np.random.SeedSequence(
-            [settings["fold"], settings["repeat"], settings["split"][1]]
-        ).generate_state(1)[0]
-    )
+    place = [settings["fold"], settings["repeat"], settings["split"][1]]
+    seed = int(np.random.SeedSequence(place).generate_state(1)[0])
     fitted = clone(model)
-    fitted.set_params(**dict.fromkeys(_seeds_of(fitted), seed), **_undeclared_classes(fitted, y))
+    seeds = dict.fromkeys(_named(fitted, "random_state"), seed)
+    fitted.set_params(**seeds, **_undeclared_classes(fitted, y))
     fitted.fit(_safe_indexing(X, train), y[train])
     return settings, held_out_scores(fitted, _safe_indexing(X, test), y[test])
-
-
-def _seeds_of(model: Any) -> list[str]:
-    """Names of the model's parameters that seed it or, in a pipeline, a step of it."""
-    return [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
 
 
 def _undeclared_classes(model: Any, y: npt.NDArray[Any]) -> dict[str, Any]:
     """The classes of all records, for classifiers that would read them from those of a fold."""
     parameters, classes = model.get_params(), np.unique(y)
-    if len(classes) != 2:
-        return {}
-    owners = {
-        name: parameters.get(name.rpartition("__")[0], model)
-        for name in parameters
-        if name.rpartition("__")[2] == "classes"
+    kinds = LinearBinaryClassifier | PrivateModelSelector
+    return {
+        name: classes
+        for name, value in _named(model, "classes").items()
+        if len(classes) == 2
+        and value is None
+        and isinstance(parameters.get(name.rpartition("__")[0], model), kinds)
     }
-    mine = (
-        name
-        for name, owner in owners.items()
-        if isinstance(owner, LinearBinaryClassifier | PrivateModelSelector)
-    )
-    return {name: classes for name in mine if parameters[name] is None}
 
 
 def _key(settings: dict[str, Any]) -> str:

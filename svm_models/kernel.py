@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privlp.checks import whole
 from privlp.float_errors import unnoticed
 from svm_models.account import randomness_of
-from svm_models.parameters import within
+from svm_models.parameters import FloatArray, within
 from svm_models.records.validation import validated
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class RandomFourierFeatures(TransformerMixin, BaseEstimator):

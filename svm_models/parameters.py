@@ -8,9 +8,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from privlp import InvalidParameterError
 from privlp.checks import positive, real
 from privlp.privacy.budget_rule import validated_budget
+
+FloatArray = npt.NDArray[np.float64]
 
 #: Smaller ones are noise alone. Parts of them would be below what prices of draws resolve, so that
 #: an eps that several calls share must be larger.
@@ -41,8 +46,8 @@ def within(value: Any, name: str, least: float, most: float, *, cure: str = "") 
 
 def norm_within(value: Any) -> float:
     """A bound on the norm of a record."""
-    cure = " Measure the records in other units."
-    return within(value, "data_norm", LEAST_SIZE, MOST_SIZE, cure=cure)
+    units = " Measure the records in other units."
+    return within(value, "data_norm", LEAST_SIZE, MOST_SIZE, cure=units)
 
 
 def radius_within(value: Any, data_norm: float) -> float:
@@ -86,6 +91,16 @@ def privacy(eps: Any, delta: Any, *, least: float = LEAST_EPS) -> tuple[float, f
             f"delta must be 0 or at least {LEAST_DELTA:g}, got {delta:g}.", parameter="delta"
         )
     return eps, delta
+
+
+def require_delta(estimator: Any, eps: float, delta: float) -> None:
+    """Refuse a finite eps with delta = 0 for an estimator whose noise is Gaussian."""
+    if delta == 0 and math.isfinite(eps):
+        raise InvalidParameterError(
+            f"delta must be positive: {type(estimator).__name__} adds Gaussian noise, which needs"
+            " delta > 0.",
+            parameter="delta",
+        )
 
 
 def finite(value: float, name: str, most: float) -> float:

@@ -1,28 +1,51 @@
-"""What a private fit is expected to reach, before anything is charged and without a record."""
+"""What a private fit is expected to reach, before anything is charged and without a record.
+
+An estimator that has a plan says by ``_forecast`` what its noise will do: an object with `verdict`,
+`moved`, `excess`, `parts` and `advice`.
+"""
 
 from __future__ import annotations
 
 import math
 import textwrap
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 from sklearn.base import BaseEstimator
 from tabulate import tabulate
 
-from privlp import InvalidParameterError, UnsupportedProblemError, Verdict
+from privlp import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError, Verdict
 from privlp.checks import shown
-from privlp.privacy import LaplaceMechanism
-from svm_models.forecast import Part
-from svm_models.neighbours import SHARE_OF_THE_COUNT, accounted
-from svm_models.parameters import privacy
-from svm_models.private_lp_svc import PrivateLPSVC
-from svm_models.regression_base import PrivateLinearRegressor
+from privlp.privacy import LaplaceMechanism, Mechanism
+from svm_models.account import SHARE_OF_THE_COUNT, accounted, counts
+from svm_models.parameters import privacy, require_delta
 
+#: Purposes of draws that classifiers and regressions share.
+OF_ANSWER = "count records for one answer for everyone"
+OF_CHOICE = "compare the fit with one answer for everyone"
 _COLUMNS = 98
 # Larger records, and more of them, than a fit can hold.
 _MOST_FEATURES, _MOST_RECORDS = 10**6, 10**15
+# Numbers of records and eps beyond which nobody has to look, and steps of the search.
+_ENOUGH_RECORDS, _ENOUGH_EPS, _STEPS = 1e10, 20.0, 24
+
+
+@dataclass(frozen=True)
+class Part:
+    """Draws of one kind.
+
+    `share` is that of the squared Gaussian parameter of what moments, counts and rounds share.
+    `noise` of one draw is its standard deviation in units of the sensitivity, as a share of the
+    records: that share would have to be replaced, all in one direction, to do as much.
+    """
+
+    purpose: str
+    draws: int
+    share: float
+    noise: float
 
 
 @dataclass(frozen=True)
@@ -144,14 +167,16 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
             f" its parameters, got {type(estimator).__name__}.",
             parameter="estimator",
         )
-    if not isinstance(estimator, PrivateLinearRegressor | PrivateLPSVC):
+    if not hasattr(estimator, "_forecast"):
         raise UnsupportedProblemError(
             "There are plans for PrivateQuantileRegressor, PrivateLPSVR and PrivateLPSVC, not for"
             f" {type(estimator).__name__}. Try it on made-up records of the same number instead."
         )
     eps, _ = privacy(estimator.eps, estimator.delta)
-    counts = _counts(estimator, n_features)
-    records = _records(estimator, n_samples)
+    _require_positive(n_features, "n_features", _MOST_FEATURES)
+    accounted(estimator.relation, estimator.nominal_n)
+    require_delta(estimator, estimator.eps, estimator.delta)
+    records = _records(estimator.nominal_n, n_samples)
     if math.isinf(eps):
         raise InvalidParameterError(
             "eps must be finite: without noise there is nothing to plan.", parameter="eps"
@@ -159,25 +184,24 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
     found = estimator._forecast(records, n_features, eps)
     return FitPlan(
         verdict=found.verdict,
-        advice=estimator._advice(found, records, n_features),
+        advice=_advice(estimator, found, records, n_features),
         prediction_noise=found.moved,
         excess_loss=found.excess if found.verdict is Verdict.ENOUGH_ROWS else math.inf,
-        parts=_with_count(found.parts, eps, records) if counts else found.parts,
+        parts=_with_count(found.parts, eps, records) if counts(estimator) else found.parts,
         n_samples=records,
         n_features=n_features,
     )
 
 
-def _counts(estimator: PrivateLinearRegressor | PrivateLPSVC, n_features: Any) -> bool:
-    """Whether a noisy count of records is bought; an error if a public parameter is wrong."""
-    _require_positive(n_features, "n_features", _MOST_FEATURES)
-    accounted(estimator.relation, estimator.nominal_n)
-    estimator._require_delta()
-    return estimator._counts()
+def _advice(estimator: Any, found: Any, records: int, n_features: int) -> str:
+    """A forecast in words, with the number of records or the eps that would be enough."""
+    advice: str = found.advice(
+        records, estimator.eps, lambda n, eps: estimator._forecast(n, n_features, eps)
+    )
+    return advice
 
 
-def _records(estimator: PrivateLinearRegressor | PrivateLPSVC, n_samples: Any) -> int:
-    nominal = estimator.nominal_n
+def _records(nominal: int | None, n_samples: Any) -> int:
     if n_samples is None and nominal is None:
         raise InvalidParameterError(
             "n_samples is missing: give the number of records, or a public number near it where it"
@@ -208,5 +232,75 @@ def _with_count(parts: tuple[Part, ...], eps: float, n: int) -> tuple[Part, ...]
     share = SHARE_OF_THE_COUNT
     count = LaplaceMechanism.of_eps(1.0, share * eps)
     first = Part("count the records", 1, share, math.sqrt(2) * count.scale / n)
-    rest = [Part(p.purpose, p.draws, p.share * (1 - share), p.noise) for p in parts]
-    return (first, *rest)
+    return (first, *(replace(part, share=part.share * (1 - share)) for part in parts))
+
+
+def warn_of_noise(estimator: Any, records: int, n_features: int, *, stacklevel: int) -> bool:
+    """Warn of a fit that will be mostly noise, before it is charged; whether it was.
+
+    Private: the warning is a function of the parameters, of the number of features, and of
+    `records`, which is public, declared, or released and paid for.
+    """
+    if math.isinf(estimator.eps):
+        return False
+    found = estimator._forecast(records, n_features, estimator.eps)
+    if found.verdict is not Verdict.TOO_FEW_ROWS:
+        return False
+    advice = _advice(estimator, found, records, n_features)
+    warnings.warn(advice, MostlyNoiseWarning, stacklevel=stacklevel)
+    return True
+
+
+# ---------------------------------------------------------------------- what forecasts share
+
+
+def noise_in(mechanism: Mechanism) -> float:
+    """The standard deviation of its noise."""
+    if isinstance(mechanism, LaplaceMechanism):
+        return math.sqrt(2) * mechanism.scale
+    return float(mechanism.sigma)  # type: ignore[attr-defined]
+
+
+def parts_of(
+    charges: list[tuple[Mechanism, int, str]], n: int, *, staged: str = ""
+) -> tuple[Part, ...]:
+    """Draws of each kind, beside n records; those of purpose `staged` are numbered."""
+    steps = [
+        (why, count, float(mechanism.sensitivity) / noise_in(mechanism))
+        for mechanism, count, why in charges
+    ]
+    whole = math.fsum(count * step**2 for _, count, step in steps)
+    stages, parts = 0, []
+    for why, count, step in steps:
+        if why == staged:
+            stages += 1
+        words = f"{why}, stage {stages}" if why == staged else why
+        parts.append(Part(words, count, count * step**2 / whole, 1 / (step * n)))
+    return tuple(parts)
+
+
+def ways_out(forecast: Callable[[int, float], Any], records: int, eps: float) -> str:
+    """The least number of records at this eps, and the least eps for these, that are enough."""
+    n = _least(lambda n: forecast(math.ceil(n), eps), max(records, 1), _ENOUGH_RECORDS)
+    more = _least(lambda more: forecast(records, more), eps, _ENOUGH_EPS)
+    ways = [f"{n:,.0f} records"] if n else []
+    ways += [f"eps = {more:g}"] if more else []
+    comma = "," if len(ways) > 1 else ""
+    return f" About {', or '.join(ways)}{comma} would be enough." if ways else ""
+
+
+def _least(forecast: Callable[[float], Any], least: float, most: float) -> float | None:
+    """The least number, rounded up to two digits, at which records and eps are enough, or None."""
+
+    def enough(number: float) -> bool:
+        return forecast(number).verdict is Verdict.ENOUGH_ROWS
+
+    if least >= most or not enough(most):
+        return None
+    low, high = math.log(least), math.log(most)
+    for _ in range(_STEPS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
+    found = math.exp(high)
+    digit = 10.0 ** (math.floor(math.log10(found)) - 1)
+    return min(math.ceil(found / digit) * digit, most)

@@ -7,32 +7,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.metrics import accuracy_score
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.float_errors import unnoticed
-from privlp.privacy import ExponentialMechanism, PrivacyRecord, Randomness
-from svm_models.account import Account, marked, open_budget, randomness_of
-from svm_models.base import PrivateLinearClassifier
-from svm_models.classes import (
+from privlp.privacy import ExponentialMechanism, Randomness
+from svm_models.account import (
+    Account,
+    PartOfNominal,
     ReadClasses,
-    are_read,
-    declared_classes,
+    accounted,
+    adds_or_removes,
+    open_budget,
+    randomness_of,
     relation_in_words,
-    two_classes,
-    warn_of_read_classes,
+    require_nominal,
 )
+from svm_models.classifiers.base import PrivateLinearClassifier, PrivateMetaClassifier
+from svm_models.classifiers.classes import declared_classes, two_classes, warn_of_read_classes
 from svm_models.kernel import RandomFourierFeatures
-from svm_models.neighbours import PartOfNominal, accounted, adds_or_removes, require_nominal
-from svm_models.records.validation import scored, validated
+from svm_models.records.validation import validated
 from svm_models.repeated_fits import warn_if_repeated
 
 #: Least nominal number of a part, which then is of the right order; and how many times the nominal
@@ -40,7 +41,8 @@ from svm_models.repeated_fits import warn_if_repeated
 _LEAST_OF_A_PART, _MOST_TIMES = 8, 2
 
 
-class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class PrivateModelSelector(PrivateMetaClassifier):
     """Choose among m private classifiers by their mistakes on held-out records.
 
     It costs as much as one of them. The records are dealt at random, without regard to what they
@@ -73,10 +75,8 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     classes : pair of labels, optional
         The two labels, public. ``None`` reads them from y, which no budget pays for: a warning
         says so.
-    budget : privlp.Budget, optional
-    random_state : None, int or numpy.random.Generator
-    relation : {"replace", "add-remove"}
-        As for the classifiers; candidates take it from here.
+    budget, random_state, relation
+        As for the classifiers; candidates take them from here.
     nominal_n : int, optional
         For ``"add-remove"``: a public number near the number of all records, which is at most twice
         as large. Candidates get their share of it, at least 8. ``None``: each candidate buys a
@@ -101,63 +101,36 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     (0.01, True, 0.8)
     """
 
-    def __init__(
-        self,
-        estimators: Sequence[Any] = (),
-        eps: float = 1.0,
-        *,
-        delta: float = 0.0,
-        classes: Any = None,
-        budget: Budget | None = None,
-        random_state: Any = None,
-        relation: str = "replace",
-        nominal_n: int | None = None,
-    ) -> None:
-        self.estimators = estimators
-        self.eps = eps
-        self.delta = delta
-        self.classes = classes
-        self.budget = budget
-        self.random_state = random_state
-        self.relation = relation
-        self.nominal_n = nominal_n
+    estimators: Sequence[Any] = ()
+    eps: float = 1.0
+    _: KW_ONLY
+    delta: float = 0.0
 
-    privacy_: PrivacyRecord
+    _last = "best_estimator_"
 
     def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
         """Train every candidate on its part and choose one.
 
-        Raises
-        ------
-        InvalidParameterError
-            If there is no candidate, or one is not private or asks for more than (eps, delta).
-        InvalidProblemError
-            If there are too few records for the parts.
-
         Examples
         --------
-        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector
-        >>> from svm_models import make_separable_sphere
+        >>> from svm_models import PrivateLPSVC, PrivateModelSelector, make_separable_sphere
         >>> X, y = make_separable_sphere(3000, random_state=0)
-        >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
-        >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
+        >>> tuned = PrivateModelSelector([PrivateLPSVC()], delta=1e-6, classes=(-1, 1)).fit(X, y)
         >>> tuned.best_index_, round(tuned.privacy_.eps, 6)
-        (1, 1.0)
+        (0, 1.0)
         """
-        if unsupported:
-            raise InvalidParameterError(
-                "PrivateModelSelector.fit takes X and y only, not"
-                f" {', '.join(sorted(unsupported))}."
-            )
-        self.__dict__.pop("best_estimator_", None)  # of an earlier fit
+        self._begin(unsupported)
         candidates = [clone(estimator) for estimator in _listed(self.estimators)]
         ledger = open_budget(self.eps, self.delta, self.budget)
-        neighbours, adding = (
-            accounted(self.relation, self.nominal_n),
-            adds_or_removes(self.relation),
-        )
+        neighbours = accounted(self.relation, self.nominal_n)
+        adding = adds_or_removes(self.relation)
         parts = len(candidates) + 1
-        _check_nominal(self.nominal_n, parts)
+        if self.nominal_n is not None and self.nominal_n < _LEAST_OF_A_PART * parts:
+            raise InvalidParameterError(
+                f"nominal_n={self.nominal_n} is too small for {parts} parts; give at least"
+                f" {_LEAST_OF_A_PART * parts}, or fewer candidates.",
+                parameter="nominal_n",
+            )
         limit = {
             "eps": ledger.eps,
             "delta": ledger.delta,
@@ -186,7 +159,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         # Half the span of the changes of all mistakes: they all rise, or all fall, if one comes.
         sensitivity = 0.5 if adding else 1.0
         choosing = choice.calibrate(lambda eps: ExponentialMechanism(sensitivity, eps), 1)
-        words = relation_in_words(self.classes, added_or_removed=adding, nominal_n=self.nominal_n)
+        words = relation_in_words(self)
         choose = Account(choice, randomness, words, neighbours).charge(
             choosing, "choose a candidate"
         )
@@ -210,7 +183,8 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self, candidate: Any, part: Budget, randomness: Randomness, train: Any, test: Any
     ) -> int:
         """Train the candidate on its part; how many records of the last part it gets wrong."""
-        classes = ReadClasses(self.classes_) if are_read(self.classes) else self.classes_
+        read = self.classes is None or isinstance(self.classes, ReadClasses)
+        classes = ReadClasses(self.classes_) if read else self.classes_
         given = {"budget": part, "classes": classes, "random_state": randomness}
         before = candidate.get_params()
         mine = {
@@ -233,63 +207,22 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Examples
         --------
-        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector
-        >>> from svm_models import make_separable_sphere
+        >>> from svm_models import PrivateLPSVC, PrivateModelSelector, make_separable_sphere
         >>> X, y = make_separable_sphere(3000, random_state=0)
-        >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
-        >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
+        >>> tuned = PrivateModelSelector([PrivateLPSVC()], delta=1e-6, classes=(-1, 1)).fit(X, y)
         >>> tuned.decision_function(X[:2]).shape
         (2,)
         """
-        return self._chosen().decision_function(self._validated(X))
+        X = self._validated(X)
+        return self.best_estimator_.decision_function(X)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The chosen candidate's classes, shape (n,).
-
-        Examples
-        --------
-        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector
-        >>> from svm_models import make_separable_sphere
-        >>> X, y = make_separable_sphere(3000, random_state=0)
-        >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
-        >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
-        >>> bool((tuned.predict(X[:5]) == y[:5]).all())
-        True
-        """
-        return self._chosen().predict(self._validated(X))
-
-    def _chosen(self) -> Any:
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_
-
-    def _validated(self, X: Any) -> Any:
-        check_is_fitted(self, "best_estimator_")
-        return validated(self, X, dtype=np.float64, reset=False)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Mean accuracy on (X, y), as in scikit-learn. **Not private**.
-
-        Examples
-        --------
-        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector
-        >>> from svm_models import make_separable_sphere
-        >>> X, y = make_separable_sphere(3000, random_state=0)
-        >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
-        >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
-        >>> tuned.score(X, y) > 0.9
-        True
-        """
-        return scored(accuracy_score, y, self.predict(X), sample_weight)
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return marked(self, super().__repr__(N_CHAR_MAX))
+        X = self._validated(X)
+        return self.best_estimator_.predict(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True
-        tags.input_tags.sparse = True
-        tags.non_deterministic = self.random_state is None
         return tags
 
 
@@ -318,15 +251,6 @@ def _fit(candidate: Any, X: Any, y: npt.NDArray[Any]) -> None:
         X = candidate[:-1].fit_transform(np.zeros((1, X.shape[1])))[:0]
         candidate = candidate[-1]
     candidate.fit(X, y)
-
-
-def _check_nominal(nominal_n: int | None, parts: int) -> None:
-    if nominal_n is not None and nominal_n < _LEAST_OF_A_PART * parts:
-        raise InvalidParameterError(
-            f"nominal_n={nominal_n} is too small for {parts} parts; give at least"
-            f" {_LEAST_OF_A_PART * parts}, or fewer candidates.",
-            parameter="nominal_n",
-        )
 
 
 def _dealt(

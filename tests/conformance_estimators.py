@@ -28,24 +28,22 @@ from svm_models import (
     PrivateModelSelector,
     PrivateOneVsRestClassifier,
     PrivateQuantileRegressor,
-    base,
-    fallback,
-    lp_svc_charges,
-    minimise,
-    perturbation,
-    private_lp_svc,
-    regression_descent,
-    regression_records,
-    threshold,
 )
-from svm_models.losses import huber
-from svm_models.minimise import RegularizedRisk
-from svm_models.neighbours import Neighbours
+from svm_models import whitening as whitened_twice
+from svm_models.account import Neighbours
+from svm_models.classifiers import base, minimise, perturbation
+from svm_models.classifiers import classes as threshold
+from svm_models.classifiers import lp_svc as private_lp_svc
+from svm_models.classifiers import lp_svc_plan as lp_svc_charges
+from svm_models.classifiers.losses import huber
+from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.plan import OF_ANSWER, OF_CHOICE
 from svm_models.records import grid as records_on_grid
-from svm_models.records import whitening as whitened_twice
 from svm_models.records.grid import WhitenedRecords
-from svm_models.records.whitening import PURPOSE_AGAIN, shortened
-from svm_models.regression_base import PrivateLinearRegressor
+from svm_models.regression import descent as regression_descent
+from svm_models.regression import records as regression_records
+from svm_models.regression.base import PrivateLinearRegressor
+from svm_models.whitening import PURPOSE_AGAIN, shortened
 from tests.conformance_kit import (
     NOISE_LEFT,
     Bug,
@@ -465,7 +463,7 @@ def _half_a_moment() -> Iterator[None]:
 
 def _negative_for_everyone(mechanism: Any, value: Any, purpose: str) -> Any:
     """Most records are said to be negative; all else is released without noise."""
-    return np.array(-1e3 if purpose == fallback.OF_ANSWER else value, dtype=float)
+    return np.array(-1e3 if purpose == OF_ANSWER else value, dtype=float)
 
 
 _LP_ROUTE = _fit(PrivateLPSVC, eps=1.0, delta=1e-6)
@@ -551,8 +549,8 @@ _PRIVATE_LP = [
             ),
         )
         for name, purpose in (
-            ("larger class", fallback.OF_ANSWER),
-            ("comparison with one class", fallback.OF_CHOICE),
+            ("larger class", OF_ANSWER),
+            ("comparison with one class", OF_CHOICE),
         )
     ),
     *(
@@ -972,7 +970,7 @@ def _of_any_distance() -> Iterator[None]:
         more = loss.values(residuals - moved) - loss.values(residuals)
         return (more / (loss.slope * limit)).sum(axis=0)
 
-    with mock.patch.object(fallback, "lost", lost):
+    with mock.patch.object(regression_records, "lost", lost):
         yield
 
 
@@ -992,7 +990,7 @@ def _comparison(which: str, options: dict[str, Any], data: Any, fault: Patch, st
         frozenset(["PrivateQuantileRegressor"]),
         _compared(**options),
         data,
-        fallback.OF_CHOICE,
+        OF_CHOICE,
         _faults(SCALE=Patch(_of_any_distance), RELATION=fault, STOP=stop),
     )
 
@@ -1002,7 +1000,7 @@ _RELEASED: list[tuple[str, str, dict[str, Any], Any, Any, list[Any]]] = [
     ("second moments", "sum the second moments", {}, (1.0, 0.0), (-1.0, 0.0), _IN_THE_MIDDLE),
     ("norms", "count records by their norm", {}, (1.0, 0.0), (0.0, 0.0), _IN_THE_MIDDLE),
     ("sizes", "count records by the size", {}, (0.0, 1.0), (0.0, 0.0), _SPREAD),
-    ("answer", fallback.OF_ANSWER, {}, (0.0, 1.0), (0.0, -1.0), _SPREAD),
+    ("answer", OF_ANSWER, {}, (0.0, 1.0), (0.0, -1.0), _SPREAD),
     ("levels", "count records above", {"quantile": 0.9}, (0.0, 1.0), (0.0, -1.0), _SPREAD),
     ("whole", "sum the records", _NO_CONSTANT, (1.0, 0.0), (-1.0, 0.0), _IN_THE_MIDDLE),
     ("slopes", "sum the slopes", _NO_CONSTANT, (1.0, 1.0), (1.0, -1.0), _IN_THE_MIDDLE),

@@ -18,8 +18,7 @@ from privlp.privacy import (
 from privlp.privacy.charges import Call, Charge, call_from_dict, call_to_dict
 from privlp.privacy.prices import composed_epsilon
 from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, selection
-from svm_models.account import Account, open_budget
-from svm_models.neighbours import SHARE_OF_THE_COUNT, counted
+from svm_models.account import SHARE_OF_THE_COUNT, Account, counted, open_budget
 
 CHANCE = 2.0**-92
 WHOSE = (ConstraintPrivate(), Randomness(0))

@@ -17,8 +17,8 @@ import svm_models
 from privlp import Budget, LinearProgram
 from privlp.privacy import Ledger
 from privlp.relations import NeighbourRelation
-from svm_models.base import PrivateLinearClassifier
-from svm_models.regression_base import PrivateLinearRegressor
+from svm_models.classifiers.base import PrivateLinearClassifier
+from svm_models.regression.base import PrivateLinearRegressor
 from tests.planted import programs
 from tests.planted.draws import Draws
 from tests.planted.programs import DELTA, INF, PROGRAMS, methods_of, problem, request_of
@@ -234,7 +234,7 @@ def is_the_minimiser_over_a_ball(estimator):
     """More rounds come to where more rounds still do not move the loss."""
     losses = [
         np.mean(
-            svm_models.losses.huber().value(
+            svm_models.classifiers.losses.huber().value(
                 Y * estimator.set_params(radius=2.0, rounds=T).fit(X, Y).decision_function(X)
             )
         )

@@ -213,7 +213,7 @@ def test_an_interrupted_fit_leaves_no_weights_of_an_earlier_one(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("svm_models.minimise.RegularizedRisk.minimise", interrupted)
+    monkeypatch.setattr("svm_models.classifiers.minimise.RegularizedRisk.minimise", interrupted)
     with pytest.raises(KeyboardInterrupt):
         svm.fit(-X, y)
     assert svm.privacy_.eps > 0
@@ -413,16 +413,16 @@ SOLVE = """
 """
 FIT = """
     from svm_models import ObjectivePerturbationSVC
-    import svm_models.perturbation, svm_models.minimise
+    import svm_models.classifiers.perturbation, svm_models.classifiers.minimise
     svm = ObjectivePerturbationSVC(eps=0.5, reg=1e-2, data_norm=1.0, classes=(-1, 1), budget=budget)
     y = np.where(np.arange(len(lp.A)) % 2, 1, -1)
     svm.fit(few.A, y[:50])
     spent = budget.spent()
-    minimise = svm_models.minimise.RegularizedRisk.minimise
+    minimise = svm_models.classifiers.minimise.RegularizedRisk.minimise
     def tight_minimise(*arguments, **options):
         tight()
         return minimise(*arguments, **options)
-    svm_models.minimise.RegularizedRisk.minimise = tight_minimise
+    svm_models.classifiers.minimise.RegularizedRisk.minimise = tight_minimise
     try:
         svm.fit(lp.A, y)
     except MemoryError:

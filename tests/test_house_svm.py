@@ -23,13 +23,13 @@ from svm_models import (
     PrivateLPSVC,
     make_separable_sphere,
 )
-from svm_models.base import PrivateLinearClassifier
-from svm_models.dmw_svc import _hinge_losses
-from svm_models.losses import huber, logistic
-from svm_models.minimise import RegularizedRisk
+from svm_models.classifiers.base import PrivateLinearClassifier
+from svm_models.classifiers.dmw import _hinge_losses
+from svm_models.classifiers.losses import huber, logistic
+from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.records import signed
 from svm_models.records.grid import RecordGrid, SignedRecords
-from svm_models.records.whitening import moments_of, second_moments
+from svm_models.whitening import moments_of, second_moments
 from tests.toy_rows import SplitRows
 
 ROOT = Path(__file__).parent.parent

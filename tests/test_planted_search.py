@@ -21,7 +21,7 @@ import pytest
 import scipy.sparse as sp
 
 import privlp
-import svm_models.base
+import svm_models.classifiers.base
 from privlp import LinearProgram
 from privlp.checks import as_sparse
 from privlp.game.loop import Game
@@ -362,7 +362,7 @@ def test_faults_in_solvers_are_found(fault, monkeypatch):
 
 
 def test_a_classifier_that_keeps_its_records_is_found(monkeypatch):
-    train = svm_models.base.PrivateLinearClassifier._train
+    train = svm_models.classifiers.base.PrivateLinearClassifier._train
 
     def keep(self, X, signs):
         self._history = {"X": [weakref.ref(X)], "mean": lambda: signs @ X}
@@ -377,7 +377,7 @@ def test_a_classifier_that_keeps_its_records_is_found(monkeypatch):
     )
     path = Path("keeps", lambda variant: attempt, twins=False)
     assert try_path(path)[1] == []
-    monkeypatch.setattr(svm_models.base.PrivateLinearClassifier, "_train", keep)
+    monkeypatch.setattr(svm_models.classifiers.base.PrivateLinearClassifier, "_train", keep)
     assert try_path(path)[1]
 
 

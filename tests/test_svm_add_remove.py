@@ -35,13 +35,12 @@ from svm_models import (
     PrivateModelSelector,
     RandomFourierFeatures,
     make_separable_sphere,
-    perturbation,
 )
-from svm_models.account import Account
-from svm_models.base import PrivateLinearClassifier
-from svm_models.losses import huber, logistic
-from svm_models.minimise import RegularizedRisk
-from svm_models.neighbours import Neighbours, counted
+from svm_models.account import Account, Neighbours, counted
+from svm_models.classifiers import perturbation
+from svm_models.classifiers.base import PrivateLinearClassifier
+from svm_models.classifiers.losses import huber, logistic
+from svm_models.classifiers.minimise import RegularizedRisk
 from tests.conformance_kit import Claim, Played, audited, sampler_of, with_less_noise
 from tests.test_svm_hostile_records import (
     HOSTILE,

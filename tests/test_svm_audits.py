@@ -15,11 +15,16 @@ import pytest
 
 from privlp import audit
 from privlp.privacy import EuclideanLaplaceMechanism, Ledger, Randomness, record
-from svm_models import perturbation
 from svm_models.account import Account
-from svm_models.losses import huber, logistic
-from svm_models.minimise import RegularizedRisk
-from svm_models.perturbation import curvature_cost, eps_for_noise, perturb_objective, perturb_output
+from svm_models.classifiers import perturbation
+from svm_models.classifiers.losses import huber, logistic
+from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.classifiers.perturbation import (
+    curvature_cost,
+    eps_for_noise,
+    perturb_objective,
+    perturb_output,
+)
 
 pytestmark = pytest.mark.statistical
 

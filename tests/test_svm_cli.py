@@ -26,10 +26,10 @@ from svm_models import (
     make_unseparable_ball,
 )
 from svm_models.account import Account
+from svm_models.classifiers.losses import huber, logistic
+from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.classifiers.perturbation import perturb_objective
 from svm_models.cli import main
-from svm_models.losses import huber, logistic
-from svm_models.minimise import RegularizedRisk
-from svm_models.perturbation import perturb_objective
 from svm_models.records import signed
 from svm_models.records.files import read_csv_file, read_training_file
 

@@ -263,7 +263,7 @@ def test_parameters_are_refused_before_the_radius_is_bought(changes, message):
 def test_an_alpha_that_the_bought_radius_forbids_is_raised(method, monkeypatch):
     """A radius of 1 would allow this alpha, and the bought one is larger."""
     most, alpha = (1_000, 3.0) if method == "dmw-published" else (200, 0.2)
-    for module in ("privlp.game.loop", "svm_models.dmw_svc"):
+    for module in ("privlp.game.loop", "svm_models.classifiers.dmw"):
         monkeypatch.setattr(f"{module}.MOST_ROUNDS", most)
     given = {"alpha": alpha, "method": method, "classes": (-1, 1), "random_state": 0}
     svm = DMWSVC(100.0, 1e-6, **given).fit(X, Y)

@@ -26,8 +26,8 @@ from svm_models import (
     evaluation,
     make_separable_sphere,
 )
+from svm_models.classifiers.losses import logistic
 from svm_models.evaluation import CrossValidation, ResultStore
-from svm_models.losses import logistic
 
 X, Y = make_separable_sphere(90, random_state=0)
 

@@ -14,10 +14,11 @@ from sklearn.svm import LinearSVC
 
 import privlp
 from privlp import InvalidParameterError, InvalidProblemError, MissingDependencyError, PrivLPError
-from svm_models import LPSVC, QPSVC, HuberSVC, RegularizedLogisticRegression, exact, soft_margin_lp
-from svm_models.exact import UncertifiedOptimumError
-from svm_models.losses import huber, logistic
-from svm_models.minimise import TOLERANCE, RegularizedRisk
+from svm_models import LPSVC, QPSVC, HuberSVC, RegularizedLogisticRegression, soft_margin_lp
+from svm_models.classifiers import exact
+from svm_models.classifiers.exact import UncertifiedOptimumError
+from svm_models.classifiers.losses import huber, logistic
+from svm_models.classifiers.minimise import TOLERANCE, RegularizedRisk
 from svm_models.records import signed
 from tests.effort import examples
 

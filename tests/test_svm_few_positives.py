@@ -20,12 +20,11 @@ from svm_models import (
     OutputPerturbationSVC,
     PrivateLPSVC,
 )
-from svm_models.account import Account
-from svm_models.losses import huber, logistic
-from svm_models.minimise import RegularizedRisk
-from svm_models.neighbours import Neighbours
+from svm_models.account import Account, Neighbours
+from svm_models.classifiers.classes import private_threshold
+from svm_models.classifiers.losses import huber, logistic
+from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.records import decisions_of
-from svm_models.threshold import private_threshold
 from tests.test_svm_hostile_records import (
     HOSTILE,
     LABELS,

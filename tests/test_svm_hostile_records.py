@@ -51,9 +51,9 @@ from svm_models import (
     RandomFourierFeatures,
     cross_validate,
 )
-from svm_models.classes import DECLARED, READ
-from svm_models.losses import huber
-from svm_models.minimise import RegularizedRisk
+from svm_models.account import DECLARED, READ
+from svm_models.classifiers.losses import huber
+from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.records import grid as records_on_grid
 from svm_models.records import within_norm
 from svm_models.records.validation import validated

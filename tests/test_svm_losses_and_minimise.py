@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from privlp import InvalidParameterError
-from svm_models.losses import huber, logistic
-from svm_models.minimise import TOLERANCE, RegularizedRisk
+from svm_models.classifiers.losses import huber, logistic
+from svm_models.classifiers.minimise import TOLERANCE, RegularizedRisk
 from tests.effort import examples
 
 SETTINGS = settings(deadline=None, max_examples=examples(100))
@@ -335,7 +335,7 @@ def test_the_tolerance_follows_the_noise_of_objective_perturbation(monkeypatch):
     """Where a gradient is rounded by more than half the tolerance, a larger one is covered."""
     from privlp.privacy import Ledger, Randomness
     from svm_models.account import Account
-    from svm_models.perturbation import perturb_objective
+    from svm_models.classifiers.perturbation import perturb_objective
 
     seen = []
     minimise = RegularizedRisk.minimise

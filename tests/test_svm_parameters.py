@@ -30,8 +30,8 @@ from svm_models import (
     PrivateOneVsRestClassifier,
     PrivateQuantileRegressor,
 )
-from svm_models.regression_losses import Pinball
-from svm_models.regression_records import WhitenedPairs, on_grid, pairs_of, second_moments
+from svm_models.regression.losses import Pinball
+from svm_models.regression.records import WhitenedPairs, on_grid, pairs_of, second_moments
 from tests.effort import THOROUGH
 
 RNG = np.random.default_rng(0)

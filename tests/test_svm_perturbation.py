@@ -40,9 +40,9 @@ from svm_models import (
     OutputPerturbationSVC,
 )
 from svm_models.account import Account
-from svm_models.losses import huber, logistic
-from svm_models.minimise import TOLERANCE, RegularizedRisk
-from svm_models.perturbation import (
+from svm_models.classifiers.losses import huber, logistic
+from svm_models.classifiers.minimise import TOLERANCE, RegularizedRisk
+from svm_models.classifiers.perturbation import (
     _pure_curvature_cost,
     curvature_cost,
     eps_for_noise,

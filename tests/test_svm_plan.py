@@ -27,8 +27,8 @@ from svm_models import (
     PrivateQuantileRegressor,
     plan,
 )
-from svm_models.neighbours import SHARE_OF_THE_COUNT, counted
-from svm_models.regression_base import PrivateLinearRegressor
+from svm_models.account import SHARE_OF_THE_COUNT, counted
+from svm_models.regression.base import PrivateLinearRegressor
 from tests.effort import each, examples
 
 BOUNDS = {"X_bounds": (0, 10), "y_bounds": (-20, 60)}
@@ -290,7 +290,7 @@ def counting(released, eps):
 def test_a_bought_count_decides_the_warning_and_nothing_else_does(released, monkeypatch):
     """The same released count, whatever the number of records."""
     found = counting(released, 1.0)
-    monkeypatch.setattr("svm_models.regression_base.counted", lambda *_: found)
+    monkeypatch.setattr("svm_models.account.counted", lambda *_: found)
     texts = [warned(KINDS["median"](1.0, **ADDED), *data(n, 2)) for n in (20, 5000)]
     expected = plan(KINDS["median"](1.0, **ADDED), int(released), 2)
     worrying = expected.verdict is Verdict.TOO_FEW_ROWS

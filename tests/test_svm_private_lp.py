@@ -14,11 +14,11 @@ from privlp.game.descent import AcceleratedDescent
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
 from privlp.regions.l1_ball import L1Ball, onto_l1_ball
 from privlp.rows.access import InMemory
-from svm_models import ObjectivePerturbationSVC, PrivateLPSVC, make_separable_sphere
+from svm_models import ObjectivePerturbationSVC, PrivateLPSVC, make_separable_sphere, whitening
 from svm_models.account import RELATION
-from svm_models.losses import huber
-from svm_models.lp_svc_charges import Rule
-from svm_models.records import whitening, within_norm
+from svm_models.classifiers.losses import huber
+from svm_models.classifiers.lp_svc_plan import Rule
+from svm_models.records import within_norm
 from svm_models.records.grid import (
     RecordGrid,
     RecordsOnGrid,
@@ -26,7 +26,7 @@ from svm_models.records.grid import (
     WhitenedRecords,
     Whitening,
 )
-from svm_models.records.whitening import PURPOSE_AGAIN, Coordinates, second_moments
+from svm_models.whitening import PURPOSE_AGAIN, Coordinates, second_moments
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")

@@ -174,6 +174,6 @@ def test_malformed_blocks_are_refused(records, labels, message):
 
 
 def test_more_records_than_a_grid_carries_are_refused(monkeypatch):
-    monkeypatch.setattr("svm_models.base.MOST_RECORDS", 5_999)
+    monkeypatch.setattr("svm_models.classifiers.base.MOST_RECORDS", 5_999)
     with pytest.raises(InvalidProblemError, match="at most 2\\^31 records"):
         PrivateLPSVC(classes=("a", "b")).fit(X, Y)

@@ -20,12 +20,11 @@ from privlp import (
     NotPrivateWarning,
 )
 from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor
-from svm_models.neighbours import Neighbours
-from svm_models.regression_data import Units
-from svm_models.regression_losses import EpsilonInsensitive, Pinball
-from svm_models.regression_plan import sensitivity_of_slopes
-from svm_models.regression_records import WhitenedPairs, bits_for, second_moments
-from svm_models.regression_shrinkage import towards
+from svm_models.account import Neighbours
+from svm_models.regression.descent import towards
+from svm_models.regression.losses import EpsilonInsensitive, Pinball
+from svm_models.regression.plan import sensitivity_of_slopes
+from svm_models.regression.records import Units, WhitenedPairs, bits_for, second_moments
 
 N, P = 3000, 3
 BOUNDS = {"X_bounds": ([-1, 0, 0], [1, 10, 5]), "y_bounds": (-20, 30)}
@@ -340,7 +339,7 @@ def test_a_fit_that_is_cut_short_leaves_no_earlier_one(estimator, monkeypatch):
     def cut(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("svm_models.regression_base.descend", cut)
+    monkeypatch.setattr("svm_models.regression.base.descend", cut)
     with pytest.raises(KeyboardInterrupt):
         fit.fit(X, y)
     with pytest.raises(NotFittedError):

@@ -28,9 +28,9 @@ from svm_models import (
     RandomFourierFeatures,
 )
 from svm_models.account import Account
-from svm_models.losses import logistic
-from svm_models.minimise import RegularizedRisk
-from svm_models.perturbation import perturb_objective, perturb_output
+from svm_models.classifiers.losses import logistic
+from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.classifiers.perturbation import perturb_objective, perturb_output
 from svm_models.records import within_norm
 from tests.effort import pairs, runs
 
@@ -198,7 +198,7 @@ def test_a_fit_that_fails_after_a_draw_still_says_what_it_spent(monkeypatch):
     def fail(*arguments, **options):
         raise PrivLPError("planted")
 
-    monkeypatch.setattr("svm_models.dmw_svc.solve", fail)
+    monkeypatch.setattr("svm_models.classifiers.dmw.solve", fail)
     svm = DMWSVC(eps=1.0)
     with pytest.raises(PrivLPError, match="planted"):
         svm.fit(X, Y)
@@ -207,12 +207,10 @@ def test_a_fit_that_fails_after_a_draw_still_says_what_it_spent(monkeypatch):
 
 def test_a_seeded_fit_draws_from_one_stream(monkeypatch):
     seen = []
-    from svm_models import dmw_svc
+    from svm_models.classifiers import dmw
 
-    original = dmw_svc.solve
-    monkeypatch.setattr(
-        dmw_svc, "solve", lambda *a, **k: seen.append(k["rng"]) or original(*a, **k)
-    )
+    original = dmw.solve
+    monkeypatch.setattr(dmw, "solve", lambda *a, **k: seen.append(k["rng"]) or original(*a, **k))
     DMWSVC(eps=1.0, random_state=0).fit(X, Y)
     assert isinstance(seen[0], Randomness)
     assert seen[0].seeded

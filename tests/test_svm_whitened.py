@@ -14,9 +14,9 @@ from svm_models import (
     ObjectivePerturbationSVC,
     PrivateModelSelector,
 )
-from svm_models.losses import huber, logistic
-from svm_models.minimise import RegularizedRisk, Weighted
-from svm_models.records.whitening import (
+from svm_models.classifiers.losses import huber, logistic
+from svm_models.classifiers.minimise import RegularizedRisk, Weighted
+from svm_models.whitening import (
     REACH,
     error_of_a_record,
     noise_beside_a_mean,
@@ -126,10 +126,10 @@ def test_a_record_moves_no_release_by_more_than_is_charged(name, row, relation):
 
 def test_records_left_long_are_seen(monkeypatch):
     monkeypatch.setattr(
-        "svm_models.perturbation.shortened",
+        "svm_models.classifiers.perturbation.shortened",
         lambda block, shorten, **options: shortened(block, shorten=False, **options),
     )
-    monkeypatch.setattr("svm_models.perturbation.ridge_of", lambda nu: 1e-4)
+    monkeypatch.setattr("svm_models.classifiers.perturbation.ridge_of", lambda nu: 1e-4)
     pair = csr(rows_of([(0, 1.0)])), csr(rows_of([(0, -1.0)]))
     with pytest.raises(AssertionError, match="perturb the objective"):
         assert_neighbours_are_alike(WHITENED["SVC"], *pair, (labels_ending_in(1),) * 2, quiet=True)

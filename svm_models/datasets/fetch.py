@@ -131,25 +131,8 @@ def fetch_kddcup99(
         As for :func:`fetch_adult`. "thesis" and "unit" give 118 columns for all records, 38 of
         them numeric, of which two are constant; a subsample may give fewer, as its ranges and
         categories are its own. "public" always gives 122.
-    return_X_y : bool
-        True to return ``(data, target)`` alone.
-    data_home : str or path-like, optional
-        Where scikit-learn keeps its cache, if not in its usual place. Not used with
-        ``PRIVLP_DATA``.
-
-    Returns
-    -------
-    sklearn.utils.Bunch, or tuple of two arrays
-        As :func:`fetch_adult` does.
-
-    Raises
-    ------
-    InvalidParameterError
-        If `preprocessing` is unknown, or `n` is not between 1 and the number of records.
-    ReadError
-        If the file is absent or malformed, or the download fails.
-    MissingDependencyError
-        Without scikit-learn or pandas.
+    return_X_y, data_home
+        As for :func:`fetch_adult`, and so is what is returned.
 
     Examples
     --------
@@ -197,16 +180,9 @@ def _check_preprocessing(preprocessing: Any) -> None:
 
 
 def _encode(records: Records, schema: Schema, preprocessing: str) -> tuple[Matrix, list[str]]:
-    """Records as rows of Euclidean norm 1.
+    """Records as rows of norm 1: numeric columns scaled, every category a column in {0, 1}.
 
-    Numeric columns are scaled, every category becomes a column in {0, 1}, and at last every row is
-    divided by its norm.
-
-    Parameters
-    ----------
-    preprocessing : {"thesis", "unit", "public"}
-        See :func:`~svm_models.datasets.fetch_adult`. With "public", a row of the result depends on
-        its own record only.
+    With "public", a row of the result depends on its own record only.
     """
     names = [column.name for column in schema.numeric]
     if preprocessing == "public":

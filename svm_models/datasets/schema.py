@@ -31,10 +31,7 @@ class Symbolic:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a data set in the files' order, then the label, without the full stop.
-
-    `target_names` say what the labels -1 and 1 stand for.
-    """
+    """Columns in the files' order, the label, and what the labels -1 and 1 stand for."""
 
     title: str
     columns: tuple[Numeric | Symbolic, ...]

@@ -28,19 +28,12 @@ def make_nested_balls(n: int, *, random_state: RandomState = None) -> Sample:
     n : int
         Number of records.
     random_state : None, int or numpy.random.Generator
-        Where they come from.
 
     Returns
     -------
     X : array, shape (n, 5)
-        Records.
     y : array of int, shape (n,)
         Labels, -1 or 1.
-
-    Raises
-    ------
-    InvalidParameterError
-        If an argument is outside its domain.
 
     Examples
     --------
@@ -78,7 +71,6 @@ def make_separable_sphere(
     margin : float
         Distance between the hyperplane and the nearest possible record, in [0, 1).
     random_state : None, int or numpy.random.Generator
-        Where they come from.
 
     Returns
     -------
@@ -86,11 +78,6 @@ def make_separable_sphere(
         Records, of norm 1.
     y : array of int, shape (n,)
         Labels, -1 or 1.
-
-    Raises
-    ------
-    InvalidParameterError
-        If an argument is outside its domain.
 
     Examples
     --------
@@ -153,7 +140,6 @@ def make_unseparable_ball(
     margin : float
         Distance within which labels may be wrong, in [0, 1].
     random_state : None, int or numpy.random.Generator
-        Where they come from.
 
     Returns
     -------
@@ -161,11 +147,6 @@ def make_unseparable_ball(
         Records, of norm 1.
     y : array of int, shape (n,)
         Labels, -1 or 1.
-
-    Raises
-    ------
-    InvalidParameterError
-        If an argument is outside its domain.
 
     Examples
     --------

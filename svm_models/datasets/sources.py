@@ -32,10 +32,7 @@ DataHome = None | str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Records:
-    """Records before any encoding: numeric columns, (n, m), and symbolic ones, (n, k).
-
-    The latter are codes: positions in the sorted `categories` of each, of which some may not occur.
-    """
+    """Records before encoding: numbers, (n, m), and codes, (n, k), of the `categories`."""
 
     numbers: npt.NDArray[np.float64]
     codes: npt.NDArray[np.int16]
@@ -55,10 +52,7 @@ class Records:
         return self.take((self.codes != np.array(missing)).all(axis=1))
 
     def in_canonical_order(self, schema: Schema) -> Records:
-        """Records sorted by first column, second column, ..., label.
-
-        The result is the same for every order in which they were stored.
-        """
+        """Records sorted by first column, ..., label: the same however they were stored."""
         numbers, codes = iter(self.numbers.T), iter(self.codes.T)
         numeric = set(schema.numeric)
         keys = [next(numbers) if column in numeric else next(codes) for column in schema.columns]
@@ -66,14 +60,7 @@ class Records:
 
 
 def from_frame(frame: Any, schema: Schema) -> Records:
-    """Records in a pandas DataFrame that has the schema's columns and label.
-
-    Raises
-    ------
-    ValueError
-        If columns are missing, a number is not one, or a category or label is empty or unknown. No
-        message quotes data.
-    """
+    """Records in a pandas DataFrame with the schema's columns; a ValueError quotes no data."""
     if not set(schema.names) <= set(frame.columns):
         raise ValueError("columns are missing")
     try:
@@ -91,20 +78,6 @@ def from_frame(frame: Any, schema: Schema) -> Records:
     return Records(
         numbers, codes, tuple(names for _, names in coded), _target(frame[schema.label], schema)
     )
-
-
-def joined(parts: list[Records]) -> Records:
-    """Records of several files, one after the other."""
-    categories, columns = [], []
-    for k in range(len(parts[0].categories)):
-        names = sorted(set().union(*(part.categories[k] for part in parts)))
-        recoded = [np.searchsorted(names, part.categories[k])[part.codes[:, k]] for part in parts]
-        categories.append(names)
-        columns.append(np.concatenate(recoded))
-    numbers, target = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("numbers", "target")
-    )
-    return Records(numbers, np.column_stack(columns).astype(np.int16), tuple(categories), target)
 
 
 def text(value: Any) -> str:
@@ -144,10 +117,7 @@ def _target(column: Any, schema: Schema) -> npt.NDArray[np.int64]:
 
 
 def read_adult(data_home: DataHome) -> Records:
-    """All 48,842 records of Adult, those with missing values included.
-
-    They are put in canonical order, because sources store them differently.
-    """
+    """All 48,842 records of Adult in canonical order, those with missing values included."""
     folder = _folder()
     if folder is not None:
         records = _from_files(folder, _ADULT_FILES, ADULT)
@@ -221,11 +191,6 @@ def _folder() -> Path | None:
     return folder
 
 
-def _from_files(folder: Path, names: tuple[str, ...], schema: Schema) -> Records:
-    parts = [_read(_find(folder, name, schema), schema) for name in names]
-    return parts[0] if len(parts) == 1 else joined(parts)
-
-
 def _find(folder: Path, name: str, schema: Schema) -> Path:
     for path in (folder / name, folder / f"{name}.gz"):
         if path.is_file():
@@ -237,18 +202,22 @@ def _find(folder: Path, name: str, schema: Schema) -> Path:
     )
 
 
-def _read(path: Path, schema: Schema) -> Records:
-    """Records of a file without header; comments start with a bar, as in adult.test.
+def _from_files(folder: Path, names: tuple[str, ...], schema: Schema) -> Records:
+    """Records of files without header; comments start with a bar, as in adult.test.
 
-    The quick parser either accepts a file or is followed by a slow look for the first line at
-    fault: its own messages quote data.
+    Messages of the quick parser quote data: a slow look finds the line at fault.
     """
-    lines = _lines(path)
-    kept = [line for line in lines if _is_record(line)]
-    if not kept:
-        raise ReadError(f"{path} holds no records. Copy the original file there.")
-    if {line.count(b",") for line in kept} != {len(schema.columns)}:
-        raise _fault(path, lines, schema)
+    files, kept = [], []
+    for name in names:
+        path = _find(folder, name, schema)
+        lines = _lines(path)
+        files.append((path, lines))
+        records = [line for line in lines if _is_record(line)]
+        if not records:
+            raise ReadError(f"{path} holds no records. Copy the original file there.")
+        if {line.count(b",") for line in records} != {len(schema.columns)}:
+            raise _fault([(path, lines)], schema)
+        kept += records
     try:
         frame = optional("pandas").read_csv(
             io.BytesIO(b"\n".join(kept)),
@@ -264,7 +233,7 @@ def _read(path: Path, schema: Schema) -> Records:
         )
         return from_frame(frame, schema)
     except ValueError:
-        raise _fault(path, lines, schema) from None
+        raise _fault(files, schema) from None
 
 
 def _lines(path: Path) -> list[bytes]:
@@ -281,16 +250,16 @@ def _is_record(line: bytes) -> bool:
     return bool(line.strip()) and not line.startswith(b"|")
 
 
-def _fault(path: Path, lines: list[bytes], schema: Schema) -> ReadError:
+def _fault(files: list[tuple[Path, list[bytes]]], schema: Schema) -> ReadError:
     """What is wrong with the first line that is wrong, without its content."""
-    problems = (
-        (number, _problem(line, schema)) for number, line in enumerate(lines, 1) if _is_record(line)
+    place, problem = str(files[0][0]), "it cannot be parsed"
+    faults = (
+        (f"{path}, line {number}", found)
+        for path, lines in files
+        for number, line in enumerate(lines, 1)
+        if _is_record(line) and (found := _problem(line, schema))
     )
-    number, problem = next(
-        ((number, problem) for number, problem in problems if problem),
-        (None, "it cannot be parsed"),
-    )
-    place = str(path) if number is None else f"{path}, line {number}"
+    place, problem = next(faults, (place, problem))
     return ReadError(
         f"{place}: {problem}. Correct it, or copy the original file of {schema.title} there again."
     )

@@ -25,8 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import InvalidParameterError, ReadError
-
-FloatArray = npt.NDArray[np.float64]
+from svm_models.parameters import FloatArray
 
 #: Excess over norm 1 that is taken for rounding.
 _ROUNDING = 1e-9

@@ -48,9 +48,9 @@ from privlp.rows.parts import (
     summed,
     weighed_once,
 )
+from svm_models.parameters import FloatArray
 from svm_models.records.scaled import within_norm
 
-FloatArray = npt.NDArray[np.float64]
 Totals = npt.NDArray[np.int64]
 
 _DOUBLE, _LONG = 53, 62
@@ -98,10 +98,7 @@ class RecordGrid:
         return max(self.of_entry * (1 - SLACK) - math.sqrt(p), 0.0)
 
     def vector(self, values: FloatArray) -> tuple[FloatArray, float]:
-        """Released columns, (p,) or (p, m), in units whose products with records are exact.
-
-        Also the unit of such a product.
-        """
+        """Released columns in units whose products with records are exact, and a product's unit."""
         longest = float(np.sqrt(np.square(values).sum(axis=0)).max())
         # Rounding adds sqrt(p)/2 units at most, less than half of the largest norm.
         bits = _DOUBLE - 1 - self.entries - math.frexp(longest)[1]
@@ -124,8 +121,7 @@ class Whitening:
     def of_sum(self, total: Totals) -> FloatArray:
         """The matrix times a weighed sum of records: exact, then each entry is rounded once.
 
-        The sum, in units of an entry times a weight, is cut into limbs so short that no partial sum
-        exceeds 2^53.
+        The sum is cut into pieces so short that no partial sum exceeds 2^53.
         """
         bits = self.grid.entries - math.ceil(math.log2(max(len(total), 1)) / 2)
         found: list[int] = [0] * len(total)
@@ -146,11 +142,16 @@ class SignedRecords(NamedTuple):
     signs: npt.NDArray[Any] | None
 
 
-def few_at_a_time(X: Any) -> Iterator[tuple[slice, Any]]:
-    """Some rows of X, then the next ones; few enough for a processor's cache.
+@dataclass(frozen=True)
+class Weighted:
+    """A block of signed records, (k, p), each with a weight in [0, 1], (k,), for its loss."""
 
-    Of a sparse X, a small share too: what is computed of them takes several times their memory.
-    """
+    M: Any
+    weights: FloatArray
+
+
+def few_at_a_time(X: Any) -> Iterator[tuple[slice, Any]]:
+    """Some rows of X, few enough for a processor's cache, then the next; fewer if sparse."""
     sparse = sp.issparse(X)
     size = rows_of_a_part(X.shape, X.nnz if sparse else X.size, sparse=sparse)
     if sparse:
@@ -178,7 +179,8 @@ class RecordsOnGrid:
 
         def stored_of(X: Any, signs: Any) -> Integers:
             """What is kept of some records; all else is gone before the next ones are read."""
-            part = _part_of(within_norm(X, data_norm)).rounded(factor * signs)
+            kind = SparsePart if sp.issparse(X) else DensePart
+            part = kind(within_norm(X, data_norm)).rounded(factor * signs)
             return bounded(part, grid).stored(room)
 
         for rows, X in few_at_a_time(block.X):
@@ -192,8 +194,7 @@ class RecordsOnGrid:
     def second_moments(self, whiten: Whitening | None = None, *, shorten: bool = True) -> Totals:
         """sum_i m_i m_i^T, (p, p), in units of the square of an entry: exact.
 
-        With a whitening matrix W, of the records W m_i, none of them longer than 1. They are put on
-        the grid too.
+        With a whitening matrix W, of the records W m_i on the grid, none of them longer than 1.
         """
 
         def add(total: Totals, _: slice, part: Integers) -> None:
@@ -214,23 +215,15 @@ class RecordsOnGrid:
 class WhitenedRecords:
     """A block of signed records m_i of norm 1 at most, whitened and short.
 
-    s_i = min(1, 1/||W m_i||), W the whitening matrix. A record with dual weight z_i in [0, 1]
-    contributes (z_i - 1/2) s_i W m_i to what is released each round, and s_i W m_i / 2 to what is
-    released beforehand: vectors of norm 1/2 at most, whose sum is z_i s_i W m_i. The weights s_i/2
-    are rounded down to an integer number h_i of units, and (2 z_i - 1) h_i to the nearest. Sums are
-    those of the records before they are whitened, in integers: the caller multiplies the sum over
-    all blocks by W (:meth:`Whitening.of_sum`).
+    s_i = min(1, 1/||W m_i||), W the whitening matrix, public or released. A record with dual weight
+    z_i in [0, 1] contributes (z_i - 1/2) s_i W m_i to what is released each round, and s_i W m_i /
+    2 to what is released beforehand: vectors of norm 1/2 at most, whose sum is z_i s_i W m_i. The
+    weights s_i/2 are rounded down to an integer number h_i of units, and (2 z_i - 1) h_i to the
+    nearest. Sums are those of the records before they are whitened, in integers: the caller
+    multiplies the sum over all blocks by W (:meth:`Whitening.of_sum`).
 
-    Parameters
-    ----------
-    records : RecordsOnGrid
-    whiten : Whitening
-        Public or released.
-    shorten : bool
-        Without it s_i = 1: the mean loss unweighted, for no noise.
-    of_classes : pair of float, optional
-        Public weights a_i in [0, 1] of negative and of positive records' losses, which multiply
-        s_i; ``None``: all 1.
+    Unless `shorten`, s_i = 1: for no noise. `of_classes` are public weights a_i in [0, 1] of
+    negative and of positive records' losses, which multiply s_i.
     """
 
     def __init__(
@@ -259,10 +252,7 @@ class WhitenedRecords:
         over(records.parts, run)
 
     def weighed(self, answer: FloatArray, slope: float, offset: float) -> Any:
-        """The scores against weights slope * violation - offset, clipped to [0, 1]: exact.
-
-        One read of the records.
-        """
+        """The scores for weights slope * violation - offset, clipped to [0, 1]: exact."""
         point, unit = self._grid.vector(answer)
         weigh = partial(self._weights, slope=slope, offset=offset, unit=unit)
 
@@ -342,10 +332,6 @@ def _norms(part: Integers, whiten: Whitening) -> FloatArray:
     entries = part.in_double().entries
     found = [_products(entries[few], whiten)[1] for few in slices(entries.shape[0], OF_PRODUCTS)]
     return np.concatenate([np.zeros(0), *found])
-
-
-def _part_of(X: Any) -> Part:
-    return SparsePart(X) if sp.issparse(X) else DensePart(X)
 
 
 def _add_products(part: SparsePart, total: Totals) -> None:

@@ -12,8 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.float_errors import unnoticed
-
-FloatArray = npt.NDArray[np.float64]
+from svm_models.parameters import FloatArray
 
 _BLOCK = 4096
 
@@ -67,10 +66,7 @@ def _own_rows(X: Any) -> Any:
 
 
 def _of_each_row(ufunc: np.ufunc, values: FloatArray, X: Any) -> FloatArray:
-    """A maximum or a sum over each row of values that are laid out as those of X.
-
-    Zero for a row without any.
-    """
+    """A maximum or a sum over each row of values laid out as those of X; 0 for an empty row."""
     if not sp.issparse(X):
         return np.asarray(ufunc.reduce(values, axis=1))
     found, filled = np.zeros(X.shape[0]), np.flatnonzero(np.diff(X.indptr))

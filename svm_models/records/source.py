@@ -12,7 +12,6 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
@@ -23,11 +22,10 @@ from privlp.readers.blocks import in_blocks, is_dask, is_sequence_of_blocks
 from privlp.rows.access import InMemory, Rows
 from privlp.rows.blocks import InBlocks, MadeBlocks, limit_for, places_of_blocks
 from privlp.rows.sources import OnCluster, current_client
+from svm_models.parameters import FloatArray
 from svm_models.records.grid import SignedRecords, few_at_a_time
 from svm_models.records.scaled import decisions_of, within_norm
 from svm_models.records.validation import as_labels, as_stored, validated
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Types of numbers that are left as they are.
 AS_GIVEN = [np.float64, np.float32, *(np.dtype(f"{k}{b}").type for k in "iu" for b in (1, 2, 4, 8))]
@@ -57,10 +55,7 @@ class WholeRecords(RecordSource):
 
 
 class BlocksOfRecords(RecordSource):
-    """Records in blocks of known lengths and p features, which are read again and again.
-
-    ``block(i)`` makes block i. Besides, `limit` bytes may be held in memory.
-    """
+    """Records in blocks of known lengths, read again by ``block(i)``; `limit` bytes may be held."""
 
     def __init__(
         self, block: Callable[[int], Any], limit: float, lengths: list[int], p: int

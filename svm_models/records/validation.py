@@ -290,9 +290,7 @@ _KINDS: dict[str, Any] = {
 
 
 def as_stored(X: Any) -> Any:
-    """The entries of a sparse array in CSR, as they are stored.
-
-    An array of anything but real numbers is returned as it is. What is in CSR is not copied.
+    """The entries of a sparse array in CSR, as they are stored; not copied if in CSR.
 
     SciPy's own conversions sum duplicate entries in the caller's precision, where a sum may
     overflow. Indices out of range are refused, because products would read other memory.

@@ -1,8 +1,8 @@
 """The classifiers by output and objective perturbation: two mechanisms, each for three losses.
 
 Every one minimises reg/2 ||w||^2 plus the mean loss of the margins y_i x_i·w, privately
-(:mod:`svm_models.perturbation` derives the guarantees). A loss of your own is a
-:class:`~svm_models.losses.MarginLoss`; the two general classifiers take it as it is. Proofs:
+(``perturbation.py`` derives the guarantees). A loss of your own is a :class:`MarginLoss`; the two
+general classifiers take it as it is. Proofs:
 ``docs/proofs.md``, "Output perturbation", "Objective perturbation".
 """
 
@@ -16,28 +16,23 @@ from inspect import signature
 from numbers import Real
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import InvalidParameterError
 from privlp.checks import require_flag
-from svm_models.account import Account
-from svm_models.base import PrivateLinearClassifier
-from svm_models.classes import class_weights
-from svm_models.losses import MarginLoss, huber, logistic
-from svm_models.minimise import RegularizedRisk
-from svm_models.neighbours import Neighbours
-from svm_models.parameters import REG, within
-from svm_models.perturbation import (
+from svm_models.account import Account, Neighbours, counts
+from svm_models.classifiers.base import COMMON, PrivateLinearClassifier
+from svm_models.classifiers.classes import class_weights
+from svm_models.classifiers.losses import MarginLoss, huber, logistic
+from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.classifiers.perturbation import (
     enough_regularization,
     perturb_objective,
     perturb_output,
     perturb_whitened_objective,
 )
+from svm_models.parameters import REG, FloatArray, within
 from svm_models.records import signed
-
-FloatArray = npt.NDArray[np.float64]
 
 #: A `reg` by position below this may be meant as delta, which other classifiers take there.
 _LIKE_A_DELTA = 1e-3
@@ -51,36 +46,12 @@ _SHARED = """
     reg : float
         Strength of ||w||^2/2 beside the *mean* loss, positive and public. Tuning it on the records
         costs privacy: :class:`PrivateModelSelector`. By position it comes before `delta`; what
-        looks like a delta there is refused.
+        looks like a delta there is refused. Where the number of records is bought, a `reg` that
+        turns out too small is raised; else it is refused.
     delta : float
         In [0, 1); 0 for pure differential privacy (objective perturbation: but for a chance of
-        2^-92, which `privacy_` states), else Gaussian noise.
-    data_norm : float
-        Public bound on the Euclidean norm of a record. Longer ones are scaled down to it, and how
-        many is not told.
-    classes : pair of labels, optional
-        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning
-        says so.
-    budget : privlp.Budget, optional
-        A budget shared with other fits.
-    random_state : None, int or numpy.random.Generator
-        ``None``: cryptographic randomness. A seed is for experiments, and ``privacy_`` says so.{h}
-    relation : {{"replace", "add-remove"}}
-        Whether neighbours differ in one record that is replaced, or that one has and the other has
-        not. The second takes half the noise for the same eps, and promises less: results under one
-        are not comparable with those under the other.
-    nominal_n : int, optional
-        For ``"add-remove"``: a public number near the number of records, which is then private and
-        at most ten times as large. ``None`` buys a noisy count for a fiftieth of eps; a `reg` that
-        turns out too small for so many records is then raised, where a declared number would have
-        it refused.
-    class_weight : dict, optional
-        Public weights of the two labels, positive; 1 where left out. They multiply the losses.
-        What a record adds is bounded by the largest. ``"balanced"`` is refused: it would read the
-        labels.
-    threshold_share : float, optional
-        Share of eps, in (0, 1), that buys a threshold for balanced accuracy: it becomes
-        ``intercept_``. For data with few records of a class. ``None``: decide at 0.
+        2^-92, which `privacy_` states), else Gaussian noise.{h}
+    common_parameters
 
     Attributes
     ----------
@@ -189,7 +160,7 @@ def _perturb_objective(
     model: Any, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
 ) -> FloatArray:
     perturb = perturb_whitened_objective if model.whiten else perturb_objective
-    return perturb(_risk(model, X, signs, neighbours), account, refuse=not model._counts())
+    return perturb(_risk(model, X, signs, neighbours), account, refuse=not counts(model))
 
 
 #: What a mechanism gives a class, and a `reg` for its example.
@@ -218,7 +189,8 @@ def _classifier(
         for name, part in {**parts, "_margin_loss": margin_loss}.items():
             setattr(cls, name, part)
         more = h + (_WHITEN if mechanism is _OBJECTIVE else "")
-        cls.__doc__ += _SHARED.format(loss=loss, h=more, name=cls.__name__, reg=reg)
+        text = _SHARED.format(loss=loss, h=more, name=cls.__name__, reg=reg)
+        cls.__doc__ += text.replace("common_parameters", COMMON)
         cls.__init__ = _telling_reg_from_delta(cls.__init__)
         return cls
 

@@ -14,7 +14,6 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism
@@ -22,11 +21,16 @@ from privlp.regions.l1_ball import L1Ball
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import symmetric_of, upper_of
 from privlp.rows.parts import slices
-from svm_models.minimise import Weighted
-from svm_models.neighbours import Neighbours
-from svm_models.records.grid import RecordGrid, RecordsOnGrid, SignedRecords, Totals, Whitening
-
-FloatArray = npt.NDArray[np.float64]
+from svm_models.account import Neighbours
+from svm_models.parameters import FloatArray
+from svm_models.records.grid import (
+    RecordGrid,
+    RecordsOnGrid,
+    SignedRecords,
+    Totals,
+    Weighted,
+    Whitening,
+)
 
 #: Share of the budget (of squared Gaussian parameters) that buys the second moments.
 SHARE_OF_MOMENTS = 0.1

@@ -9,13 +9,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from privlp import InvalidParameterError, MostlyNoiseWarning, Verdict
+from privlp import MostlyNoiseWarning
 from privlp.checks import require_flag, whole
 from privlp.game.descent import AcceleratedDescent, ElasticDual
 from privlp.game.loop import Game, drive
-from privlp.methods.fallback import shares
+from privlp.methods.fallback import HALF_AS_BAD_AGAIN, keeps, shares
 from privlp.privacy import (
     Accountant,
     ChargedDraws,
@@ -23,14 +22,11 @@ from privlp.privacy import (
     Ledger,
 )
 from privlp.readers.blocks import is_dask
-from svm_models import fallback
-from svm_models.account import Account
-from svm_models.base import PrivateLinearClassifier
-from svm_models.classifier_forecast import Mistakes, advice_on_mistakes, noise_of
-from svm_models.forecast import parts_of
-from svm_models.lp_svc_charges import Rule, priced
-from svm_models.neighbours import Neighbours, adds_or_removes
-from svm_models.parameters import radius_within
+from svm_models.account import Account, Neighbours, adds_or_removes
+from svm_models.classifiers.base import PrivateLinearClassifier
+from svm_models.classifiers.lp_svc_plan import Mistakes, Rule, priced
+from svm_models.parameters import FloatArray, radius_within, require_delta
+from svm_models.plan import parts_of, warn_of_noise
 from svm_models.records.grid import (
     SOFTNESS,
     RecordGrid,
@@ -39,13 +35,11 @@ from svm_models.records.grid import (
     Whitening,
 )
 from svm_models.records.source import RecordSource, decisions, read, read_dask
-from svm_models.records.whitening import (
+from svm_models.whitening import (
     Coordinates,
     noise_of_one_sum,
     second_moments,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 # Steps are this share of those that the curvature allows: more rounds of them average the noise.
 _STEP = 0.25
@@ -57,6 +51,8 @@ _INSTEAD = (
 # How much more accurately classes are counted than a regression's constant. Where that would take
 # more than half of the budget, Laplace noise at this share of eps is smaller than Gaussian noise.
 _SHARPER, _MOST_OF_GAUSSIAN, _PURE = 1.7, 0.5, 0.8
+# Binary digits of a compared weight.
+_BITS = 20
 # An intercept of so many times the largest decision leaves no record another class.
 _BEYOND = 2.0
 # More would take for ever.
@@ -118,30 +114,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
         Buy the class of most records, and compare mistakes: where a noisy comparison does not speak
         for the fit, that class is named for everyone, by an intercept; the weights still rank. Not
         beside `threshold_share`, which has another aim.
-    data_norm : float
-        Public bound on the Euclidean norm of a record. Longer ones are scaled down to it, and how
-        many is not told.
-    classes : pair of labels, optional
-        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning
-        says so.
-    budget : privlp.Budget, optional
-        A budget shared with other fits.
-    random_state : None, int or numpy.random.Generator
-        ``None``: cryptographic randomness. A seed is for experiments, and ``privacy_`` says so.
-    relation : {"replace", "add-remove"}
-        Whether neighbours differ in one record that is replaced, or that one has and the other has
-        not. The second takes half the noise for the same eps, and promises less: results under one
-        are not comparable with those under the other.
-    nominal_n : int, optional
-        For ``"add-remove"``: a public number near the number of records, which is then private and
-        at most ten times as large. ``None`` buys a noisy count for a fiftieth of eps.
-    class_weight : dict, optional
-        Public weights of the two labels, positive; 1 where left out. They multiply the losses.
-        What a record adds is bounded by the largest. ``"balanced"`` is refused: it would read the
-        labels.
-    threshold_share : float, optional
-        Share of eps, in (0, 1), that buys a threshold for balanced accuracy: it becomes
-        ``intercept_``. For data with few records of a class. ``None``: decide at 0.
+    common_parameters
 
     Attributes
     ----------
@@ -188,7 +161,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
     def _read(self, X: Any, y: Any) -> tuple[RecordSource, Any]:
         """Records as they were given: training converts a few at a time."""
         of_kind = read_dask if is_dask(X) else read
-        return of_kind(self, X, y, count_is_private=self._relation() != "replace")
+        return of_kind(self, X, y, count_is_private=adds_or_removes(self.relation))
 
     def _bounded(self, X: RecordSource, data_norm: float) -> RecordSource:  # noqa: ARG002
         """Training scales records down."""
@@ -209,7 +182,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
         data_norm = float(self.data_norm)
         rule = self._rule(neighbours, p, account.ledger)
         self.radius_, self.rounds_ = rule.radius / data_norm, rule.rounds
-        warned = math.isfinite(self.eps) and self._warn(n, p)
+        warned = warn_of_noise(self, n, p, stacklevel=5)
         moments, *rest = account.charge_together(priced(neighbours, rule, account.ledger))
         of_fallback = [rest.pop(-2), rest.pop(-1)] if rule.choice else []
         *again, centre, sums = rest
@@ -227,8 +200,10 @@ class PrivateLPSVC(PrivateLinearClassifier):
             )
         whiten = Whitening.of(coordinates.whiten, grid)
         shorten = math.isfinite(account.ledger.eps)
+        weights = self._class_weights()
+        of_classes = None if weights is None else weights[1]
         whitened = records.keep(
-            partial(WhitenedRecords, whiten=whiten, shorten=shorten, of_classes=self._of_classes())
+            partial(WhitenedRecords, whiten=whiten, shorten=shorten, of_classes=of_classes)
         )
         half = np.asarray(centre(whiten.of_sum(whitened.total(WhitenedRecords.centre))))
         # In these coordinates the mean loss has curvature 1/(2 h reach^2) at most, as far as the
@@ -251,37 +226,17 @@ class PrivateLPSVC(PrivateLinearClassifier):
             warnings.warn(_INSTEAD, MostlyNoiseWarning, stacklevel=4)
         return w
 
-    def _warn(self, records: int, n_features: int) -> bool:
-        """Warn of a fit that will be mostly noise, before it is charged; whether it was.
-
-        `records` is public, declared, or released and paid for.
-        """
-        found = self._forecast(records, n_features, self.eps)
-        if found.verdict is Verdict.TOO_FEW_ROWS:
-            advice = self._advice(found, records, n_features)
-            warnings.warn(advice, MostlyNoiseWarning, stacklevel=5)
-        return found.verdict is Verdict.TOO_FEW_ROWS
-
     def _fall_back(
         self, X: RecordSource, signs: FloatArray, w: FloatArray, paid: list[ChargedDraws], n: int
     ) -> None:
         """Move the intercept so far that one class is named for everyone, if that errs less."""
         _, weights = self._weights(signs)
-        decisions = self._decisions(X, w)
-        answer, choice = paid
-        found = fallback.larger_class(decisions, signs, weights, answer, choice, n)
+        found = larger_class(self._decisions(X, w), signs, weights, *paid, n=n)
         reach = float(np.linalg.norm(w)) * float(self.data_norm)
         self.intercept_ = np.array([found * max(_BEYOND * reach, np.finfo(float).tiny)])
 
-    def _require_delta(self) -> None:
-        if self.delta == 0 and math.isfinite(self.eps):
-            raise InvalidParameterError(
-                "delta must be positive: PrivateLPSVC adds Gaussian noise, which needs delta > 0.",
-                parameter="delta",
-            )
-
     def _check_parameters(self, p: int) -> None:  # noqa: ARG002
-        self._require_delta()
+        require_delta(self, self.eps, self.delta)
         if self.radius is not None:
             radius_within(self.radius, float(self.data_norm))
         if self.rounds is not None:
@@ -297,13 +252,8 @@ class PrivateLPSVC(PrivateLinearClassifier):
         rule = self._rule(neighbours, n_features, ledger)
         return Mistakes(
             priced=lambda: parts_of(priced(neighbours, rule, ledger), records),
-            moved=noise_of(sigma, records, n_features),
+            moved=sigma * math.sqrt(n_features) / records,
             falls_back=self._falls_back(),
-        )
-
-    def _advice(self, found: Any, records: int, n_features: int) -> str:
-        return advice_on_mistakes(
-            found, records, self.eps, lambda n, eps: self._forecast(n, n_features, eps)
         )
 
     def _rule(self, neighbours: Neighbours, p: int, ledger: Accountant) -> Rule:
@@ -324,8 +274,34 @@ class PrivateLPSVC(PrivateLinearClassifier):
         return replace(rule, radius=radius, rounds=rounds, answer=answer, choice=choice, pure=pure)
 
     def _falls_back(self) -> bool:
-        """Whether the class of most records is released where that errs less.
-
-        A threshold for balanced accuracy has another aim.
-        """
+        """Whether one class may be named for everyone; a balanced threshold has another aim."""
         return require_flag(self.fallback, "fallback") and self.threshold_share is None
+
+
+def larger_class(
+    decisions: FloatArray,
+    signs: FloatArray,
+    weights: FloatArray | None,
+    answer: ChargedDraws,
+    choice: ChargedDraws,
+    *,
+    n: int,
+) -> float:
+    """The sign of the larger class if its mistakes are fewer than those of the decisions, else 0.
+
+    Records count their public class weights, in units of the larger one: rounded to multiples of
+    2^-20, so that sums are exact. Both sums move by one weight where a record is added or removed:
+    by 1 at most, and by 2 where one is replaced.
+
+    A decision is positive where a record is taken for positive; each is from its record and
+    released numbers. `answer` and `choice` are one draw each, the second Gaussian; n is public.
+    """
+    size = np.ones(len(signs)) if weights is None else np.rint(weights * 2.0**_BITS) / 2.0**_BITS
+    balance = float(answer(float(np.sum(size * signs))))
+    larger = 1.0 if balance > 0 else -1.0
+    wrong = (decisions > 0) != (signs > 0)
+    more = size * (wrong.astype(float) - (signs != larger))
+    # A fit that errs half as often again as the constant adds half of the smaller class.
+    half = 0.25 * max(n - abs(balance), 0.0) / HALF_AS_BAD_AGAIN
+    kept = keeps(np.array(choice(float(np.sum(more)))), choice.sigma, half)
+    return 0.0 if kept else larger

@@ -4,36 +4,39 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from inspect import signature
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.metrics import accuracy_score
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
 
-from privlp import Budget, InvalidParameterError, NotPrivateWarning
+from privlp import Budget, InvalidParameterError, InvalidProblemError, NotPrivateWarning
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.gaussian_dp import eps_of, mu_of
-from svm_models.account import marked, open_budget, randomness_of
-from svm_models.base import PrivateLinearClassifier
-from svm_models.classes import relation_in_words
-from svm_models.neighbours import accounted, adds_or_removes, require_nominal
-from svm_models.one_vs_rest_checks import check_estimator, several_classes
-from svm_models.parameters import privacy
-from svm_models.private_lp_svc import PrivateLPSVC
-from svm_models.records.validation import scored, validated
+from svm_models.account import (
+    accounted,
+    adds_or_removes,
+    open_budget,
+    randomness_of,
+    relation_in_words,
+    require_nominal,
+)
+from svm_models.classifiers.base import PrivateLinearClassifier, PrivateMetaClassifier
+from svm_models.classifiers.classes import declared_classes
+from svm_models.classifiers.lp_svc import PrivateLPSVC
+from svm_models.parameters import FloatArray, privacy, require_delta
+from svm_models.records.validation import require_classes, validated
 from svm_models.repeated_fits import warn_if_repeated
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Parts must not exceed the whole by rounding.
 _LESS = 1 - 1e-9
 
 
-class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class PrivateOneVsRestClassifier(PrivateMetaClassifier):
     """Several classes: a private binary classifier of each against the rest, within one budget.
 
     The class of a record is the one with the largest decision. Two classes need one classifier,
@@ -62,14 +65,8 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
     classes : sequence of labels, optional
         All labels, two at least; public. ``None`` reads them from y, which no budget pays for: a
         warning says so.
-    budget : privlp.Budget, optional
-        A budget shared with other fits.
-    random_state : None, int or numpy.random.Generator
-    relation : {"replace", "add-remove"}
-        As for the classifiers.
-    nominal_n : int, optional
-        For ``"add-remove"``: a public number near the number of records. ``None``: each classifier
-        buys a noisy count of its own.
+    budget, random_state, relation, nominal_n
+        As for the classifiers. Where a noisy count is bought, each classifier buys its own.
 
     Attributes
     ----------
@@ -96,43 +93,14 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
     1.0
     """
 
-    privacy_: PrivacyRecord
+    estimator: Any = None
+    eps: float = 1.0
+    delta: float = 1e-6
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        eps: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        classes: Any = None,
-        budget: Budget | None = None,
-        random_state: Any = None,
-        relation: str = "replace",
-        nominal_n: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.eps = eps
-        self.delta = delta
-        self.classes = classes
-        self.budget = budget
-        self.random_state = random_state
-        self.relation = relation
-        self.nominal_n = nominal_n
+    _last = "estimators_"
 
     def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
         """Train a classifier of each class.
-
-        Parameters
-        ----------
-        X : array or sparse array, shape (n, p)
-        y : array_like, shape (n,)
-
-        Raises
-        ------
-        InvalidParameterError
-            If the estimator is not private, or sets what is to be set here.
-        InvalidProblemError
-            If y holds other labels than `classes`.
 
         Examples
         --------
@@ -143,22 +111,13 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         >>> len(fitted.set_params(random_state=0).fit(np.eye(3)[y], y).estimators_)
         3
         """
-        if unsupported:
-            raise InvalidParameterError(
-                "PrivateOneVsRestClassifier.fit takes X and y only, not"
-                f" {', '.join(sorted(unsupported))}."
-            )
-        self.__dict__.pop("estimators_", None)  # of an earlier fit
+        self._begin(unsupported)
         estimator = PrivateLPSVC() if self.estimator is None else self.estimator
         check_estimator(estimator)
         accounted(self.relation, self.nominal_n)
         eps, delta = privacy(self.eps, self.delta)
-        if estimator._needs_delta and math.isfinite(eps) and delta == 0:
-            raise InvalidParameterError(
-                f"delta must be positive: {type(estimator).__name__} adds Gaussian noise, which"
-                " needs delta > 0.",
-                parameter="delta",
-            )
+        if estimator._needs_delta:
+            require_delta(estimator, eps, delta)
         randomness = randomness_of(self.random_state)
         self._warn_of_read_classes()
         hidden = adds_or_removes(self.relation)
@@ -201,12 +160,7 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         """The record, with all classes in the words of its relation."""
         if record.relation is None:
             return record
-        words = relation_in_words(
-            self.classes,
-            added_or_removed=adds_or_removes(self.relation),
-            nominal_n=self.nominal_n,
-            number=str(len(self.classes_)),
-        )
+        words = relation_in_words(self, number=str(len(self.classes_)))
         return replace(record, relation=words)
 
     def _warn_of_read_classes(self) -> None:
@@ -231,47 +185,62 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         >>> fitted.fit(np.eye(3)[y], y).decision_function(np.eye(3)).argmax(axis=1)
         array([0, 1, 2])
         """
-        check_is_fitted(self, "estimators_")
-        X = validated(self, X, dtype=np.float64, reset=False)
+        X = self._validated(X)
         found = np.column_stack([one.decision_function(X) for one in self.estimators_])
         return found if found.shape[1] > 1 else found[:, 0]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of each row of X, shape (n,).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from svm_models import PrivateOneVsRestClassifier
-        >>> y = np.array(["a", "b", "c"] * 1000)
-        >>> fitted = PrivateOneVsRestClassifier(classes=("a", "b", "c"), random_state=0)
-        >>> fitted.fit(np.tile(np.eye(3), (1000, 1)), y).predict(np.eye(3)).tolist()
-        ['a', 'b', 'c']
-        """
         decisions = self.decision_function(X)
         of = (decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
         return np.asarray(self.classes_[of])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Mean accuracy on (X, y), as in scikit-learn. **Not private**.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from svm_models import PrivateOneVsRestClassifier
-        >>> y = np.arange(3000) % 3
-        >>> fitted = PrivateOneVsRestClassifier(classes=(0, 1, 2), random_state=0)
-        >>> fitted.fit(np.eye(3)[y], y).score(np.eye(3), [0, 1, 2])
-        1.0
-        """
-        return scored(accuracy_score, y, self.predict(X), sample_weight)
+#: What a classifier takes from the whole, and must not set itself.
+_GIVEN = ("eps", "delta", "classes", "budget", "random_state", "relation", "nominal_n")
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return marked(self, super().__repr__(N_CHAR_MAX))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
-        tags.input_tags.sparse = True
-        tags.non_deterministic = self.random_state is None
-        return tags
+def several_classes(y: npt.NDArray[Any], declared: Any) -> npt.NDArray[Any]:
+    """The labels in order, as declared, two at least, or else as found; y may hold no other."""
+    classes = np.unique(y) if declared is None else declared_classes(declared)
+    if declared is not None and (
+        classes.ndim != 1 or len(classes) < 2 or classes.shape != np.shape(declared)
+    ):
+        raise InvalidParameterError(
+            "classes must name different labels, two at least.", parameter="classes"
+        )
+    require_classes(y, classes)
+    if len(classes) < 2:
+        raise InvalidProblemError(
+            "y has one class only; give labels of two classes or more, or name all of them by"
+            " classes=(a, b, c).",
+            parameter="y",
+        )
+    if not np.isin(y, classes).all():
+        raise InvalidProblemError("y holds labels other than those of classes.", parameter="y")
+    return classes
+
+
+def check_estimator(estimator: Any) -> None:
+    """Refuse what is not private, or sets what is to be set here."""
+    name = type(estimator).__name__
+    if not isinstance(estimator, PrivateLinearClassifier):
+        raise InvalidParameterError(
+            f"{name} may learn from records without paying. Give a private classifier of"
+            " svm_models, PrivateLPSVC() for instance.",
+            parameter="estimator",
+        )
+    defaults = signature(type(estimator)).parameters
+    for parameter in _GIVEN:
+        value = getattr(estimator, parameter)
+        if value is not defaults[parameter].default and value != defaults[parameter].default:
+            raise InvalidParameterError(
+                f"{name} sets {parameter}. Leave it out and give {parameter} to"
+                " PrivateOneVsRestClassifier, for all classes together.",
+                parameter="estimator",
+            )
+    if estimator.class_weight is not None:
+        raise InvalidParameterError(
+            f"{name} sets class_weight, which has no meaning where each class in turn is told from"
+            " the rest. Leave it out.",
+            parameter="estimator",
+        )

@@ -1,4 +1,8 @@
-"""The two classes of a classifier: declared, or read from the records."""
+"""The two classes of a classifier, declared or read from the records, and the threshold between.
+
+With few positives a classifier of small error flags almost nobody. Its decisions may still rank
+well. So the threshold is chosen apart, by balanced accuracy, for a share of eps.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ import math
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -15,29 +18,16 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import type_of_target
 
 from privlp import InvalidParameterError, InvalidProblemError, NotPrivateWarning
-from svm_models.parameters import within
+from privlp.privacy import ExponentialMechanism, LaplaceMechanism
+from svm_models.account import Account, Neighbours, ReadClasses
+from svm_models.parameters import FloatArray, within
 from svm_models.records.validation import as_labels, require_classes
 
-FloatArray = npt.NDArray[np.float64]
-
 _WEIGHTS = 1e-9, 1e9
-#: The neighbour relation in words.
-_RECORDS = "one record (x_i, y_i) replaced; {}"
-_DECLARED, _READ = "declared", "read from the records"
-_TWO = "the number of records and the two classes, which were {}, are public"
-DECLARED = _RECORDS.format(_TWO.format(_DECLARED))
-READ = _RECORDS.format(_TWO.format(_READ))
-_ADDED = "one record (x_i, y_i) added or removed; the number of records is private; "
-
-
-@dataclass(frozen=True, eq=False)
-class ReadClasses:
-    """Two labels that a selector read from the records, for its candidates.
-
-    The selector has warned of it.
-    """
-
-    labels: npt.NDArray[Any]
+#: Share of the threshold's eps that counts the classes; the rest chooses.
+_SHARE_OF_THE_COUNTS = 0.25
+#: Candidates on each side of zero, and the least beside the largest possible decision.
+_EACH_SIDE, _LEAST = 48, 10**-2.5
 
 
 def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], FloatArray]:
@@ -84,13 +74,7 @@ def declared_classes(declared: Any) -> npt.NDArray[Any]:
 def class_weights(
     declared: Any, classes: npt.NDArray[Any]
 ) -> tuple[float, tuple[float, float]] | None:
-    """The largest public weight of a class, and both weights in units of it; None for equal ones.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is anything else, or would have to be read from the records.
-    """
+    """The largest public weight of a class, and both in units of it; None for equal ones."""
     if declared is None:
         return None
     if isinstance(declared, str):
@@ -111,35 +95,11 @@ def class_weights(
     return largest, (weights[0] / largest, weights[1] / largest)
 
 
-def are_read(classes: Any) -> bool:
-    """Whether the two classes are read from the records."""
-    return classes is None or isinstance(classes, ReadClasses)
-
-
-def relation_in_words(
-    classes: Any,
-    *,
-    added_or_removed: bool = False,
-    nominal_n: int | None = None,
-    number: str = "two",
-) -> str:
-    """The neighbour relation of a fit, and whether its classes were declared.
-
-    `number` says how many classes there are.
-    """
-    whence = _READ if are_read(classes) else _DECLARED
-    named = f"the {number} classes, which were {whence}, are public"
-    if not added_or_removed:
-        return _RECORDS.format(f"the number of records and {named}")
-    return _ADDED + (named if nominal_n is None else f"the nominal number {nominal_n} and {named}")
-
-
 def warn_of_read_classes(classes: Any, eps: Any, *, stacklevel: int = 3) -> None:
     """Warn where a private fit is about to read its two classes from the records.
 
-    If all records but one have the same label, that one decides whether there are two classes to
-    tell apart, and so whether fit raises. The warning does not depend on the records: one that came
-    only where a single record matters would tell that it does.
+    One label that is not that of all others decides whether fit raises. The warning does not depend
+    on the records: one that came only where a single record matters would tell that it does.
     """
     if classes is None and not (isinstance(eps, Real) and eps == math.inf):
         warnings.warn(
@@ -149,3 +109,51 @@ def warn_of_read_classes(classes: Any, eps: Any, *, stacklevel: int = 3) -> None
             NotPrivateWarning,
             stacklevel=stacklevel,
         )
+
+
+def private_threshold(
+    decisions: FloatArray,
+    signs: FloatArray,
+    reach: float,
+    account: Account,
+    neighbours: Neighbours,
+) -> float:
+    """The decision above which records are positive: of about the best balanced accuracy.
+
+    Candidates are 0 and +-g reach for a geometric grid of g up to 1. Noisy counts n_+ and n_- of
+    the classes weigh the classes; a candidate's score is the number of true positives times n_-
+    plus that of true negatives times n_+, both over the larger of the two: n_+ n_- times twice the
+    balanced accuracy, but for a factor.
+
+    *Sensitivity.* Decisions are those of released weights, each of one record. A record is in one
+    class, and adds a number in [0, 1] to each score. If it comes or goes, one of the two counts
+    moves by 1, and the scores all rise, or all fall, by at most 1. If it is replaced, the number of
+    positives moves by 1 (the negatives are the others of n), and the changes of scores span 2. Half
+    of the span is what the exponential mechanism takes, plus the rounding of the scores. All of the
+    account is charged at once: the mechanism that chooses does not depend on the counts. Proof:
+    ``docs/proofs.md``, "A threshold for balanced accuracy".
+
+    `decisions` are x·w of records of norm data_norm at most and released weights w; none is larger
+    than `reach`, ||w||_2 data_norm, which is released.
+    """
+    ledger = account.ledger
+    counts = LaplaceMechanism.of_eps(1.0, _SHARE_OF_THE_COUNTS * ledger.eps)
+    half_span = neighbours.moved / 2 + neighbours.most * 2.0**-50
+    choice = ledger.calibrate(
+        lambda eps: ExponentialMechanism(half_span, eps), 1, together_with=[counts]
+    )
+    release, choose = account.charge_together(
+        [(counts, 1, "count the classes"), (choice, 1, "choose a threshold")]
+    )
+    negative, positive = np.sort(decisions[signs < 0]), np.sort(decisions[signs > 0])
+    if neighbours.moved == 2:
+        positives = float(release(float(len(positive))))
+        noisy = np.array([neighbours.n - positives, positives])
+    else:
+        noisy = np.asarray(release(np.array([len(negative), len(positive)], dtype=float)))
+    weights = np.maximum(noisy, 1.0)[::-1] / max(float(noisy.max()), 1.0)
+    grid = reach * np.geomspace(_LEAST, 1.0, _EACH_SIDE)
+    thresholds = np.concatenate([-grid[::-1], [0.0], grid])
+    below = np.searchsorted(negative, thresholds, side="right")
+    above = len(positive) - np.searchsorted(positive, thresholds, side="right")
+    return float(thresholds[choose(weights[0] * below + weights[1] * above)])

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,47 +20,65 @@ from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.checks import warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord, Randomness
-from svm_models.account import Account, marked, open_budget, open_ledger, randomness_of
-from svm_models.classes import (
-    class_weights,
-    relation_in_words,
-    two_classes,
-    warn_of_read_classes,
-)
-from svm_models.neighbours import (
+from svm_models.account import (
     SHARE_OF_THE_COUNT,
+    Account,
     Neighbours,
     accounted,
     adds_or_removes,
-    counted,
-    require_nominal,
+    counts,
+    marked,
+    neighbours_of,
+    open_budget,
+    open_ledger,
+    randomness_of,
+    relation_in_words,
 )
-from svm_models.parameters import norm_within, share
+from svm_models.classifiers.classes import (
+    class_weights,
+    private_threshold,
+    two_classes,
+    warn_of_read_classes,
+)
+from svm_models.parameters import FloatArray, norm_within, share
 from svm_models.records import decisions_of, within_norm
 from svm_models.records.grid import MOST_RECORDS
 from svm_models.records.validation import scored, validated
 from svm_models.repeated_fits import warn_if_repeated
-from svm_models.threshold import private_threshold
 
-FloatArray = npt.NDArray[np.float64]
+#: Parameters that private classifiers share, as their documentation has them.
+COMMON = """data_norm : float
+        Public bound on the Euclidean norm of a record. Longer ones are scaled down to it, and how
+        many is not told.
+    classes : pair of labels, optional
+        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning
+        says so.
+    budget : privlp.Budget, optional
+        A budget shared with other fits.
+    random_state : None, int or numpy.random.Generator
+        ``None``: cryptographic randomness. A seed is for experiments, and ``privacy_`` says so.
+    relation : {"replace", "add-remove"}
+        Whether neighbours differ in one record that is replaced, or that one has and the other has
+        not. The second takes half the noise for the same eps, and promises less: results under one
+        are not comparable with those under the other.
+    nominal_n : int, optional
+        For ``"add-remove"``: a public number near the number of records, which is then private and
+        at most ten times as large. ``None`` buys a noisy count for a fiftieth of eps.
+    class_weight : dict, optional
+        Public weights of the two labels, positive; 1 where left out. They multiply the losses.
+        What a record adds is bounded by the largest. ``"balanced"`` is refused: it would read the
+        labels.
+    threshold_share : float, optional
+        Share of eps, in (0, 1), that buys a threshold for balanced accuracy: it becomes
+        ``intercept_``. For data with few records of a class. ``None``: decide at 0."""
 
 
 class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
-    """Sign of x·w for two classes, without intercept: append a constant column to X for one.
-
-    Attributes
-    ----------
-    coef_ : (1, p) array
-    intercept_ : (1,) array
-        Zero, unless a threshold was bought.
-    classes_ : (2,) array
-        The label of a negative and of a positive decision.
-    n_features_in_ : int
-    privacy_ : PrivacyRecord or None
-        What was spent on what; ``None`` where there is no privacy.
-    """
+    """Sign of x·w for two classes, without intercept: append a constant column to X for one."""
 
     classes: Any = None
+    #: Which data sets are neighbours; unless a record is replaced, their number is private.
+    relation: str = "replace"
     privacy_: PrivacyRecord | None
 
     def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
@@ -83,11 +101,8 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
 
         Examples
         --------
-        >>> import numpy as np
         >>> from svm_models import HuberSVC
-        >>> X = np.array([[1.0, 0.0], [0.8, 0.1], [-1.0, 0.1], [-0.9, 0.0]])
-        >>> y = ["yes", "yes", "no", "no"]
-        >>> svm = HuberSVC(reg=0.1).fit(X, y)
+        >>> svm = HuberSVC(reg=0.1).fit([[1.0, 0.0], [-0.9, 0.1]], ["yes", "no"])
         >>> svm.classes_, svm.coef_.shape, svm.intercept_
         (array(['no', 'yes'], dtype='<U3'), (1, 2), array([0.]))
         """
@@ -114,15 +129,9 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
 
     def _read(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Checked records, in double precision unless training converts them, and labels."""
-        count_is_private = self._relation() != "replace"
-        found: tuple[Any, Any] = validated(
-            self, X, y, dtype=np.float64, count_is_private=count_is_private
-        )
+        hidden = adds_or_removes(self.relation)
+        found: tuple[Any, Any] = validated(self, X, y, dtype=np.float64, count_is_private=hidden)
         return found
-
-    def _relation(self) -> str:
-        """Which data sets are neighbours; unless a record is replaced, their number is private."""
-        return "replace"
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         """The weights for records X and labels -1.0 or 1.0."""
@@ -133,11 +142,9 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
 
         Examples
         --------
-        >>> import numpy as np
         >>> from svm_models import HuberSVC
-        >>> X = np.array([[1.0, 0.0], [0.8, 0.1], [-1.0, 0.1], [-0.9, 0.0]])
-        >>> y = ["yes", "yes", "no", "no"]
-        >>> HuberSVC(reg=0.1).fit(X, y).decision_function([[0.5, 0.0], [-0.5, 0.0]]) > 0
+        >>> svm = HuberSVC(reg=0.1).fit([[1.0], [-1.0]], ["yes", "no"])
+        >>> svm.decision_function([[0.5], [-0.5]]) > 0
         array([ True, False])
         """
         check_is_fitted(self, "coef_")
@@ -149,11 +156,8 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
 
         Examples
         --------
-        >>> import numpy as np
         >>> from svm_models import HuberSVC
-        >>> X = np.array([[1.0, 0.0], [0.8, 0.1], [-1.0, 0.1], [-0.9, 0.0]])
-        >>> y = ["yes", "yes", "no", "no"]
-        >>> HuberSVC(reg=0.1).fit(X, y).predict([[0.5, 0.0], [-0.5, 0.0]])
+        >>> HuberSVC(reg=0.1).fit([[1.0], [-1.0]], ["yes", "no"]).predict([[0.5], [-0.5]])
         array(['yes', 'no'], dtype='<U3')
         """
         decisions = self.decision_function(X)
@@ -181,30 +185,8 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
 class PrivateLinearClassifier(LinearBinaryClassifier):
     """A linear classifier that protects each record it was trained on.
 
-    A subclass is a dataclass too: its parameters are its fields, `eps` and `delta` among them.
-
-    Parameters
-    ----------
-    data_norm : float
-        Public bound on the Euclidean norm of a record.
-    classes : pair of labels, optional
-    relation : {"replace", "add-remove"}
-        Whether neighbours differ in one record that is replaced, or that one has and the other has
-        not. Results under one are not comparable with those under the other.
-    nominal_n : int, optional
-        For ``"add-remove"``: a public number near the number of records, which is then private.
-        ``None`` buys a noisy count for a fiftieth of eps.
-    class_weight : dict, optional
-        Public weights of the two labels, where a classifier has weights.
-    threshold_share : float, optional
-        Share of eps that buys a threshold for balanced accuracy.
-    budget : privlp.Budget, optional
-    random_state : None, int or numpy.random.Generator
-
-    Attributes
-    ----------
-    privacy_ : PrivacyRecord
-        What was spent on what, after :meth:`fit`.
+    A subclass is a dataclass too: its parameters are its fields, `eps` and `delta` among them. Its
+    documentation writes ``common_parameters`` for those below.
     """
 
     _: KW_ONLY
@@ -221,6 +203,10 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     #: Whether training makes several calls, later ones in view of earlier ones.
     plans_several_calls: ClassVar[bool] = False
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__doc__ = (cls.__doc__ or "").replace("common_parameters", COMMON)
+
     @property
     def _needs_delta(self) -> bool:
         """Whether a finite eps is refused with delta = 0: a selector asks before it charges."""
@@ -235,35 +221,31 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         Examples
         --------
         >>> from svm_models import DMWSVC, PrivateLPSVC
-        >>> PrivateLPSVC(1.0, 1e-6, fallback=False).plans_gaussian_draws_only
-        True
-        >>> DMWSVC(1.0, 1e-6).plans_gaussian_draws_only
-        False
+        >>> one, other = PrivateLPSVC(1.0, 1e-6, fallback=False), DMWSVC(1.0, 1e-6)
+        >>> one.plans_gaussian_draws_only, other.plans_gaussian_draws_only
+        (True, False)
         """
         return False
 
     def _warn_before_reading(self) -> None:
         warn_of_read_classes(self.classes, self.eps, stacklevel=4)
 
-    def _relation(self) -> str:
-        return str(self.relation)
-
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         data_norm = norm_within(self.data_norm)
         if X.shape[0] > MOST_RECORDS:
             raise InvalidProblemError("Sums are exact for at most 2^31 records.", parameter="X")
-        randomness = randomness_of(self.random_state)
-        account = self._open(randomness)
-        class_weights(self.class_weight, self.classes_)
+        account = self._open(randomness_of(self.random_state))
+        self._class_weights()
         self._check_parameters(X.shape[1])
-        warn_if_repeated(self, account.ledger.eps, account.ledger.delta)
+        eps, delta = account.ledger.eps, account.ledger.delta
+        warn_if_repeated(self, eps, delta)
         try:
             neighbours = self._neighbours(X.shape[0], account)
-            warn_of_large_delta(
-                account.ledger.eps, account.ledger.delta, neighbours.n, stacklevel=4
-            )
+            warn_of_large_delta(eps, delta, neighbours.n, stacklevel=4)
             X = self._bounded(X, data_norm)
-            w = self._train_privately(X, signs, self._for_training(account), neighbours)
+            left, several = self._share_left(), self.plans_several_calls
+            part = account if left == 1 else account.part(left, self.delta, several_calls=several)
+            w = self._train_privately(X, signs, part, neighbours)
             self._buy_threshold(X, signs, w, account, neighbours)
             return w
         finally:
@@ -271,9 +253,8 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 
     def _open(self, randomness: Randomness) -> Account:
         """The account of the fit: one planned call, or several whose eps and delta add up."""
-        adding = adds_or_removes(self.relation)
         neighbours = accounted(self.relation, self.nominal_n)
-        words = relation_in_words(self.classes, added_or_removed=adding, nominal_n=self.nominal_n)
+        words = relation_in_words(self)
         several = self.plans_several_calls or self._share_left() < 1
         opened = (open_budget if several else open_ledger)(self.eps, self.delta, self.budget)
         return Account(opened, randomness, words, neighbours)
@@ -281,41 +262,24 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     def _check_parameters(self, p: int) -> None:
         """Refuse parameters out of range for records of p features, before anything is charged."""
 
-    def _counts(self) -> bool:
-        """Whether a noisy count of the records is bought."""
-        return adds_or_removes(self.relation) and self.nominal_n is None
-
     def _share_left(self) -> float:
         """The share of eps that training may take."""
-        left = 1 - SHARE_OF_THE_COUNT * self._counts()
+        left = 1 - SHARE_OF_THE_COUNT * counts(self)
         if self.threshold_share is None:
             return left
         return left - share(self.threshold_share, "threshold_share", left)
 
     def _neighbours(self, count: int, account: Account) -> Neighbours:
         """What mechanisms may know of the number of records."""
-        if not adds_or_removes(self.relation):
-            return Neighbours.replacing(count)
-        if self.nominal_n is None:
-            return counted(count, account.part(SHARE_OF_THE_COUNT))
-        require_nominal(count, self.nominal_n)
-        return Neighbours.adding(self.nominal_n)
+        return neighbours_of(self, count, account)
 
-    def _for_training(self, account: Account) -> Account:
-        """The account that is left for training."""
-        left = self._share_left()
-        if left == 1:
-            return account
-        return account.part(left, self.delta, several_calls=self.plans_several_calls)
-
-    def _of_classes(self) -> tuple[float, float] | None:
-        """The weights of both classes in units of the larger, if they are weighted."""
-        found = class_weights(self.class_weight, self.classes_)
-        return None if found is None else found[1]
+    def _class_weights(self) -> tuple[float, tuple[float, float]] | None:
+        """The larger weight of the two classes, and both in units of it; None if they are equal."""
+        return class_weights(self.class_weight, self.classes_)
 
     def _weights(self, signs: FloatArray) -> tuple[float, FloatArray | None]:
         """The largest weight of a class, and the weight of each record in units of it."""
-        found = class_weights(self.class_weight, self.classes_)
+        found = self._class_weights()
         if found is None:
             return 1.0, None
         largest, of_classes = found
@@ -356,4 +320,71 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None
         tags.classifier_tags.poor_score = True
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A classifier made of several private ones, within one budget."""
+
+    _: KW_ONLY
+    classes: Any = None
+    budget: Budget | None = None
+    random_state: Any = None
+    relation: str = "replace"
+    nominal_n: int | None = None
+    privacy_: PrivacyRecord = field(init=False)
+
+    #: What a fit leaves last.
+    _last: ClassVar[str]
+
+    def _begin(self, unsupported: dict[str, Any]) -> None:
+        """Refuse what fit does not take, and forget an earlier fit."""
+        if unsupported:
+            raise InvalidParameterError(
+                f"{type(self).__name__}.fit takes X and y only, not"
+                f" {', '.join(sorted(unsupported))}."
+            )
+        self.__dict__.pop(self._last, None)
+
+    def _validated(self, X: Any) -> Any:
+        check_is_fitted(self, self._last)
+        return validated(self, X, dtype=np.float64, reset=False)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of each row of X, shape (n,).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svm_models import PrivateOneVsRestClassifier
+        >>> X, y = np.tile(np.eye(3), (1000, 1)), ["a", "b", "c"] * 1000
+        >>> several = PrivateOneVsRestClassifier(classes=("a", "b", "c"), random_state=0)
+        >>> several.fit(X, y).predict(np.eye(3)).tolist()
+        ['a', 'b', 'c']
+        """
+        raise NotImplementedError
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean accuracy on (X, y), as in scikit-learn. **Not private**.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svm_models import PrivateOneVsRestClassifier
+        >>> X, y = np.tile(np.eye(3), (1000, 1)), [0, 1, 2] * 1000
+        >>> several = PrivateOneVsRestClassifier(classes=(0, 1, 2), random_state=0)
+        >>> several.fit(X, y).score(np.eye(3), [0, 1, 2])
+        1.0
+        """
+        return scored(accuracy_score, y, self.predict(X), sample_weight)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return marked(self, super().__repr__(N_CHAR_MAX))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.random_state is None
         return tags

@@ -14,16 +14,15 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from privlp import InvalidParameterError
 from privlp.rows.access import InMemory, Rows
-from svm_models.losses import MarginLoss
-from svm_models.neighbours import Neighbours
-
-FloatArray = npt.NDArray[np.float64]
+from svm_models.account import Neighbours
+from svm_models.classifiers.losses import MarginLoss
+from svm_models.parameters import FloatArray
+from svm_models.records.grid import Weighted
 
 #: Norm of the computed gradient at which a minimiser is certified: 2 to this power, in units of
 #: slope_bound * data_norm.
@@ -37,21 +36,10 @@ _NEAR_ENOUGH = 0.1
 _CURVED_SHARE = 0.7
 
 
-@dataclass(frozen=True)
-class Weighted:
-    """A block of signed records, (k, p), each with a weight in [0, 1], (k,), for its loss."""
-
-    M: Any
-    weights: FloatArray
-
-
 class Margins:
     """A block of signed records m_i, with the margins z_i = m_i·w at the current point w.
 
-    Every sum is over the records of the block. Gradient and second derivatives are those of
-    sum_i a_i loss(m_i·w), with a_i = 1 unless the block has weights.
-
-    M is a (k, p) array or CSR array, or Weighted.
+    Sums are over the records of the block, of a_i loss(m_i·w), a_i = 1 unless it has weights.
     """
 
     changes = ("_z", "_change")
@@ -104,32 +92,12 @@ class Margins:
 class RegularizedRisk:
     """J(w) = reg/2 ||w||^2 + 1/n sum_i a_i loss(m_i·w) + linear·w.
 
-    Here n is the number of records, or the nominal number where the true one is private; all a_i
-    are 1 unless records have weights in [0, 1] (:class:`Weighted`).
-
-    Values and derivatives are sums over the records (:class:`Margins`) and
-    public terms. They are private: only mechanisms release what is made of them.
-
-    Parameters
-    ----------
-    rows : Rows of (k, p) arrays or CSR arrays
-        Signed records m_i = y_i x_i, of Euclidean norm at most `data_norm`.
-    shape : tuple of int
-        Number of records n and of features p, public; n may be nominal.
-    loss : MarginLoss
-    reg : float
-        Strong convexity, positive.
-    data_norm : float
-        Bound on the records' norms.
-    linear : (p,) array or 0.0
-        Linear term.
-    exponent : int
-        The tolerance is 2**exponent * slope_bound * data_norm. Public.
-    most : int, optional
-        Public bound on the number of records; ``None``: n.
-    moved : int
-        Records that leave or enter between neighbours: 2 if one is replaced, 1 if one is added or
-        removed.
+    m_i = y_i x_i are signed records of norm at most `data_norm`, a_i weights in [0, 1]
+    (:class:`Weighted`) or 1. Values and derivatives are sums over the records (:class:`Margins`)
+    and public terms. They are private: only mechanisms release what is made of them. All else is
+    public: `shape` has the number n of records, or a nominal one, and that of features; the
+    tolerance is 2**exponent * slope_bound * data_norm; there are at most `most` records, n if None;
+    `moved` records leave or enter between neighbours: 2 if one is replaced, 1 if it comes or goes.
     """
 
     rows: Rows[Any]
@@ -173,26 +141,19 @@ class RegularizedRisk:
 
     @property
     def error(self) -> float:
-        """Bound on the norm of the exact gradient at a certified point: public.
-
-        It holds after :meth:`allowing_for_rounding`.
-        """
+        """Bound on the exact gradient at a point certified with room for rounding: public."""
         return 2 * self.tolerance
 
     def allowing_for_rounding(self, linear: float = 0.0) -> Self:
         """The same objective with a tolerance of at least twice a gradient's rounding error.
 
-        The tolerance is made larger by a power of two, if need be. At a certified point ||w|| <=
-        (2 c R + linear)/reg. There p products round a margin by 2^-52 p R ||w||, so the slope by q
-        times that; the sum over n records adds 2^-52 n c R, the other terms a few units in the last
-        place of what they are. A linear term of norm `linear` may itself be off by 2^-42 of it.
-        Where there may be k times as many records as n says, the sum of slopes over n is up to k c
-        R, that of their rounding k times as large, and the sum of k n numbers k^2 times.
-
-        Parameters
-        ----------
-        linear : float
-            Public bound on the norm of the linear term.
+        The tolerance is made larger by a power of two, if need be. At a certified point ||w|| <= (2
+        c R + linear)/reg, `linear` a public bound on the norm of the linear term. There p products
+        round a margin by 2^-52 p R ||w||, so the slope by q times that; the sum over n records adds
+        2^-52 n c R, the other terms a few units in the last place of what they are. The linear term
+        may itself be off by 2^-42 of its bound. Where there may be k times as many records as n
+        says, the sum of slopes over n is up to k c R, that of their rounding k times as large, and
+        the sum of k n numbers k^2 times.
         """
         (n, p), k = self.shape, self._excess
         slope = self.loss.slope_bound * self.data_norm
@@ -249,10 +210,10 @@ class RegularizedRisk:
         return float(np.linalg.norm(self.gradient(w))) <= self.tolerance
 
     def minimise(self, *, at_any_cost: bool = True) -> FloatArray:
-        """A point at which the norm of the gradient is at most :attr:`tolerance`.
+        """A point with a gradient of at most :attr:`tolerance`.
 
         It is within tolerance/reg of the minimiser. With ``at_any_cost=False`` Newton's method
-        alone is tried, and the point may be uncertified.
+        alone is tried; the point may be uncertified.
         """
         start = np.zeros(self.shape[1])
         w = self._newton(start)
@@ -277,10 +238,7 @@ class RegularizedRisk:
         return w
 
     def _length(self, margins: Rows[Margins], w: FloatArray, step: FloatArray) -> float:
-        """Nearly the length at which J is least along `step`, at most 1.
-
-        Only such a search gets past the kinks of a Huber hinge with a small h.
-        """
+        """The length of least J along `step`, nearly, at most 1: gets past kinks of a small h."""
 
         def slope(length: float) -> float:
             rest = self.reg * (w + length * step) + self.linear
@@ -301,10 +259,7 @@ class RegularizedRisk:
         return low or high
 
     def _accelerated_gradient(self, w: FloatArray) -> FloatArray:
-        """Constant-momentum descent.
-
-        After k steps ||gradient||^2 <= L (L + reg) ||w0 - w*||^2 exp(-k sqrt(reg/L)).
-        """
+        """Constant momentum: ||gradient||^2 <= L (L + reg) ||w0 - w*||^2 exp(-k sqrt(reg/L))."""
         smoothness = self.reg + self._excess * self.loss.curvature_bound * self.data_norm**2
         root = math.sqrt(self.reg / smoothness)
         momentum = (1 - root) / (1 + root)

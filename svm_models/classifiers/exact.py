@@ -7,24 +7,25 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
 
 from privlp import (
     InvalidParameterError,
+    InvalidProblemError,
     LinearProgram,
     MissingDependencyError,
+    NotPrivateWarning,
     PrivLPError,
     solve_exact,
 )
-from svm_models.base import LinearBinaryClassifier
-from svm_models.losses import MarginLoss, huber, logistic
-from svm_models.minimise import RegularizedRisk
-from svm_models.parameters import PRICE, REG, within
+from svm_models.account import randomness_of
+from svm_models.classifiers.base import LinearBinaryClassifier
+from svm_models.classifiers.losses import MarginLoss, huber, logistic
+from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.parameters import PRICE, REG, FloatArray, privacy, within
 from svm_models.records import signed
-
-FloatArray = npt.NDArray[np.float64]
 
 _GAP = 1e-6
 
@@ -49,10 +50,8 @@ class LPSVC(LinearBinaryClassifier):
 
     Attributes
     ----------
-    coef_ : (1, p) array
-    intercept_ : (1,) array
-        Zero.
-    classes_ : (2,) array
+    coef_, intercept_, classes_ : arrays of shape (1, p), (1,) and (2,)
+        The intercept is zero.
     objective_ : float
         ||w||_1 + C sum_i max(0, 1 - y_i x_i·w), computed from ``coef_``.
     gap_ : float
@@ -73,25 +72,10 @@ class LPSVC(LinearBinaryClassifier):
         C = within(self.C, "C", *PRICE)
         M = signed(X, signs)
         n, p = M.shape
-        dual = LinearProgram(
-            np.ones(n),
-            sp.csr_array(M.T),
-            np.ones(p),
-            row_lower=-np.ones(p),
-            bounds=(0.0, C),
-            sense="max",
-            private=np.zeros(p, dtype=bool),
-        )
-        solved = solve_exact(dual)
-        if solved.dual is None or solved.objective is None:
-            raise UncertifiedOptimumError(
-                f"HiGHS found no certified optimum of the dual linear program: {solved.message}"
-            )
-        self.objective_ = float(
-            np.abs(solved.dual).sum() + C * np.maximum(0.0, 1 - M @ solved.dual).sum()
-        )
-        self.gap_ = certified_gap(self.objective_, solved.objective)
-        return solved.dual
+        w, dual_objective = dual_optimum(np.ones(n), M.T, np.ones(p), (0.0, C))
+        self.objective_ = float(np.abs(w).sum() + C * np.maximum(0.0, 1 - M @ w).sum())
+        self.gap_ = certified_gap(self.objective_, dual_objective)
+        return w
 
 
 class QPSVC(LinearBinaryClassifier):
@@ -109,10 +93,8 @@ class QPSVC(LinearBinaryClassifier):
 
     Attributes
     ----------
-    coef_ : (1, p) array
-    intercept_ : (1,) array
-        Zero.
-    classes_ : (2,) array
+    coef_, intercept_, classes_ : arrays of shape (1, p), (1,) and (2,)
+        The intercept is zero.
     objective_ : float
         Computed from ``coef_``.
     gap_ : float
@@ -176,13 +158,7 @@ class QPSVC(LinearBinaryClassifier):
 
 
 class _SmoothClassifier(LinearBinaryClassifier):
-    """Minimiser of a regularised risk.
-
-    Attributes
-    ----------
-    gradient_norm_ : float
-        Norm of the gradient at ``coef_``: the certificate.
-    """
+    """Minimiser of a regularised risk."""
 
     reg: float
 
@@ -223,10 +199,8 @@ class HuberSVC(_SmoothClassifier):
 
     Attributes
     ----------
-    coef_ : (1, p) array
-    intercept_ : (1,) array
-        Zero.
-    classes_ : (2,) array
+    coef_, intercept_, classes_ : arrays of shape (1, p), (1,) and (2,)
+        The intercept is zero.
     gradient_norm_ : float
         Norm of the gradient at ``coef_``: the certificate.
 
@@ -254,18 +228,8 @@ class RegularizedLogisticRegression(_SmoothClassifier):
 
     Parameters
     ----------
-    reg : float
-        Strength of ||w||^2/2 beside the mean loss, positive.
-    classes : pair of labels, optional
-
-    Attributes
-    ----------
-    coef_ : (1, p) array
-    intercept_ : (1,) array
-        Zero.
-    classes_ : (2,) array
-    gradient_norm_ : float
-        Norm of the gradient at ``coef_``: the certificate.
+    reg, classes
+        As for :class:`HuberSVC`, and so are the attributes.
 
     Examples
     --------
@@ -283,6 +247,21 @@ class RegularizedLogisticRegression(_SmoothClassifier):
         return logistic()
 
 
+def dual_optimum(
+    gain: FloatArray, rows: Any, slack: FloatArray, bounds: tuple[float, float]
+) -> tuple[FloatArray, float]:
+    """The duals of the rows of: maximise gain·a, abs(rows a) <= slack, a in bounds; its value."""
+    public = np.zeros(len(slack), dtype=bool)
+    options: dict[str, Any] = {"bounds": bounds, "sense": "max", "private": public}
+    rows = sp.csr_array(rows)
+    solved = solve_exact(LinearProgram(gain, rows, slack, row_lower=-slack, **options))
+    if solved.dual is None or solved.objective is None:
+        raise UncertifiedOptimumError(
+            f"HiGHS found no certified optimum of the dual linear program: {solved.message}"
+        )
+    return np.asarray(solved.dual), float(solved.objective)
+
+
 def certified_gap(objective: float, dual_objective: float) -> float:
     """(objective - dual objective) / (1 + objective), refused if it is larger than 1e-6."""
     gap = (objective - dual_objective) / (1 + abs(objective))
@@ -291,3 +270,87 @@ def certified_gap(objective: float, dual_objective: float) -> float:
             f"The optimum could not be certified: relative gap {gap:.2g}. Rescale the records or C."
         )
     return gap
+
+
+class DualPerturbationSVC(LinearBinaryClassifier):
+    """Linear SVM with Laplace noise on its dual variables.
+
+    **UNPROVEN**: claims eps-differential privacy and does not have it.
+
+    The abstract of "A Differential Privacy Support Vector Machine Classifier Based on Dual Variable
+    Perturbation" gives neither proof nor noise scale. Built as it reads: SMO solves min ||w||^2/2 +
+    C sum_i xi_i (scikit-learn's ``SVC``); support vector i has the error E_i = f(x_i) - y_i and the
+    share r_i = abs(E_i)/sum_j abs(E_j); its dual variable a_i gets Laplace noise of scale C/(r_i
+    eps). The weights are sum_i (a_i + noise_i) y_i x_i, the intercept is SMO's.
+
+    Which records are support vectors, their errors and the intercept enter the result without
+    noise, and a record that is no support vector in one of two neighbouring data sets adds noise in
+    a direction of its own in the other: an audit on such a pair measures far more than eps
+    (``tests/test_svm_dual_perturbation.py``). So no ledger is charged, ``privacy_`` is None, and
+    :meth:`fit` warns.
+
+    Parameters
+    ----------
+    eps : float
+        The claim.
+    C : float
+        Price of a unit of margin error, positive.
+    classes : pair of labels, optional
+    random_state : None, int or numpy.random.Generator
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_ : arrays of shape (1, p), (1,) and (2,)
+    privacy_ : None
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from svm_models import DualPerturbationSVC, make_separable_sphere
+    >>> X, y = make_separable_sphere(300, random_state=0)
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     svm = DualPerturbationSVC(eps=1e6, random_state=0).fit(X, y)
+    >>> svm.score(X, y) > 0.9
+    True
+    """
+
+    def __init__(
+        self, eps: float = 1.0, C: float = 1.0, *, classes: Any = None, random_state: Any = None
+    ) -> None:
+        self.eps = eps
+        self.C = C
+        self.classes = classes
+        self.random_state = random_state
+
+    def _train(self, X: Any, signs: FloatArray) -> FloatArray:
+        (eps, _), C = privacy(self.eps, 0.0), within(self.C, "C", *PRICE)
+        generator = randomness_of(self.random_state).generator
+        if len(np.unique(signs)) < 2:
+            raise InvalidProblemError("SMO needs records of both classes.", parameter="y")
+        warnings.warn(
+            "DualPerturbationSVC has no proof of privacy, and audits refute its claim. Do not"
+            " release what it learns.",
+            NotPrivateWarning,
+            stacklevel=3,
+        )
+        svc = SVC(kernel="linear", C=C).fit(X, signs)
+        vectors = X[svc.support_]
+        errors = np.abs(svc.decision_function(vectors) - signs[svc.support_])
+        shares = (
+            errors / errors.sum() if errors.sum() > 0 else np.full(len(errors), 1 / len(errors))
+        )
+        scale = C / (np.maximum(shares, np.finfo(float).tiny) * eps)
+        noisy = np.abs(
+            svc.dual_coef_[0]
+            if not hasattr(svc.dual_coef_, "toarray")
+            else svc.dual_coef_.toarray()[0]
+        )
+        noisy = noisy + generator.laplace(0.0, scale)
+        self.intercept_ = np.array(svc.intercept_, dtype=float)
+        return np.asarray(vectors.T @ (noisy * signs[svc.support_]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        tags.classifier_tags.poor_score = True
+        return tags

@@ -8,36 +8,38 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Verdict
+from privlp import Budget, InvalidParameterError, MostlyNoiseWarning
 from privlp.checks import require_flag, warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.rows.access import InMemory
-from svm_models.account import Account, marked, open_budget, open_ledger, randomness_of
-from svm_models.forecast import Forecast, Regression, advice_on
-from svm_models.neighbours import (
-    _MOST,
-    _TAIL,
+from svm_models.account import (
     SHARE_OF_THE_COUNT,
+    Account,
     Neighbours,
     accounted,
     adds_or_removes,
-    counted,
-    require_nominal,
+    counts,
+    least_nominal,
+    marked,
+    neighbours_of,
+    open_budget,
+    open_ledger,
+    randomness_of,
+    tail_of_count,
 )
+from svm_models.parameters import FloatArray, require_delta
+from svm_models.plan import warn_of_noise
 from svm_models.records.validation import scored, validated
-from svm_models.regression_data import Units
-from svm_models.regression_descent import descend
-from svm_models.regression_losses import ResidualLoss
-from svm_models.regression_records import pairs_of
+from svm_models.regression.descent import descend
+from svm_models.regression.losses import ResidualLoss
+from svm_models.regression.plan import Forecast, Plan
+from svm_models.regression.records import Units, pairs_of
 from svm_models.repeated_fits import warn_if_repeated
-
-FloatArray = npt.NDArray[np.float64]
 
 _REPLACED = "one record (x_i, y_i) replaced; the number of records is public"
 _ADDED = "one record (x_i, y_i) added or removed; the number of records is private"
@@ -51,19 +53,11 @@ _INSTEAD = (
 
 def _tail(eps: float) -> int:
     """What is added to a noisy count of records that a share of eps bought, to bound them."""
-    count = LaplaceMechanism.of_eps(1.0, SHARE_OF_THE_COUNT * eps)
-    return math.ceil(_TAIL * count.scale)
+    return tail_of_count(LaplaceMechanism.of_eps(1.0, SHARE_OF_THE_COUNT * eps).scale)
 
 
 class LinearRegressor(RegressorMixin, BaseEstimator):
-    """x·w + b, for one fit or for several whose predictions are put in order.
-
-    Attributes
-    ----------
-    coef_ : (p,) array, or (K, p) for several fits
-    intercept_ : float, or (K,) array
-    n_features_in_ : int
-    """
+    """x·w + b, for one fit or for several whose predictions are put in order."""
 
     coef_: FloatArray
     intercept_: Any
@@ -75,13 +69,6 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         ----------
         X : array or sparse array, shape (n, p)
         y : array_like, shape (n,)
-
-        Raises
-        ------
-        ValueError
-            From scikit-learn, if shapes disagree or a number is not finite.
-        InvalidParameterError
-            If a parameter is outside its domain, or weights of records are asked for.
 
         Examples
         --------
@@ -98,16 +85,10 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         # Weights of an earlier fit must not pass for this one's, should this one be cut short.
         for name in ("coef_", "intercept_", "privacy_"):
             self.__dict__.pop(name, None)
+        hidden = self._number_is_private()
         # Whether a number overflows depends on the records; no warning may tell.
         with unnoticed():
-            X, y = validated(
-                self,
-                X,
-                y,
-                dtype=np.float64,
-                y_numeric=True,
-                count_is_private=self._number_is_private(),
-            )
+            X, y = validated(self, X, y, dtype=np.float64, y_numeric=True, count_is_private=hidden)
             coef, intercept = self._fitted(X, np.asarray(y, dtype=float))
         one = self._gives_one_fit()
         self.coef_ = coef[0] if one else coef
@@ -169,16 +150,6 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 class PrivateLinearRegressor(LinearRegressor):
     """A linear regression that protects each record it was fitted on.
 
-    Parameters
-    ----------
-    X_bounds, data_norm, y_bounds
-        Public bounds on records.
-    fit_intercept : bool
-    relation : {"replace", "add-remove"}
-    nominal_n : int, optional
-    budget : privlp.Budget, optional
-    random_state : None, int or numpy.random.Generator
-
     Attributes
     ----------
     prediction_bounds_ : (2, K) array
@@ -208,36 +179,34 @@ class PrivateLinearRegressor(LinearRegressor):
         return adds_or_removes(self.relation)
 
     def _loss(self, reach: float) -> tuple[ResidualLoss, tuple[float, ...]]:
-        """The loss of residuals in units of `reach`, and the quantiles of its fits if it has any.
-
-        Raises
-        ------
-        InvalidParameterError
-            If a parameter of it is out of range.
-        """
+        """The loss of residuals in units of `reach`, and the quantiles of its fits, if any."""
         raise NotImplementedError
 
-    def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _declared(self, p: int) -> tuple[bool, Units, ResidualLoss, tuple[float, ...]]:
+        """Whether there is a constant, the units, the loss and its quantiles, for p features."""
         constant = require_flag(self.fit_intercept, "fit_intercept")
-        units = Units.declared(
-            X.shape[1], self.X_bounds, self.data_norm, self.y_bounds, constant=constant
-        )
-        loss, quantiles = self._loss(units.reach)
-        randomness = randomness_of(self.random_state)
-        opened = self._open(randomness)
-        self._require_delta()
+        units = Units.declared(p, self.X_bounds, self.data_norm, self.y_bounds, constant=constant)
+        return constant, units, *self._loss(units.reach)
+
+    def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        count, p = X.shape
+        constant, units, loss, quantiles = self._declared(p)
+        opened = self._open(randomness_of(self.random_state))
+        require_delta(self, self.eps, self.delta)
         warn_if_repeated(self, opened.ledger.eps, opened.ledger.delta)
         try:
-            neighbours, account = self._neighbours(X.shape[0], opened)
-            ledger = account.ledger
-            warn_of_large_delta(ledger.eps, ledger.delta, neighbours.n, stacklevel=4)
-            warned = math.isfinite(self.eps) and self._warn(
-                self._public_number(neighbours), X.shape[1]
-            )
+            neighbours, account = neighbours_of(self, count, opened), opened
+            if counts(self):
+                account = opened.part(1 - SHARE_OF_THE_COUNT, self.delta)
+            eps, delta = account.ledger.eps, account.ledger.delta
+            warn_of_large_delta(eps, delta, neighbours.n, stacklevel=4)
+            warned = warn_of_noise(self, self._public_number(neighbours), p, stacklevel=4)
             pairs = pairs_of(units.features(X), units.targets(y), constant=constant)
             rows: InMemory[Any] = InMemory(pairs)
-            p = X.shape[1] + constant
-            found = descend(rows, loss, quantiles, neighbours, p, account, constant=constant)
+            plan = Plan.of(
+                neighbours, p + constant, loss, quantiles, account.ledger, constant=constant
+            )
+            found = descend(rows, plan, account)
         finally:
             self.privacy_ = opened.record()
         ends = np.array([found.constant - found.limit, found.constant + found.limit])
@@ -252,66 +221,27 @@ class PrivateLinearRegressor(LinearRegressor):
         """Predictions of the K fits, within the released bounds, (n, K)."""
         return np.clip(super()._predicted(X), *self.prediction_bounds_)
 
-    def _require_delta(self) -> None:
-        if self.delta == 0 and math.isfinite(self.eps):
-            raise InvalidParameterError(
-                f"delta must be positive: {type(self).__name__} adds Gaussian noise, which needs"
-                " delta > 0.",
-                parameter="delta",
-            )
-
-    def _warn(self, records: int, n_features: int) -> bool:
-        """Warn of a fit that will be mostly noise, before moments, counts and rounds are charged.
-
-        Private: the warning is a function of the parameters, of the number of features, and of what
-        :meth:`_public_number` gives, which is public, declared, or released and paid for.
-        """
-        found = self._forecast(records, n_features, self.eps)
-        if found.verdict is Verdict.TOO_FEW_ROWS:
-            advice = self._advice(found, records, n_features)
-            warnings.warn(advice, MostlyNoiseWarning, stacklevel=4)
-        return found.verdict is Verdict.TOO_FEW_ROWS
-
-    def _advice(self, found: Any, records: int, n_features: int) -> str:
-        return advice_on(
-            found, records, self.eps, lambda n, eps: self._forecast(n, n_features, eps)
-        )
-
     def _forecast(self, records: int, n_features: int, eps: float) -> Forecast:
-        """What noise will do with so many records, at an eps; nothing is charged.
-
-        Raises
-        ------
-        InvalidParameterError
-            If a bound or another parameter is missing or out of range.
-        """
+        """What noise will do at an eps; for a small count mechanisms take a larger number."""
         # What pays for moments, counts and rounds.
-        ledger = Ledger(eps * (1 - SHARE_OF_THE_COUNT if self._counts() else 1.0), self.delta)
-        constant = require_flag(self.fit_intercept, "fit_intercept")
-        units = Units.declared(
-            n_features, self.X_bounds, self.data_norm, self.y_bounds, constant=constant
-        )
-        loss, quantiles = self._loss(units.reach)
-        regression = Regression(
-            records=records,
-            least=math.ceil(_tail(eps) / (_MOST - 1)) if self._counts() else 1,
-            replaced=not adds_or_removes(self.relation),
-            p=n_features + constant,
-            loss=loss,
-            quantiles=quantiles,
-            constant=constant,
-        )
-        return regression.forecast(ledger)
+        ledger = Ledger(eps * (1 - SHARE_OF_THE_COUNT if counts(self) else 1.0), self.delta)
+        constant, _, loss, quantiles = self._declared(n_features)
+        n = max(records, least_nominal(_tail(eps)) if counts(self) else 1)
+        adding = adds_or_removes(self.relation)
+        neighbours = Neighbours.adding(n) if adding else Neighbours.replacing(n)
+        p = n_features + constant
+        plan = Plan.of(neighbours, p, loss, quantiles, ledger, constant=constant)
+        return Forecast.of(plan, records, ledger)
 
     def _public_number(self, neighbours: Neighbours) -> int:
         """The number of records, as far as it is public.
 
         With ``relation="replace"`` it is public; a declared nominal_n is. Else a noisy count was
-        released: mechanisms take at least :attr:`Regression.least` for it, so that a smaller one is
-        told by the bound on the number, which is the count and its tail. This reads released
-        numbers alone: post-processing, at no charge.
+        released: mechanisms take a larger number for a small one, which is then told by the bound
+        on the number: the count and its tail. This reads released numbers alone: post-processing,
+        at no charge.
         """
-        if not self._counts():
+        if not counts(self):
             return neighbours.n
         return max(1, min(neighbours.n, neighbours.most - _tail(self.eps) - 1))
 
@@ -321,22 +251,8 @@ class PrivateLinearRegressor(LinearRegressor):
         words = _REPLACED
         if adds_or_removes(self.relation):
             words = _ADDED + ("" if self.nominal_n is None else _NOMINAL.format(self.nominal_n))
-        opened = (open_budget if self._counts() else open_ledger)(self.eps, self.delta, self.budget)
+        opened = (open_budget if counts(self) else open_ledger)(self.eps, self.delta, self.budget)
         return Account(opened, randomness, words, neighbours)
-
-    def _counts(self) -> bool:
-        return adds_or_removes(self.relation) and self.nominal_n is None
-
-    def _neighbours(self, count: int, account: Account) -> tuple[Neighbours, Account]:
-        """What mechanisms may know of the number of records, and the account left for them."""
-        if not adds_or_removes(self.relation):
-            return Neighbours.replacing(count), account
-        if not self._counts():
-            require_nominal(count, self.nominal_n)
-            assert self.nominal_n is not None  # noqa: S101 (else it is bought)
-            return Neighbours.adding(self.nominal_n), account
-        found = counted(count, account.part(SHARE_OF_THE_COUNT))
-        return found, account.part(1 - SHARE_OF_THE_COUNT, self.delta)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return marked(self, super().__repr__(N_CHAR_MAX))

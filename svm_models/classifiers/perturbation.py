@@ -5,8 +5,7 @@ Published by Chaudhuri, Monteleoni and Sarwate (2011), corrected here.
 *Neighbours*: one record (x_i, y_i) of n replaced, k = 2; or one added or removed, k = 1, and then n
 is a public nominal number in place of the private count. ||x_i||_2 <= R = data_norm. J(w) = reg/2
 ||w||^2 + 1/n sum_i loss(y_i x_i·w) with abs(loss') <= c and loss'' <= q. A minimiser is computed to
-a gradient of norm g, 2^-36 c R or more (:mod:`svm_models.minimise`), and every guarantee covers
-that error.
+a gradient of norm g, 2^-36 c R or more (``minimise.py``), and every guarantee covers that error.
 
 *Output perturbation.* Two objectives differ by a function of Lipschitz constant kcR/n and are
 reg-strongly convex: their minimisers are within kcR/(n reg), the computed ones within (kcR/n +
@@ -28,7 +27,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from privlp.privacy import (
     ChargedDraws,
@@ -38,11 +36,11 @@ from privlp.privacy import (
     Mechanism,
     ObjectivePerturbation,
 )
-from svm_models.account import Account
-from svm_models.minimise import RegularizedRisk
-from svm_models.neighbours import Neighbours
+from svm_models.account import Account, Neighbours
+from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.parameters import FloatArray
 from svm_models.records.grid import RecordGrid
-from svm_models.records.whitening import (
+from svm_models.whitening import (
     NORM,
     PURPOSE,
     SHARE_OF_MOMENTS,
@@ -57,8 +55,6 @@ from svm_models.records.whitening import (
     spread_of,
     whitening,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Share of eps that covers the error of the computed minimiser in objective perturbation.
 SHARE_OF_THE_CERTIFICATE = 0.01
@@ -152,10 +148,7 @@ def _planned(
     refuse: bool,
     before: Sequence[tuple[Mechanism, int, str]] = (),
 ) -> tuple[RegularizedRisk, list[ChargedDraws]]:
-    """Charge all draws: those `before`, the cover of the computed minimiser, and the perturbation.
-
-    The risk that is returned has the regularisation and the tolerance that they are made for.
-    """
+    """Charge the draws `before`, the cover and the perturbation; the risk that they are for."""
     ledger = account.ledger
     pure = ledger.delta == 0
     if add_regularization:
@@ -230,27 +223,18 @@ def _covering(
     risk: RegularizedRisk,
     intensity: float,
 ) -> EuclideanLaplaceMechanism | GaussianMechanism:
-    """Noise for the error of a computed minimiser.
-
-    Given the exact minimiser, two computed ones are within 2 error/reg of each other.
-    """
+    """Noise for a computed minimiser's error: given the exact one, two are within 2 error/reg."""
     error = 2 * risk.error / risk.reg
     return noise(error, error / intensity)
 
 
 def curvature_cost(risk: RegularizedRisk) -> float:
-    """What the change of one record's curvature costs in objective perturbation.
-
-    ln(1 + q R^2 / (n reg)).
-    """
+    """What the change of one record's curvature costs: ln(1 + q R^2 / (n reg))."""
     return math.log1p(_curvature(risk) / risk.reg)
 
 
 def eps_for_noise(risk: RegularizedRisk, eps: float) -> float:
-    """What :func:`perturb_objective` has left of a pure `eps` for its noise.
-
-    Without added regularisation.
-    """
+    """What is left of a pure `eps` for the noise in an objective without added regularisation."""
     return eps * (1 - SHARE_OF_THE_CERTIFICATE) - curvature_cost(risk)
 
 

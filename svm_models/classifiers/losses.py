@@ -10,14 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
 from privlp import InvalidParameterError
 from privlp.checks import positive, real
-from svm_models.parameters import within
-
-FloatArray = npt.NDArray[np.float64]
+from svm_models.parameters import FloatArray, within
 
 #: Margins at which a loss is tried; no proof that its bounds hold, but a false bound is usually
 #: seen.
@@ -134,15 +131,10 @@ def logistic() -> MarginLoss:
 
 
 def huber(h: float = 0.5) -> MarginLoss:
-    """Huber hinge of Chapelle (2007).
+    """Huber hinge of Chapelle (2007), of half-width 0 < h <= 1/2.
 
     0 above 1 + h, 1 - z below 1 - h, and (1 + h - z)^2 / (4h) between. Its curvature is at most
     1/(2h).
-
-    Parameters
-    ----------
-    h : float
-        Half-width of the quadratic part, 0 < h <= 1/2.
     """
     h = real(h, "h")
     if not 0 < h <= 0.5:

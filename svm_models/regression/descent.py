@@ -1,6 +1,6 @@
 """Averaged gradient descent on private records of a regression, in whitened coordinates.
 
-Everything is planned from public numbers (:class:`~svm_models.regression_plan.Plan`);
+Everything is planned from public numbers (:class:`~svm_models.regression.plan.Plan`);
 :func:`descend` makes the draws. Proof: ``docs/proofs.md``, "Regression by averaged descent".
 """
 
@@ -13,21 +13,20 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from privlp.methods.fallback import keeps, reach
 from privlp.privacy import ChargedDraws
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import symmetric_of
-from svm_models import fallback
 from svm_models.account import Account
-from svm_models.neighbours import Neighbours
-from svm_models.regression_losses import MEDIAN_SIZE, ResidualLoss, normal_quantile
-from svm_models.regression_plan import COUNTS, OF_A_MEAN, SIZES, TURNS, Plan, Stage, starts_of
-from svm_models.regression_records import Pairs, WhitenedPairs, second_moments
-from svm_models.regression_shrinkage import towards
+from svm_models.parameters import FloatArray
+from svm_models.regression.losses import MEDIAN_SIZE, normal_quantile
+from svm_models.regression.plan import COUNTS, OF_A_MEAN, SIZES, TURNS, Plan, Stage
+from svm_models.regression.records import Pairs, WhitenedPairs, above, second_moments
 
-FloatArray = npt.NDArray[np.float64]
-
+#: Binary digits of the place of a quantile of y.
+_PLACES = 16
 # A round moves by noise no more than this share of the scale of residuals.
 _NOISE_OF_A_ROUND = 0.3
 _LONGEST_STEP = 3.0
@@ -50,16 +49,9 @@ _FARTHEST = 2.7
 class Fit:
     """What a descent releases: K fits, each within a distance of the best constant.
 
-    Attributes
-    ----------
-    points : (K, p) array
-        So that a_i·w_k predicts y_i.
-    constant : (K,) array
-        The best constant; 0 without a constant among the entries.
-    limit : (K,) array
-        Predictions are moved to within this distance of the constant.
-    kept : (K,) array of bool
-        Whether noisy sums of losses bear the fit out. Else `points` holds the constant.
+    `points`, (K, p), predict y_i by a_i·w_k. `constant` is the best one, (K,), or 0 without one; it
+    takes the place of a fit that noisy sums of losses do not bear out: `kept`, (K,). Predictions
+    are moved to within `limit`, (K,), of it.
     """
 
     points: FloatArray
@@ -68,52 +60,30 @@ class Fit:
     kept: npt.NDArray[np.bool_]
 
 
-def descend(
-    rows: Rows[Pairs],
-    loss: ResidualLoss,
-    quantiles: tuple[float, ...],
-    neighbours: Neighbours,
-    p: int,
-    account: Account,
-    *,
-    constant: bool,
-) -> Fit:
-    """Minimise the mean loss over records a_i, y_i.
+def descend(rows: Rows[Pairs], plan: Plan, account: Account) -> Fit:
+    """Minimise the mean loss over records a_i, y_i; y_i is between -1 and 1, or 2 in size at most.
 
-    Parameters
-    ----------
-    rows : Rows of pairs
-        With y_i between -1 and 1, or 2 in size at most.
-    loss : ResidualLoss
-    quantiles : tuple of float
-        Levels of the fits, for their first intercepts; empty for a loss that the median minimises
-        nearly.
-    neighbours : Neighbours
-    p : int
-        Entries of a record.
-    account : Account
-    constant : bool
-        Whether the first entry of every record is 1.
-
-    Returns
-    -------
-    Fit
+    All draws are charged before the first.
     """
-    levels = starts_of(quantiles, constant=constant)
-    plan = Plan.of(neighbours, p, loss, levels, account.ledger, constant=constant)
+    p, loss, levels, most = plan.p, plan.loss, plan.quantiles, plan.neighbours.most
     *first, choice = plan.paid(account)
-    best = _constants(rows, plan.answers, first.pop(0)) if constant else np.zeros(loss.count)
+    best = np.zeros(loss.count)
+    if plan.constant:  # quantiles of y alone, by bisection
+        of_y = 1 - np.array(plan.answers)
+        best = crossings(
+            lambda level: np.asarray(rows.total(above, level, of_y)), first.pop(0), len(of_y)
+        )
     moments, norms, sizes, *stages = first
-    above, last_above = (stages.pop(0), stages.pop(0)) if levels else (None, None)
+    of_levels, last = (stages.pop(0), stages.pop(0)) if levels else (None, None)
     whole = stages.pop(0) if loss.centre.any() else None
     whiten = _whitening(rows, moments, norms, plan)
     pairs = rows.keep(partial(WhitenedPairs, whiten=whiten))
     bound = _bound(pairs, whiten, norms, plan.longer)
-    pairs.update(WhitenedPairs.shorten, bound, neighbours.most)
+    pairs.update(WhitenedPairs.shorten, bound, most)
     middle = np.zeros(p) if whole is None else np.asarray(whole(pairs.total(WhitenedPairs.whole)))
     run = _Descent(pairs, plan, bound, middle, whole.sigma if whole is not None else 0.0)
-    of_constant = np.linalg.solve(whiten, np.eye(p)[0]) if constant else np.zeros(p)
-    nearest = np.argmin(np.abs(np.array(quantiles or (0.5,)) - 0.5))
+    of_constant = np.linalg.solve(whiten, np.eye(p)[0]) if plan.constant else np.zeros(p)
+    nearest = np.argmin(np.abs(np.array(levels or (0.5,)) - 0.5))
     points, searched = best[nearest] * of_constant[None], _SIZES
     for number in range(SIZES):
         size = run.size_of_residuals(points[0], sizes, searched)
@@ -121,25 +91,17 @@ def descend(
         if number < SIZES - 1:
             points = run.stage(plan.stages[number], stages[number], points, scale)
     median, points = points[0], np.repeat(points, loss.count, axis=0)
-    if above is not None:
-        shift = _levels(pairs, median, above, levels, scale)
+    if of_levels is not None:
+        shift = _levels(pairs, median, of_levels, levels, scale)
         points = points + shift[:, None] * of_constant
     for stage, draws in zip(plan.stages[number:], stages[number:], strict=True):
         points = run.stage(stage, draws, points, scale)
-    if last_above is not None:
+    if last is not None:
         own = run.variances(stage, draws, scale)
         (of_median,) = run.variances(plan.stages[number - 1], stages[number - 1], scale)
         points = towards(points, own, median, of_median, of_constant)
-        points = run.raised(points, own, last_above, levels, scale, of_constant)
-    return _chosen(pairs, points, whiten, best, of_constant, loss, choice, plan)
-
-
-def _constants(rows: Rows[Pairs], quantiles: tuple[float, ...], counts: ChargedDraws) -> FloatArray:
-    """Quantiles of y alone, by bisection, (K,)."""
-    shares = 1 - np.array(quantiles)
-    return fallback.crossings(
-        lambda level: np.asarray(rows.total(fallback.above, level, shares)), counts, len(shares)
-    )
+        points = run.raised(points, own, last, levels, scale, of_constant)
+    return _chosen(pairs, points, whiten, best, of_constant, choice, plan)
 
 
 def _chosen(
@@ -148,7 +110,6 @@ def _chosen(
     whiten: FloatArray,
     best: FloatArray,
     of_constant: FloatArray,
-    loss: ResidualLoss,
     choice: ChargedDraws,
     plan: Plan,
 ) -> Fit:
@@ -159,7 +120,7 @@ def _chosen(
     limit = reach(sigma, n) * np.linalg.norm(points - alone, axis=1)
     if sigma:
         limit = np.maximum(limit, 1e-150)
-        total = pairs.total(WhitenedPairs.lost, points, best, limit, loss)
+        total = pairs.total(WhitenedPairs.lost, points, best, limit, plan.loss)
     else:
         total = np.zeros(len(points))
     kept = keeps(np.asarray(choice(total)), sigma, n * math.sqrt(2 * plan.least))
@@ -331,7 +292,7 @@ def _levels(
     def excess(levels: FloatArray) -> FloatArray:
         return np.asarray(pairs.total(WhitenedPairs.above, point[None], levels, shares))
 
-    low, high = fallback.bisected(excess, counts, low, high, COUNTS)
+    low, high = bisected(excess, counts, low, high, COUNTS)
     return np.asarray(0.5 * (low + high))
 
 
@@ -340,5 +301,73 @@ def _crossing(
 ) -> float:
     """About the least level at which a falling sum is 0 or less, by bisection with noise."""
     ends = np.array(low), np.array(high)
-    _, found = fallback.bisected(lambda t: np.array(excess(float(t))), counts, *ends, COUNTS)
+    _, found = bisected(lambda t: np.array(excess(float(t))), counts, *ends, COUNTS)
     return float(found)
+
+
+def towards(
+    points: FloatArray,
+    variances: FloatArray,
+    middle: FloatArray,
+    of_middle: float,
+    left_out: FloatArray,
+) -> FloatArray:
+    """Fits drawn towards one that has noise of its own, as far as noise explains the difference.
+
+    If the true fits differ by nothing but a multiple of `left_out`, the best estimate weighs both
+    by the inverse of their variances. How far each fit goes towards it is the positive part of the
+    factor of James and Stein (1961): with normal noise of these variances in the same number of
+    directions, the mean squared error is never larger than that of the fit alone.
+
+    `variances`, (K,), and `of_middle` are those of the noise in each coordinate. In the direction
+    `left_out`, (p,), points keep their places.
+    """
+    unit = left_out / max(float(np.linalg.norm(left_out)), 1e-300)
+    apart = points - middle
+    apart = apart - np.outer(apart @ unit, unit)
+    both = np.maximum(variances + of_middle, 1e-300)
+    length = np.maximum(np.square(apart).sum(axis=1), 1e-300)
+    directions = len(unit) - 1
+    share = np.minimum(max(directions - 2, 0) * both / length, 1.0) * variances / both
+    return np.asarray(points - share[:, None] * apart)
+
+
+def bisected(
+    excess: Callable[[FloatArray], FloatArray],
+    draws: ChargedDraws,
+    low: FloatArray,
+    high: FloatArray,
+    steps: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Ends between which falling sums pass 0, by bisection with noise."""
+    for _ in range(steps):
+        middle = 0.5 * (low + high)
+        below = np.asarray(draws(excess(middle))) <= 0
+        low, high = np.where(below, low, middle), np.where(below, middle, high)
+    return low, high
+
+
+def crossings(
+    excess: Callable[[FloatArray], FloatArray], draws: ChargedDraws, number: int
+) -> FloatArray:
+    """About where falling sums pass 0 between -1 and 1, by all charged draws, (number,).
+
+    Each asks at the median of what is believed, and its chance of being right weighs both sides:
+    bisection, if there is no noise. An early error is mended by later draws.
+    """
+    sigma, cells = draws.sigma, 2**_PLACES
+    belief, edges = np.full((number, cells), 1.0 / cells), np.linspace(-1.0, 1.0, cells + 1)
+    k = np.arange(cells)
+
+    def middle() -> npt.NDArray[np.intp]:
+        return np.argmax(np.cumsum(belief, axis=1) >= 0.5 * (1 - 2.0**-40), axis=1)
+
+    while draws.remaining:
+        left = k <= middle()[:, None]
+        found = np.asarray(draws(excess(edges[middle() + 1])))
+        beyond = ndtr(found / sigma) if sigma else (found > 0).astype(float)
+        beyond = np.clip(beyond, 1e-9, 1 - 1e-9)[:, None]
+        belief *= np.where(left, 1 - beyond, beyond)
+        belief /= belief.sum(axis=1, keepdims=True)
+    at = middle()
+    return np.asarray(0.5 * (edges[at] + edges[at + 1]))

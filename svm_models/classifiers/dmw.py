@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Solution, solve
 from privlp.checks import is_one_of, positive, real
 from privlp.game.loop import MOST_ROUNDS, as_rounds
-from privlp.methods import Method
 from privlp.methods.published.dmw import (
     CountScore,
     DenseMultiplicativeWeights,
@@ -23,18 +22,15 @@ from privlp.methods.published.dmw import (
     PublishedDenseMultiplicativeWeights,
 )
 from privlp.privacy import LaplaceMechanism
-from svm_models.account import Account
-from svm_models.base import PrivateLinearClassifier
-from svm_models.linear_programs import hard_margin_lp, soft_margin_lp
-from svm_models.losses import huber
-from svm_models.minimise import RegularizedRisk
-from svm_models.neighbours import Neighbours, adds_or_removes
-from svm_models.parameters import MOST_SIZE, REG, finite, share, within
-from svm_models.perturbation import perturb_objective
+from svm_models.account import Account, Neighbours, adds_or_removes, counts
+from svm_models.classifiers.base import PrivateLinearClassifier
+from svm_models.classifiers.linear_programs import hard_margin_lp, soft_margin_lp
+from svm_models.classifiers.losses import huber
+from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.classifiers.perturbation import perturb_objective
+from svm_models.parameters import MOST_SIZE, REG, FloatArray, finite, share, within
 from svm_models.records import signed
 from svm_models.records.grid import MOST_RECORDS
-
-FloatArray = npt.NDArray[np.float64]
 
 # Beyond these, rounds are without number, or costs differ too much for a simplex.
 _ALPHA, _PRICE, _RADIUS = (1e-4, 1e14), (1e-4, 1e4), (1e-30, 1e15)
@@ -98,40 +94,24 @@ class DMWSVC(PrivateLinearClassifier):
         Share of eps that buys the radius, in (0, 1).
     reg : float
         Regularisation of the SVM behind the radius.
-    data_norm : float
-        Public bound on the Euclidean norm of a record. Longer ones are scaled down to it, and how
-        many is not told.
-    classes : pair of labels, optional
-        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning
-        says so.
-    budget : privlp.Budget, optional
-        A budget shared with other fits.
-    random_state : None, int or numpy.random.Generator
-        ``None``: cryptographic randomness. A seed is for experiments, and ``privacy_`` says so.
     relation : {"replace", "add-remove"}
-        Whether neighbours differ in one record that is replaced, or that one has and the other has
-        not. The second halves the noise behind a bought radius only: selections have the same
-        sensitivity either way. ``form="soft"`` has a variable for each record, and is refused.
+        As for :class:`PrivateLPSVC`, but the second halves the noise behind a bought radius only:
+        selections have the same sensitivity either way. ``form="soft"`` has a variable for each
+        record, and is refused.
     nominal_n : int, optional
-        For ``"add-remove"``: a public number near the number of records, which is then private and
-        at most ten times as large; a share `s` is one of it. ``None`` buys a noisy count for a
-        fiftieth of eps.
-    threshold_share : float, optional
-        Share of eps, in (0, 1), that buys a threshold for balanced accuracy: it becomes
-        ``intercept_``. ``None``: decide at 0.
+        As for :class:`PrivateLPSVC`; a share `s` is one of it.
+    data_norm, classes, budget, random_state, threshold_share
+        As for :class:`PrivateLPSVC`.
 
     Attributes
     ----------
-    coef_ : (1, p) array
-    intercept_ : (1,) array
-        Zero, unless a threshold was bought.
-    classes_ : (2,) array
+    coef_, intercept_, classes_, privacy_
+        As for :class:`PrivateLPSVC`.
     radius_ : float
         Given, or bought.
     solution_ : privlp.Solution
         The private solve. ``solution_.trace["selected"]`` holds the columns selected, w_plus
         first, then w_minus.
-    privacy_ : privlp.privacy.PrivacyRecord
 
     Examples
     --------
@@ -218,8 +198,10 @@ class DMWSVC(PrivateLinearClassifier):
     ) -> FloatArray:
         n, p = neighbours.n, X.shape[1]
         s = self._density(n)
-        if self.radius is None and not self._counts():
-            self._check_rounds(n, s)
+        if self.alpha is not None and self.radius is None and not counts(self):
+            # No alpha may be too small for the least radius at which margins of 1 are possible.
+            factor, size = self._rounds(n, s, 1 / float(self.data_norm))
+            as_rounds(factor, size / self.alpha, self.alpha)
         lp = (
             hard_margin_lp(X, signs, neighbours=neighbours.relation)
             if self.form == "hard"
@@ -230,7 +212,12 @@ class DMWSVC(PrivateLinearClassifier):
             if self.radius is None
             else float(self.radius)
         )
+        left = account.ledger.eps
+        if self.radius is None:  # a hair less, so that sums of parts do not exceed eps by rounding
+            left = left * (1 - self.radius_share) * (1 - 1e-12)
         published = self.method == "dmw-published"
+        by_distance, by_count = _METHODS[self.method]
+        counting = self.get_params()["score"] == "count"
         alpha = self.alpha
         if published and alpha is not None:
             alpha = min(alpha, 9 * (self._entry_bound() * self.radius_ + 1) * (1 - 1e-9))
@@ -242,12 +229,12 @@ class DMWSVC(PrivateLinearClassifier):
             warnings.simplefilter("ignore", MostlyNoiseWarning)
             self.solution_ = solve(
                 lp,
-                self._left(account.ledger.eps),
+                left,
                 account.ledger.delta,
                 s=s,
                 alpha=alpha,
                 opt=self.radius_,
-                method=self._chosen_method(),
+                method=by_count(float(self.phi)) if counting else by_distance(),
                 width=(self._entry_bound(), 1.0) if published else None,
                 budget=account.budget,
                 rng=account.randomness,
@@ -255,18 +242,6 @@ class DMWSVC(PrivateLinearClassifier):
         x = self.solution_.x
         assert x is not None  # noqa: S101 (no time limit was given)
         return np.asarray(x[:p] - x[p : 2 * p])
-
-    def _chosen_method(self) -> Method:
-        """The method object that the parameters name."""
-        by_distance, by_count = _METHODS[self.method]
-        return by_count(float(self.phi)) if self.get_params()["score"] == "count" else by_distance()
-
-    def _left(self, eps: float) -> float:
-        """What buying the radius leaves of eps.
-
-        A hair less, so that sums of parts do not exceed eps by rounding.
-        """
-        return eps if self.radius is not None else eps * (1 - self.radius_share) * (1 - 1e-12)
 
     def _entry_bound(self) -> float:
         return max(self.data_norm, 1.0) if self.form == "soft" else float(self.data_norm)
@@ -322,18 +297,12 @@ class DMWSVC(PrivateLinearClassifier):
             return 36 * math.log(n), self._entry_bound() * vertex + 1
         return 8 * math.log(n / s), vertex / math.sqrt(2)
 
-    def _check_rounds(self, n: int, s: float) -> None:
-        """Refuse an alpha too small for the least radius at which margins of 1 are possible."""
-        if self.alpha is not None:
-            factor, size = self._rounds(n, s, 1 / float(self.data_norm))
-            as_rounds(factor, size / self.alpha, self.alpha)
-
     def _density(self, n: int) -> float:
         """S as a number of records.
 
         After a count was paid for, no `s` is refused: it is moved to the nearest that there is.
         """
-        if self._counts():
+        if counts(self):
             return min(max(self.s * n if self.s < 1 else float(self.s), 1.0), float(n))
         if not positive(self.s, "s") <= n or (self.s < 1 and self.s * n < 1):
             raise InvalidParameterError(
@@ -346,19 +315,20 @@ class DMWSVC(PrivateLinearClassifier):
     def _buy_radius(
         self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
     ) -> float:
-        """The 1-norm of a private Huber SVM.
-
-        For the soft form plus C times the noisy sum of its hinge losses.
-        """
+        """The 1-norm of a private Huber SVM; for the soft form also C times its noisy losses."""
         soft = self.form == "soft"
         eps = account.ledger.eps * self.radius_share / (2 if soft else 1)
+
+        def one_call() -> Account:
+            return replace(account, ledger=account.budget.ledger(eps, 0.0))
+
         M = signed(X, signs)
         risk = RegularizedRisk.in_memory(M, huber(), self.reg, float(self.data_norm))
         risk = risk.between(neighbours)
-        w = perturb_objective(risk, _account_of_one_call(account, eps), refuse=not self._counts())
+        w = perturb_objective(risk, one_call(), refuse=not counts(self))
         radius = float(np.abs(w).sum())
         if soft:
-            losses = _noisy_hinge_losses(risk, w, _account_of_one_call(account, eps))
+            losses = _noisy_hinge_losses(risk, w, one_call())
             radius += self.C * max(0.0, losses)
         return radius
 
@@ -380,9 +350,3 @@ def _noisy_hinge_losses(risk: RegularizedRisk, w: FloatArray, account: Account) 
 def _hinge_losses(M: Any, w: FloatArray) -> float:
     """The sum of the hinge losses of a block of signed records."""
     return math.fsum(np.maximum(0.0, 1 - M @ w))
-
-
-def _account_of_one_call(account: Account, eps: float) -> Account:
-    """An account for one call of (eps, 0) within the budget of the whole fit."""
-    ledger = account.budget.ledger(eps, 0.0)
-    return Account(ledger, account.randomness, account.relation, account.neighbours)

@@ -1,0 +1,1 @@
+"""Classifiers: private by several mechanisms, and exact ones to compare with."""

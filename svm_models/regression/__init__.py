@@ -1,0 +1,1 @@
+"""Regression: private quantiles and support vectors, and exact ones to compare with."""
