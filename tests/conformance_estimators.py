@@ -64,13 +64,7 @@ from tests.conformance_kit import (
     sharpest,
     with_less_noise,
 )
-from tests.conformance_subjects import (
-    NOT_OF_EQUAL_RANGE,
-    ONE_DRAW,
-    _faults,
-    replaced,
-    stops_when,
-)
+from tests.conformance_subjects import NOT_OF_EQUAL_RANGE, ONE_DRAW, _faults, replaced, stops_when
 
 Records = tuple[np.ndarray, np.ndarray]
 
@@ -151,7 +145,6 @@ _TRUE_NUMBER = replaced(
 _MANY = np.ones((1_000, 1))
 _ONE_REPLACED = _records(*_MANY), _records([0.0], *_MANY[1:])
 
-# ----------------------------------------------------------------------------------------------
 # output perturbation
 
 
@@ -208,7 +201,6 @@ def _output_added(estimator: Any, delta: float, sharp: float) -> Played:
     )
 
 
-# ----------------------------------------------------------------------------------------------
 # objective perturbation
 
 #: Noise at which the minimiser is computed; in between it is interpolated. In one dimension it is a
@@ -380,8 +372,7 @@ def _objective(
     )
 
 
-# ---------------------------------------------------------------------------------------------- the
-# LP route
+# the LP route
 
 _NOTHING = [[0.0, 0.0]] * 300
 _SUMS = "release the sum of weighted records"
@@ -514,11 +505,7 @@ _PRIVATE_LP = [
         _LP_ROUTE,
         (_records([1.0, 0.0], *_NOTHING), _records([-1.0, 0.0], *_NOTHING)),
         _HALF,
-        _faults(
-            SCALE=Patch(_unshortened()),
-            RELATION=Patch(_REMOVED),
-            STOP=_BEFORE_ALL,
-        ),
+        _faults(SCALE=Patch(_unshortened()), RELATION=Patch(_REMOVED), STOP=_BEFORE_ALL),
     ),
     *(
         Played(
@@ -535,12 +522,7 @@ _PRIVATE_LP = [
             answer=_negative_for_everyone,
         )
         for of_which, options, data, relation in (
-            (
-                "",
-                {},
-                (_records([1.0, 0.0], *_NOTHING), _records([-1.0, 0.0], *_NOTHING)),
-                _REMOVED,
-            ),
+            ("", {}, (_records([1.0, 0.0], *_NOTHING), _records([-1.0, 0.0], *_NOTHING)), _REMOVED),
             (
                 ", record added",
                 _added(300),
@@ -560,11 +542,7 @@ _PRIVATE_LP = [
             _fit(PrivateLPSVC, eps=1.0, delta=1e-6, **_added(300)),
             _without_the_first(_records([1.0, 0.0], *_NOTHING)),
             purpose,
-            _faults(
-                SCALE=scale,
-                RELATION=Patch(half),
-                STOP=Patch(_TRUE_NUMBER, _ROUNDS_DIFFER),
-            ),
+            _faults(SCALE=scale, RELATION=Patch(half), STOP=Patch(_TRUE_NUMBER, _ROUNDS_DIFFER)),
         )
         for name, purpose, half, scale in (
             (
@@ -579,7 +557,6 @@ _PRIVATE_LP = [
     ),
 ]
 
-# ----------------------------------------------------------------------------------------------
 # multiplicative weights
 
 _STILL = [[0.0]] * 19
@@ -634,7 +611,6 @@ _DMW = [
     ),
 ]
 
-# ----------------------------------------------------------------------------------------------
 # choice among candidates
 
 
@@ -696,7 +672,6 @@ _CHOICE = Played(
     answer=_for_and_against,
 )
 
-# ----------------------------------------------------------------------------------------------
 # whitened objective perturbation
 
 
@@ -764,7 +739,6 @@ _WHITENED: list[Subject] = [
     ),
 ]
 
-# ----------------------------------------------------------------------------------------------
 # weights of classes, and a threshold
 
 #: Weights as they are given, instead of in units of the largest.
@@ -920,7 +894,6 @@ _CHOICE_ADDED = Played(
     answer=_for_or_against,
 )
 
-# ----------------------------------------------------------------------------------------------
 # regression
 
 

@@ -70,7 +70,6 @@ class Bug(StrEnum):
 NOISE_LEFT = {Bug.FACTOR: 0.5, Bug.TENTH: 0.9, Bug.FIFTH: 0.8}
 
 
-# ----------------------------------------------------------------------------------------------
 # claims
 
 
@@ -145,7 +144,6 @@ def delta_of_gaussian(ratio: float, eps: float) -> float:
     return float(stats.norm.cdf(a - b) - math.exp(eps + stats.norm.logcdf(-a - b)))
 
 
-# ----------------------------------------------------------------------------------------------
 # pairs, by record and replay
 
 
@@ -200,7 +198,6 @@ def play(
         return Play(call(data), tape)
 
 
-# ----------------------------------------------------------------------------------------------
 # outcomes
 
 #: ``sampler(side, rng, runs)``: that many outcomes on one of the two inputs, numbers or labels.
@@ -420,7 +417,6 @@ def audited(sampler: Sampler, claim: Claim, runs: int, seed: int) -> AuditResult
     return privlp.audit(mechanism, 0, 1, claim.eps, claim.delta, runs=runs, rng=seed)
 
 
-# ----------------------------------------------------------------------------------------------
 # composition
 
 
@@ -495,7 +491,6 @@ def count_forgotten() -> Iterator[None]:
         yield
 
 
-# ----------------------------------------------------------------------------------------------
 # subjects
 
 

@@ -56,7 +56,6 @@ from tests.conformance_kit import (
 )
 from tests.programs import method_of
 
-# ----------------------------------------------------------------------------------------------
 # mechanisms
 
 
@@ -119,7 +118,6 @@ MECHANISMS: list[Subject] = [
     ),
 ]
 
-# ----------------------------------------------------------------------------------------------
 # faults of the code
 
 
@@ -205,7 +203,6 @@ SAME_BOUND = "records that are replaced, added or removed have the same bound"
 _TRUE_NUMBER_OF_ROWS = replaced(ConstraintPrivate, "public_rows", lambda self, form: form.n_private)
 
 
-# ----------------------------------------------------------------------------------------------
 # whole constraints
 
 _LONG = 10.0
@@ -279,11 +276,7 @@ WHOLE_CONSTRAINTS: list[Subject] = [
         _solve("dmw", 1.0, 1e-6, 19.9, alpha=0.045, opt=1.0),
         _flipped(b=0.0),
         "select a vertex",
-        _faults(
-            SCALE=Patch(NOT_OF_EQUAL_RANGE),
-            RELATION=_FOLLOWS_N,
-            STOP=_STOPS,
-        ),
+        _faults(SCALE=Patch(NOT_OF_EQUAL_RANGE), RELATION=_FOLLOWS_N, STOP=_STOPS),
     ),
     Played(
         "dmw-published: selection",
@@ -304,7 +297,6 @@ WHOLE_CONSTRAINTS: list[Subject] = [
 ]
 
 
-# ----------------------------------------------------------------------------------------------
 # perturbed programs
 
 _PERTURBED = partial(_solve, "perturbed", 1.0, 1e-6)
@@ -354,10 +346,7 @@ PERTURBED: list[Subject] = [
         _PERTURBED(width=_LONG * math.sqrt(2)),
         _flipped(bounds=(0, 1), penalty=1.0),
         _PERTURB,
-        {
-            **_OF_PERTURBED,
-            Bug.STOP: "the stages are those of the row above",
-        },
+        {**_OF_PERTURBED, Bug.STOP: "the stages are those of the row above"},
     ),
     Played(
         "perturbed: count",
@@ -387,7 +376,6 @@ def of_one_sign(
 
 
 _FIRST, _SECOND = _LONG * np.eye(4)[:2]
-# ----------------------------------------------------------------------------------------------
 # a chain of descents
 
 _CHAIN = partial(_solve, "chain", 1.0, 1e-6)(2.0)
@@ -475,7 +463,6 @@ CHAIN: list[Subject] = [
     ),
 ]
 
-# ----------------------------------------------------------------------------------------------
 # staged descents
 
 _STAGED = partial(_solve, "staged", 1.0, 1e-6, 2.0)
@@ -514,10 +501,7 @@ STAGED: list[Subject] = [
         of_one_sign(_FIRST, _SECOND, b=-1e12),
         _SUM,
         _faults(
-            SCALE=Patch(
-                _unscaled(RowsOfOneSign),
-                of_one_sign(_FIRST, _SECOND, b=-1e12),
-            ),
+            SCALE=Patch(_unscaled(RowsOfOneSign), of_one_sign(_FIRST, _SECOND, b=-1e12)),
             RELATION=Patch(_REMOVED),
             STOP=_STAGED_ROUNDS,
         ),
@@ -547,7 +531,6 @@ STAGED: list[Subject] = [
     ),
 ]
 
-# ----------------------------------------------------------------------------------------------
 # numbers that move a little
 
 _D = 0.5
@@ -739,7 +722,6 @@ SMALL_CHANGES: list[Subject] = [
     ),
 ]
 
-# ----------------------------------------------------------------------------------------------
 # reports
 
 
@@ -769,7 +751,6 @@ REPORTS: list[Subject] = [
     ),
 ]
 
-# ----------------------------------------------------------------------------------------------
 # allocations
 
 
@@ -802,7 +783,7 @@ ALLOCATIONS: list[Subject] = [
             MINIMISER="its error is covered by a draw of its own: tests/test_allocation_privacy.py",
             COUNT="each mechanism is drawn once",
         ),
-    ),
+    )
 ]
 
 SUBJECTS = [

@@ -1,7 +1,4 @@
-"""Numbers of absurd sizes.
-
-Whatever private rows hold, a solve warns of nothing, and rounding stays within what was proved.
-"""
+"""Numbers of absurd sizes."""
 
 import math
 import warnings
@@ -68,11 +65,7 @@ WIDTHS = st.sampled_from([5e-324, 1e-300, 1e-100, 1e-10, 1.0, 1e10, 1e100, 1e300
     st.sampled_from([0.05, 1.0, 8.0]),
 )
 def test_no_private_row_makes_a_solve_warn_or_refuse(method, rows, sides, widths, opt, share):
-    """Neighbours hear the same.
-
-    Refusals follow from the public request, and so does the warning that eps is too small for so
-    few rows. There is no other warning.
-    """
+    """Neighbours hear the same."""
     request = {"opt": opt, "alpha": None}
     if method == "dmw-published":
         rho = widths[0] * opt * 2 + widths[1]
@@ -86,10 +79,7 @@ def test_no_private_row_makes_a_solve_warn_or_refuse(method, rows, sides, widths
 
 
 def test_rows_far_beyond_a_tiny_width_are_scaled_to_zero_in_silence():
-    """The scale of a row is where the number overflowed.
-
-    Without the silence around a solve the warning must not come either.
-    """
+    """The scale of a row is where the number overflowed."""
     lp = LinearProgram([1, 2, 0.5], ROWS["huge"], SIDES["low"])
     simplex = Simplex(lp.public().form, 9.0)
     with warnings.catch_warnings():
@@ -121,8 +111,7 @@ def test_widths_beyond_reason_are_refused_whatever_the_rows(width):
     assert budget.spent() == 0
 
 
-# ---------------------------------------------------------------------------------------------- the
-# published constants
+# the published constants
 
 
 def published(nominal_n, s, rows=None):

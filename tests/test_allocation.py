@@ -35,7 +35,7 @@ def welfare(allocation, result):
     return allocation.worth(result.shares_of(allocation)) / best
 
 
-# ---------------------------------------------------------------------------------------------- without noise
+# without noise
 
 
 def test_known_prices():
@@ -69,7 +69,7 @@ def test_without_noise_prices_are_the_duals_and_shares_the_optimum(kind):
     assert (allocation.used(result.shares_of(allocation)) <= n / k / 3 * (1 + 1e-3)).all()
 
 
-# ---------------------------------------------------------------------------------------------- with noise
+# with noise
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_no_reserve_is_no_promise():
     assert "not promised to hold" in result.statement()
 
 
-# ---------------------------------------------------------------------------------------------- people and results
+# people and results
 
 
 def test_a_person_alone_finds_what_all_together_do():
@@ -298,7 +298,7 @@ def test_a_budget_in_a_file(tmp_path):
     assert Budget.open(tmp_path / "budget").spent() == pytest.approx(1.0)
 
 
-# ---------------------------------------------------------------------------------------------- refusals
+# refusals
 
 ONE = {"largest_value": 1.0}
 REFUSED = [
@@ -369,7 +369,7 @@ def test_refused_relations():
         allocate(np.ones((2, 2)), 1.0)
 
 
-# ---------------------------------------------------------------------------------------------- mathematics
+# mathematics
 
 
 def some_people(seed, n=30, k=3, d=3, own=False):

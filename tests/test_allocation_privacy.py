@@ -1,8 +1,4 @@
-"""The privacy of allocation by prices: the theorem in numbers, audits, and broken twins.
-
-In one and two supplies the vector y of the proof has a density in closed form, so that two
-neighbours are compared point by point. Statistical audits have confidence 0.999 and fixed seeds.
-"""
+"""The privacy of allocation by prices: the theorem in numbers, audits, and broken twins."""
 
 import json
 import math
@@ -23,7 +19,6 @@ from privlp.privacy import LaplaceObjectivePerturbation
 pytestmark = pytest.mark.statistical
 
 
-# ------------------------------------------------------------------------------------------------
 # the theorem, by densities
 
 
@@ -103,7 +98,6 @@ def test_too_little_noise_is_seen():
     assert worst_loss(2, "replace", noise=0.2) > 1.5
 
 
-# ------------------------------------------------------------------------------------------------
 # neighbours that see the same releases
 
 
@@ -181,7 +175,6 @@ def test_a_check_of_demand_without_noise_is_seen():
     assert any((first.served != second.served).any() for first, second in several)
 
 
-# ------------------------------------------------------------------------------------------------
 # statistics of whole runs
 
 
@@ -211,10 +204,7 @@ def test_a_last_stage_without_noise_is_caught():
 
 
 def test_a_minimum_that_is_not_covered_is_seen():
-    """The cover is charged at the distance that two computed minima may have: the twin forgets it.
-
-    Minima that are computed in two ways differ; without noise on them both are seen.
-    """
+    """The cover is charged at the distance that two computed minima may have: the twin forgets it."""
     program = stages.PriceProgram
     pair = neighbours()
     _, _, one, _ = taped(pair)
@@ -229,7 +219,6 @@ def test_a_minimum_that_is_not_covered_is_seen():
     assert np.linalg.norm(found[0] - found[1]) <= stage.tolerance
 
 
-# ------------------------------------------------------------------------------------------------
 # what numbers far beyond the others may not tell
 
 

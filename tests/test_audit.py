@@ -31,7 +31,6 @@ def gaussian_delta(eps, sigma):
     )
 
 
-# ----------------------------------------------------------------------------------------------
 # verdicts
 
 
@@ -103,10 +102,7 @@ def test_delta_forgives_what_it_may_and_no_more():
 
 @pytest.mark.statistical
 def test_a_mechanism_that_ignores_its_data_has_no_measured_epsilon():
-    """The first of three claims draws at random: false-alarm rate 0.001, seed fixed.
-
-    The others are constant.
-    """
+    """The first of three claims draws at random: false-alarm rate 0.001, seed fixed."""
     result = audit(lambda x, rng: int(rng.integers(3)), 0, 1, 0.1, 0.0, runs=200, rng=0)
     assert result.eps_lower < 0.1
     assert audit(lambda x, rng: "always", 0, 1, 0.1, 0.0, runs=200, rng=0).eps_lower == 0.0
@@ -131,7 +127,6 @@ def test_infinite_eps_is_always_kept():
     assert audit(lambda x, rng: x, 0, 1, math.inf, 0.0, runs=200, rng=0).passed
 
 
-# ----------------------------------------------------------------------------------------------
 # outputs and randomness
 
 
@@ -211,8 +206,7 @@ def test_an_interruption_comes_through():
         audit(interrupted, 0, 1, 1.0, 0.0, runs=100, rng=0, progress=True)
 
 
-# ---------------------------------------------------------------------------------------------- the
-# bound
+# the bound
 
 
 @pytest.mark.statistical
@@ -221,9 +215,7 @@ def test_an_interruption_comes_through():
     [(0.5, 0.2, 0.0), (0.05, 0.01, 0.0), (0.3, 0.1, 0.05), (0.01, 0.0, 0.02), (0.9, 0.9, 0.0)],
 )
 def test_clopper_pearson_bound_covers(p, q, delta):
-    """Over 4,000 pairs of binomial draws the 90 % bound exceeds the true epsilon at most as often as it may (half of the error
-    belongs to this direction). Seed fixed; false-alarm rate below 1e-6.
-    """
+    """Over 4,000 pairs of binomial draws the 90 % bound exceeds the true epsilon at most as often as it may (half of the error belongs to this direction). Seed fixed; false-alarm rate below 1e-6."""
     rng = np.random.default_rng(3)
     trials, confidence = 300, 0.9
     truth = math.log((p - delta) / q) if p > delta else -math.inf
@@ -257,7 +249,6 @@ def test_the_bound_at_the_edges():
     assert _bound(100, 100, 100, 0.0, 0.99) == pytest.approx(math.log(edge))
 
 
-# ----------------------------------------------------------------------------------------------
 # words
 
 
@@ -318,7 +309,6 @@ def test_a_projection_is_in_the_units_of_the_release():
     assert 0.9 * math.sqrt(5) < edges[-1] - edges[0] < 1.5 * math.sqrt(5)
 
 
-# ----------------------------------------------------------------------------------------------
 # what is drawn
 
 
@@ -428,7 +418,6 @@ def test_it_is_public():
     assert privlp.AuditResult is AuditResult
 
 
-# ----------------------------------------------------------------------------------------------
 # refusals
 
 

@@ -1,7 +1,4 @@
-"""audit_solve: every correct method of every relation passes, tightly.
-
-Every injected fault is named.
-"""
+"""audit_solve: every correct method of every relation passes, tightly."""
 
 import json
 import math
@@ -37,6 +34,7 @@ from privlp.rows.on_simplex import RowsOfEqualNorm
 from tests import programs
 from tests.conformance_subjects import of_any_norm
 from tests.effort import covering as cases_covering
+from tests.effort import each
 from tests.programs import ALL, method_of
 
 RNG = np.random.default_rng(0)
@@ -61,7 +59,6 @@ def whole(relation=None, *, pairs=8, eps=1.0, delta=1e-9, s=5, opt=3.0, runs=0, 
     )
 
 
-# ----------------------------------------------------------------------------------------------
 # correct methods
 
 WHOLE = {
@@ -79,10 +76,7 @@ RELATIONS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "relation"),
-    [(n, r) for n in WHOLE for r in RELATIONS],
-)
+@pytest.mark.parametrize(("name", "relation"), each(WHOLE, RELATIONS))
 def test_whole_constraints(name, relation):
     found = whole(RELATIONS[relation], **{"method": name, **WHOLE[name]})
     assert found.passed, str(found)
@@ -178,11 +172,8 @@ def test_soft_rows():
 
 @pytest.mark.statistical
 def test_statistics_of_correct_methods():
-    """Eight audits at confidence 0.999: false-alarm rate at most 0.008 over the choice of seed.
-
-    Seed fixed.
-    """
-    lp, effort = packing(LITTLE["b, sum"]), {"pairs": 2, "runs": 100}
+    """Eight audits at confidence 0.999: false-alarm rate at most 0.008 over the choice of seed."""
+    lp, effort = packing(LITTLE["b, sum"]), {"pairs": 1, "runs": 100}
     found = [
         whole(method="dmw", alpha=3.0, **effort),
         audit_solve(lp, 1.0, 0.01, method="direct-noise", rng=0, **effort),
@@ -196,7 +187,6 @@ def test_statistics_of_correct_methods():
         assert result.end_to_end is not None
 
 
-# ----------------------------------------------------------------------------------------------
 # injected faults
 
 
@@ -225,8 +215,13 @@ def test_a_sensitivity_10_percent_too_small(monkeypatch, relation):
     assert 1.01 < max(release.ratio for release in found.releases) <= 1 / 0.9 + 1e-6
 
 
-@pytest.mark.parametrize("method", ["direct-noise", "truncated-laplace"])
-@pytest.mark.parametrize("relation", ["b, sum", "b, each", "row", "column", "costs", "b and row"])
+@pytest.mark.parametrize(
+    ("method", "relation"),
+    each(
+        ["direct-noise", "truncated-laplace"],
+        ["b, sum", "b, each", "row", "column", "costs", "b and row"],
+    ),
+)
 def test_numbers_that_move_10_percent_too_far(monkeypatch, method, relation):
     def shrunk(numbers):
         return replace(numbers, l1=0.9 * numbers.l1, l2=0.9 * numbers.l2, entry=0.9 * numbers.entry)
@@ -308,10 +303,7 @@ def test_draws_that_the_ledger_does_not_count(monkeypatch, count):
 
 
 def test_noise_that_costs_more_than_was_claimed(monkeypatch):
-    """Half of the noise that the budget allows.
-
-    The accountant of the audit is the library's own.
-    """
+    """Half of the noise that the budget allows."""
     original = Ledger.calibrate_together
     tape = Tape(0)
     with monkeypatch.context() as patch:
@@ -482,10 +474,7 @@ def test_side_outputs_of_a_solver_of_ones_own(careless, monkeypatch):
 
 @pytest.mark.statistical
 def test_x_that_gives_itself_away_end_to_end():
-    """x follows the data without noise: caught by statistics too.
-
-    Miss rate below 1e-6; seed fixed.
-    """
+    """x follows the data without noise: caught by statistics too. Miss rate below 1e-6; seed fixed."""
 
     def plan(task):
         def start(rows, draws):
@@ -508,7 +497,6 @@ def test_solves_that_end_in_an_error_are_an_outcome():
     assert not found.end_to_end.passed
 
 
-# ----------------------------------------------------------------------------------------------
 # proposed neighbours
 
 
@@ -603,10 +591,7 @@ def test_removed_records_are_neighbours():
 @pytest.mark.parametrize("name", LITTLE)
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_moved_numbers_are_neighbours(name, sparse):
-    """Of the declared size exactly, within the declared range, rounded to the inside.
-
-    Numbers of integer size move as well.
-    """
+    """Of the declared size exactly, within the declared range, rounded to the inside."""
     matrix = np.where(PRICES < 0.4, 0.0, np.round(PRICES, 1))
     matrix[0] = [0.1, 0.1, 0.0]  # as far from zero as a coefficient moves
     b = [1, 1.25, 10, 10, 6, 6, np.inf, 6]
@@ -679,7 +664,6 @@ def test_large_numbers_are_rounded_to_the_inside():
         assert np.abs(two.b - big.b).max() <= 1e-3
 
 
-# ----------------------------------------------------------------------------------------------
 # tapes
 
 
@@ -747,17 +731,16 @@ def test_distance_belongs_to_every_mechanism():
     assert "distance" in Mechanism.__abstractmethods__
 
 
-# ----------------------------------------------------------------------------------------------
 # words, data, picture, refusals
 
 
 @pytest.mark.statistical
 def test_words_and_data():
     """Three audits at confidence 0.999: false-alarm rate 0.003; seed fixed."""
-    found = whole(method="staged", pairs=3, runs=100)
+    found = whole(method="dmw", alpha=3.0, pairs=3, runs=100)
     text = str(found)
     assert (
-        "Audit of method 'staged'; constraint-private: one record (at most 1 row) replaced; claimed"
+        "Audit of method 'dmw'; constraint-private: one record (at most 1 row) replaced; claimed"
         " eps = 1, delta = 1e-09" in text
     )
     assert all(
@@ -813,11 +796,11 @@ def test_progress_of_a_long_audit_is_an_estimate_and_a_bar(capfd, monkeypatch):
     whole(method="staged", pairs=2, progress=True)  # over before anybody wonders
     assert capfd.readouterr() == ("", "")
     monkeypatch.setattr(sys.modules["privlp.audits.solve"], "_PATIENCE", 0.0)
-    whole(method="staged", pairs=2, runs=100, progress=True)
+    whole(method="staged", pairs=2, progress=True)
     output, errors = capfd.readouterr()
     assert output == ""
-    assert "204 solves of" in errors
-    assert "204/204" in errors
+    assert "4 solves of" in errors
+    assert "4/4" in errors
     assert errors.count("\n") == 2
 
 
@@ -879,16 +862,12 @@ def test_a_program_without_private_rows_is_refused():
         )
 
 
-# ----------------------------------------------------------------------------------------------
 # mechanisms of one's own
 
 
 @dataclass(frozen=True)
 class ReportNoisyMax(Mechanism):
-    """The largest of scores with exponential noise.
-
-    A selection that is not the exponential mechanism.
-    """
+    """The largest of scores with exponential noise. A selection that is not the exponential mechanism."""
 
     sensitivity: float
     eps: float

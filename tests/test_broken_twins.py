@@ -1,11 +1,4 @@
-"""Faults of whole-constraint solvers that are their own.
-
-Those that every release may have are in ``test_conformance.py``.
-
-Each audit has confidence 0.999 and a fixed seed. So over the choice of seed a correct mechanism is
-accused, and a test here fails without cause, at a rate of at most 0.001 per audit; runs are chosen
-so that a twin is missed at a rate below 0.01.
-"""
+"""Faults of whole-constraint solvers that are their own."""
 
 import functools
 import math
@@ -36,10 +29,7 @@ def is_caught(mechanism, pair, eps, delta=0.0, *, runs=30_000, seed=1):
 
 
 def test_gaussian_noise_for_the_wrong_norm():
-    """Sixteen entries change by 1/4 each.
-
-    L2 sensitivity 1 passes, the largest single change is caught. Rates 0.001.
-    """
+    """Sixteen entries change by 1/4 each."""
     right, wrong = (sharpest(GaussianMechanism(sensitivity, 1.0)) for sensitivity in (1.0, 0.25))
     pair = Pair(right, np.zeros(16), np.full(16, 0.25))
     assert audited(sampler_of(pair, right), claim_of(right), 10_000, 1).passed
@@ -57,8 +47,7 @@ def refuted(pair, sensitivity, runs=20_000):
     ).passed
 
 
-# ---------------------------------------------------------------------------------------------- one
-# round of selection
+# one round of selection
 
 D = 40
 LAST = D - 1
@@ -163,11 +152,7 @@ def test_renormalised_missing_mass():
 
 
 def test_projected_weights_fed_back():
-    """Rows 1 to 3 run ahead, and row 0 with them or not.
-
-    Without row 0 the caps leave mass to the others; fed back, that mass
-    carries the others ahead of the leaders one round later. Rates 0.001.
-    """
+    """Rows 1 to 3 run ahead, and row 0 with them or not."""
     s = 4.0
     leader, other = np.array([-1.0] + [1.0] * (D - 1)), np.array([1.0] + [-1.0] * (D - 1))
     leader[-1], other[-1] = 1.0, -1.0  # the first vertex selected
@@ -183,7 +168,6 @@ def test_projected_weights_fed_back():
     )
 
 
-# ----------------------------------------------------------------------------------------------
 # solve(), from end to end
 
 

@@ -1,8 +1,4 @@
-"""A budget in a file.
-
-Never less on record than was drawn, one truth for all who use it, and no file that is not as it
-was left.
-"""
+"""A budget in a file."""
 
 import json
 import math
@@ -85,8 +81,7 @@ def contents(path):
     return {p.name: p.read_bytes() for p in path.parent.iterdir() if p.is_file()}
 
 
-# ---------------------------------------------------------------------------------------------- one
-# truth
+# one truth
 
 
 def test_a_charge_is_there_for_all_who_open_the_file_and_for_those_who_have_it_open(path):
@@ -231,7 +226,6 @@ def test_no_privacy_at_all_can_be_kept_too(path):
     json.loads(json.dumps(budget_report.to_dict(again), allow_nan=False))
 
 
-# ----------------------------------------------------------------------------------------------
 # exact numbers
 
 FLOATS = st.floats(min_value=0, allow_nan=False)
@@ -291,10 +285,7 @@ def test_a_call_is_read_as_it_was_written(call):
     )
 )
 def test_a_file_admits_what_memory_admits(tmp_path_factory, requests):
-    """The rule is the same.
-
-    Any sequence of requests, on the whole and on parts, with the file reopened at will.
-    """
+    """The rule is the same."""
     path = tmp_path_factory.mktemp("file") / "all.budget"
     stored, memory = Budget.open(path, 1.0, 1e-6), Budget(1.0, 1e-6)
     places = [[budget, *budget.disjoint(3)] for budget in (stored, memory)]
@@ -318,7 +309,6 @@ def test_a_file_admits_what_memory_admits(tmp_path_factory, requests):
     assert Budget.open(path).spent() == memory.spent()
 
 
-# ----------------------------------------------------------------------------------------------
 # relations
 
 KINDS = {
@@ -394,7 +384,6 @@ def test_a_relation_of_one_s_own_needs_a_key(path):
     assert not ScalarPrivate(0.5).compatible_with(Other(0.5))
 
 
-# ----------------------------------------------------------------------------------------------
 # crashes
 
 
@@ -444,10 +433,7 @@ def test_a_crash_before_any_statement_loses_no_charge_and_leaves_a_good_file(pat
 
 
 def test_commits_reach_the_disk(path, monkeypatch):
-    """EXTRA (3) also syncs the folder after the journal is deleted.
-
-    On macOS all goes past the drive's cache.
-    """
+    """EXTRA (3) also syncs the folder after the journal is deleted."""
     monkeypatch.undo()
     file = Budget.open(path, 1.0, 0.0)._file.file
     with file.writing() as connection:
@@ -591,8 +577,7 @@ def test_an_interruption_of_a_charge_leaves_the_budget_of_use(path, monkeypatch)
     assert len(budget.entries) == len(purposes(path)) == 1
 
 
-# ---------------------------------------------------------------------------------------------- one
-# process
+# one process
 
 
 def test_copies_in_memory_are_the_same_budget_and_pickles_are_refused(path):
@@ -648,7 +633,6 @@ def test_two_processes_that_make_one_file_at_the_same_moment(path):
     assert Budget.open(path).spent() == pytest.approx(0.5)
 
 
-# ----------------------------------------------------------------------------------------------
 # refusals
 
 
@@ -902,7 +886,6 @@ def test_a_device_that_was_numbered_anew_is_no_copy():
     assert not place.holds(FileLocation(1, 3, "/a"))
 
 
-# ----------------------------------------------------------------------------------------------
 # commands
 
 
@@ -962,13 +945,7 @@ def test_commands_pay_from_a_file(path, tmp_path):
     request = (
         "solve",
         model,
-        "--eps",
-        0.6,
-        "--delta",
-        0,
-        "--objective-private",
-        0.2,
-        "--budget",
+        *["--eps", "0.6", "--delta", "0", "--objective-private", "0.2", "--budget"],
         path,
     )
     result = call(*request)
@@ -993,14 +970,7 @@ def test_commands_pay_from_a_file(path, tmp_path):
         "fit",
         "--header",
         str(people),
-        "--classes",
-        "low",
-        "high",
-        "--eps",
-        "1",
-        "--delta",
-        "1e-5",
-        "--budget",
+        *["--classes", "low", "high", "--eps", "1", "--delta", "1e-5", "--budget"],
         str(fits),
     ]
     result = CliRunner().invoke(svm_models, arguments)
@@ -1008,15 +978,11 @@ def test_commands_pay_from_a_file(path, tmp_path):
     assert 0 < Budget.open(fits).spent() <= 1.0
 
 
-# ----------------------------------------------------------------------------------------------
 # many calls
 
 
 def test_ten_thousand_calls_are_read_once(path, monkeypatch):
-    """What an access reads is what is new.
-
-    No work that grows with the file but for the rule's own sums.
-    """
+    """What an access reads is what is new."""
     budget = filled(path, 10_000)
     assert len(budget.calls) == 10_000
     assert budget.sums().eps == pytest.approx(5_000)
@@ -1028,7 +994,6 @@ def test_ten_thousand_calls_are_read_once(path, monkeypatch):
     assert len(parsed) == 1
 
 
-# ----------------------------------------------------------------------------------------------
 # forks, views and older copies
 
 

@@ -1,7 +1,4 @@
-"""The rule of a budget that is used adaptively.
-
-Against an adversary who decides in view of the first answer.
-"""
+"""The rule of a budget that is used adaptively."""
 
 import math
 
@@ -133,3 +130,19 @@ def test_whatever_is_asked_one_of_two_sums_stays_within_its_limit(requests):
         d for _, d in calls
     ) <= delta * (1 + 1e-9)
     assert by_calls or squares <= mu_of(eps, delta / 10) ** 2
+
+
+@pytest.mark.parametrize("composition", ["adaptive", "planned", "basic"])
+def test_room_for_calls_to_come_is_what_the_limit_leaves(composition):
+    budget = Budget(1.0, 1e-6, composition=composition)
+    budget.require_room_for(0.9, 0.0)
+    with pytest.raises(BudgetExceededError):
+        budget.require_room_for(1.1, 0.0)
+
+
+def test_calls_that_delta_alone_pays_for_are_not_free_together():
+    """Planned: eps may be added up call by call only while delta holds all of theirs."""
+    budget = Budget(1.0, 1e-6, composition="planned")
+    for _ in range(20):
+        charge(budget, gaussian(2e-6), 1e-3, 0.9e-6)
+    assert budget.spent() >= eps_of(math.sqrt(20) * 2e-6, 1e-6) > 0

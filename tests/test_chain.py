@@ -125,7 +125,9 @@ def test_a_free_variable_and_public_rows():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("method", ["chain", "perturbed", "staged"])
+@pytest.mark.parametrize(
+    "method", ["chain", *(pytest.param(m, marks=pytest.mark.slow) for m in ("perturbed", "staged"))]
+)
 def test_the_interval_covers_what_is_missed(method):
     """In 90 % of draws or more. The interval is built to fail in 5 % where the answer is kept.
 

@@ -1,8 +1,4 @@
-"""What every method of `solve` and every private estimator inherits: draws are paid for, and the limit without noise is right.
-
-The registries are `tests.planted.programs` and `tests.planted.successes.ESTIMATORS`: a method, a
-relation or a classifier without an entry fails here.
-"""
+"""What every method of `solve` and every private estimator inherits: draws are paid for, and the limit without noise is right."""
 
 import inspect
 import math
@@ -92,11 +88,7 @@ def paid(monkeypatch):
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_drawn_is_what_was_paid_for(case, monkeypatch, paid):
-    """Draw by draw: paid before it is made, all that is paid is drawn, and nothing is drawn outside a mechanism.
-
-    A solve is paid in full before the first draw, so an interruption gives nothing back. Another
-    private part that sees the same releases has the same entries, and asks for the same releases.
-    """
+    """Draw by draw: paid before it is made, all that is paid is drawn, and nothing is drawn outside a mechanism."""
     make, arguments = CASES[case]
     budget, drawn, unseeded = Budget(2.0, 0.01), Counter(), []
     fresh = np.random.default_rng
@@ -293,8 +285,7 @@ CLASSIFIER_LIMITS = {
         lambda r: np.maximum(0.6 * r, -0.4 * r), svm_models.LPQuantileRegressor(0.6)
     ),
     "PrivateLPSVR": has_nearly_the_least_loss(
-        lambda r: np.maximum(0, abs(r) - 0.02),
-        svm_models.LPSVR(C=1e4, epsilon=0.02),
+        lambda r: np.maximum(0, abs(r) - 0.02), svm_models.LPSVR(C=1e4, epsilon=0.02)
     ),
     "PrivateModelSelector": chooses_the_fewest_mistakes,
     "PrivateOneVsRestClassifier": is_each_class_against_the_rest,

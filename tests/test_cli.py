@@ -98,10 +98,7 @@ def test_commands_are_listed_with_a_line_each():
             "--nominal-n: The program has more than ten times nominal_n=3 private rows",
         ),
         (("--s", 20, "--opt", 5, "--time-limit", -1), "--time-limit must be a positive number"),
-        (
-            ("--penalty", 1),
-            "--box or --opt or --opt-range: The public region is unbounded",
-        ),
+        (("--penalty", 1), "--box or --opt or --opt-range: The public region is unbounded"),
         (
             ("--s", 20, "--opt-range", 2, 5, "--method", "dmw"),
             "--opt or --opt-range: opt must be a number with this method, got a sequence.",
@@ -136,16 +133,18 @@ def test_plan_of_rows_that_are_never_violated(model):
     request = (
         "plan",
         model,
-        "--eps",
-        1,
-        "--delta",
-        1e-6,
-        "--scalar-private",
-        0.01,
-        "--norm",
-        1,
-        "--feasible",
-        "always",
+        *[
+            "--eps",
+            "1",
+            "--delta",
+            "1e-6",
+            "--scalar-private",
+            "0.01",
+            "--norm",
+            "1",
+            "--feasible",
+            "always",
+        ],
     )
     result = call(*request, "--b-range", -1.5, -0.5)
     assert result.exit_code == 0, result.output
@@ -302,17 +301,17 @@ def test_a_solve_that_its_plan_calls_poor_says_so(model):
     assert "Warning" not in rough
     unknown = call("solve", model, "--delta", 1e-6, "--s", 20, "--eps", 4, "--seed", 1)
     assert "\nNote: Rough: noise on all variables is 1." in unknown.stderr
-    never = (
+    never = [
         "--scalar-private",
-        0.1,
+        "0.1",
         "--norm",
-        1,
+        "1",
         "--feasible",
         "always",
         "--b-range",
-        -1.01,
-        -0.99,
-    )
+        "-1.01",
+        "-0.99",
+    ]
     assert (
         "\nWarning: Too much noise for the declared"
         in call("solve", model, "--eps", 1, "--delta", 1e-6, *never).stderr
@@ -577,30 +576,23 @@ def test_audit_finds_no_fault(model, tmp_path):
 @pytest.mark.statistical
 def test_audit_runs_and_shows_its_progress(model, monkeypatch):
     """Two audits at confidence 0.9999: false-alarm rate 0.0002; seed fixed."""
-    request = (
+    request = [
         "--eps",
-        1,
+        "1",
         "--delta",
-        1e-6,
+        "1e-6",
         "--opt",
-        5,
+        "5",
         "--row-private",
-        0.01,
+        "0.01",
         "--method",
         "direct-noise",
-    )
+    ]
     request = (
         "audit",
         model,
         *request,
-        "--pairs",
-        2,
-        "--runs",
-        100,
-        "--seed",
-        1,
-        "--confidence",
-        0.9999,
+        *["--pairs", "2", "--runs", "100", "--seed", "1", "--confidence", "0.9999"],
     )
     monkeypatch.setattr("privlp.audits.solve._PATIENCE", 0.0)
     result = call(*request)
@@ -691,7 +683,6 @@ def test_plan_refuses_a_picture_of_no_known_kind(model):
     assert "must be a .png, .pdf or .svg file" in result.output
 
 
-# ----------------------------------------------------------------------------------------------
 # ranges row by row, and rows that hold with a probability
 
 

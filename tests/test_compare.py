@@ -50,8 +50,7 @@ def pyplot():
     mpl.use(before)
 
 
-# --- values
-# ----------------------------------------------------------------------------------------------
+# values
 
 
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array, sp.csc_matrix, pd.DataFrame])
@@ -161,8 +160,7 @@ def test_any_point_can_be_compared(x):
     assert compare(LinearProgram(**PROGRAM), x).objective == 3.0
 
 
-# --- counting
-# ----------------------------------------------------------------------------------------------
+# counting
 
 
 @pytest.mark.parametrize(
@@ -228,8 +226,7 @@ def test_n_violated_refuses_what_is_no_number(alpha):
         comparison_of([1.0]).n_violated(alpha)
 
 
-# --- what is refused, what is shown
-# ----------------------------------------------------------------------------------
+# what is refused, what is shown
 
 
 @pytest.mark.parametrize("x", [[1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], 5.0])
@@ -329,8 +326,7 @@ def test_a_comparison_is_frozen():
         compare(LinearProgram(**PROGRAM), X).objective = 0.0
 
 
-# --- the plot
-# ----------------------------------------------------------------------------------------------
+# the plot
 
 
 def test_plot_draws_labelled_axes(pyplot):

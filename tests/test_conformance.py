@@ -1,14 +1,4 @@
-"""Every release of the package passes its audit, on neighbours as far apart as can be.
-
-Each deliberately broken twin is caught.
-
-Registries: ``conformance_subjects.py`` (mechanisms, methods, reports),
-``conformance_estimators.py`` (estimators); a new release gets every test here by one entry there.
-Audits have confidence 0.999 and fixed seeds: over the choice of seed a correct release is accused,
-and a test fails without cause, at a rate of at most 0.001 per audit; runs are chosen so that a twin
-is missed at a rate below 0.01. ``python -m benchmarks.trust`` measures these rates, and the runs
-that each fault needs.
-"""
+"""Every release of the package passes its audit, on neighbours as far apart as can be."""
 
 import inspect
 from collections.abc import Iterator
@@ -67,7 +57,9 @@ def test_release(subject):
     if isinstance(subject, Played):
         neighbours_are_as_far_apart_as_is_charged(subject)
         draws_cost_what_the_ledger_says(subject)
-    for case, runs in ((subject.correct(), 10_000), (subject.fresh(), 1_000)):
+    # What is played draws by a mechanism whose law has a row of its own.
+    many = 10_000 if THOROUGH or isinstance(subject, Mechanical) else 2_000
+    for case, runs in ((subject.correct(), many), (subject.fresh(), 1_000)):
         result = audited(case.sampler, case.claim, runs, 1)
         assert result.passed, str(result)
     missed = {}
@@ -102,7 +94,6 @@ def draws_cost_what_the_ledger_says(subject):
         assert share_of_the_price(*spent) > 0.4
 
 
-# ----------------------------------------------------------------------------------------------
 # laws of single releases
 
 
@@ -129,9 +120,6 @@ def test_single_vectors_follow_their_law(mechanism, p):
     """Length and direction by Kolmogorov and Smirnov's test of 3,000 draws.
 
     False-alarm rate 1e-6 per test, seed fixed.
-
-    The square of one coordinate of a uniform direction follows a beta law; its sign is a fair coin;
-    both have nothing to do with the length.
     """
     randomness = Randomness(5)
     centre = np.arange(float(p))
@@ -147,7 +135,6 @@ def test_single_vectors_follow_their_law(mechanism, p):
         assert stats.binomtest(int((noise[:, -1] > 0).sum()), len(noise), 0.5).pvalue > 1e-6
 
 
-# ----------------------------------------------------------------------------------------------
 # nothing is left out
 
 COVERED = frozenset().union(*(subject.covers for subject in ALL))

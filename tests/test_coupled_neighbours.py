@@ -1,12 +1,4 @@
-"""What a method releases moves by no more than it charges, on any two neighbours.
-
-One suite for every method, those of a user's own included, for rows in memory and in blocks;
-:mod:`tests.test_conformance` has the pairs that move a release the farthest.
-
-The first program is solved; its noisy numbers are played back to the second. So both walk the same
-path, and the exact numbers behind each release can be compared. All that is public, the ledger and
-the messages included, must be the same.
-"""
+"""What a method releases moves by no more than it charges, on any two neighbours."""
 
 import warnings
 
@@ -200,10 +192,7 @@ def test_every_method_is_here():
 
 
 def test_a_huge_right_hand_side_takes_no_mass_from_other_rows():
-    """A tiny row of huge right-hand side among 300 that are all violated.
-
-    Its log-weight is beyond 1e19.
-    """
+    """A tiny row of huge right-hand side among 300 that are all violated."""
     rng = np.random.default_rng(0)
     A, b = -rng.uniform(0.2, 1, (300, 3)), np.full(300, -40.0)
     A[:, 0] -= 2
@@ -257,10 +246,7 @@ class TestWhatIsCharged:
 
     def test_add_remove_follows_the_nominal_number(self):
         relation = ConstraintPrivate("add-remove", nominal_n=300)
-        for method in (
-            "dmw",
-            "staged",
-        ):
+        for method in ("dmw", "staged"):
             found = []
             for n in (200, 300, 700):
                 lp = LinearProgram(

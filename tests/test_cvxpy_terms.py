@@ -66,8 +66,7 @@ def both(objective, constraints=()):
     return lp
 
 
-# --- private records
-# ----------------------------------------------------------------------------------------------
+# private records
 
 ABSOLUTE = {
     "norm1": lambda m: cp.norm1(m.r),
@@ -187,8 +186,7 @@ def test_conditional_value_at_risk(write):
 
 
 @pytest.mark.parametrize(
-    "write",
-    [lambda r: cp.max(cp.abs(r)), cp.norm_inf, lambda r: cp.norm(r, "inf")],
+    "write", [lambda r: cp.max(cp.abs(r)), cp.norm_inf, lambda r: cp.norm(r, "inf")]
 )
 def test_the_worst_record_is_a_variable_with_hard_rows(write):
     lp = both(cp.Minimize(write(Model().r)))
@@ -295,8 +293,7 @@ def test_no_number_of_a_record_leaves_its_row():
         assert 1 <= len(np.unique(owners[changed])) <= 2
 
 
-# --- what is private
-# ----------------------------------------------------------------------------------------------
+# what is private
 
 
 def test_private_terms_are_chosen_by_their_objects():
@@ -392,8 +389,7 @@ def test_two_rows_of_a_record_need_a_relation_of_records():
     ).shape == (N, D + 1)
 
 
-# --- refusals
-# ----------------------------------------------------------------------------------------------
+# refusals
 
 REFUSED = {
     "a square": (lambda m: cp.sum_squares(m.r), "quad_over_lin is no piecewise-linear term"),
@@ -450,8 +446,7 @@ def test_powers_in_constraints_are_not_taken_for_zeros():
         LinearProgram.from_cvxpy(problem)
 
 
-# --- penalties
-# ----------------------------------------------------------------------------------------------
+# penalties
 
 
 def test_constraints_with_prices():
@@ -494,8 +489,7 @@ def test_bad_penalties_of_constraints(penalty, message):
     assert caught.value.parameter == "penalty"
 
 
-# --- the way back
-# ----------------------------------------------------------------------------------------------
+# the way back
 
 
 def test_values_come_back_column_by_column():
@@ -539,8 +533,7 @@ def test_values_are_assigned_to_the_problem_that_was_read():
         infeasible.assign(problem)
 
 
-# --- random objectives
-# ----------------------------------------------------------------------------------------------
+# random objectives
 
 WEIGHTS = st.sampled_from([0.25, 1.0, 3.0])
 NUMBERS = st.integers(-2, 2).map(float)

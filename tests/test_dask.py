@@ -79,10 +79,7 @@ class TestTheSameAsInMemory:
         [("arrays", method) for method in METHODS] + [(kind, "staged") for kind in COLLECTIONS][1:],
     )
     def test_on_two_workers(self, on_cluster, kind, method, monkeypatch):
-        """What travels back does not grow with the rows.
-
-        Sums of d numbers or counts; d x d matrices, and numbers in several integers, if perturbed.
-        """
+        """What travels back does not grow with the rows."""
         found, gather = [0], OnCluster._gather
 
         def measured(self, futures):
@@ -178,10 +175,7 @@ def sizes_of(result):
     return 0 if result is None else np.size(result)
 
 
-@pytest.mark.parametrize(
-    "method",
-    [pytest.param("staged", marks=pytest.mark.slow), "perturbed"],
-)
+@pytest.mark.parametrize("method", [pytest.param("staged", marks=pytest.mark.slow), "perturbed"])
 def test_a_worker_that_dies(on_cluster, monkeypatch, method):
     """The lost blocks are made anew, no draw is made again, and the ledger stays true."""
     request = {"s": 9, "opt": OPT, "method": method, "alpha": 0.3, "rng": 0}

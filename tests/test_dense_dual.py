@@ -157,10 +157,7 @@ def test_s_close_to_a_whole_number(case, excess):
 
 @pytest.mark.parametrize("gap", [700.0, 2400.0, 20_000.0])
 def test_weights_hundreds_of_orders_of_magnitude_apart(gap):
-    """The one huge weight is capped.
-
-    The others share the rest among themselves however small they are.
-    """
+    """The one huge weight is capped."""
     z = project([gap, 0.0, 0.0, -gap], 2)
     np.testing.assert_allclose(z, [0.5, 0.25, 0.25, 0], rtol=1e-12, atol=1e-9)
 
@@ -185,10 +182,7 @@ def test_a_common_factor_of_all_weights_does_not_matter(case, shift):
 @SETTINGS
 @given(st.integers(2, 15), st.data())
 def test_a_warm_start_changes_nothing(n, data):
-    """The multiplier is carried from call to call.
-
-    Every answer is the one of a fresh projection.
-    """
+    """The multiplier is carried from call to call."""
     s = data.draw(density(n))
     steps = st.lists(
         st.one_of(st.just(0.0), st.floats(-5, 5), st.floats(-60, 60), st.floats(-1200, 1200)),
@@ -211,10 +205,7 @@ def test_a_warm_start_survives_weights_that_vanish():
 
 
 def test_many_random_rounds_of_a_large_program():
-    """Multiplicative-weights updates of n = 2000 rows.
-
-    Warm start, reference by sorting, exact sum.
-    """
+    """Multiplicative-weights updates of n = 2000 rows."""
     rng = np.random.default_rng(0)
     n, s = 2000, 37.5
     warm, log_weights = Projection(n, s), np.zeros(n)
@@ -266,10 +257,7 @@ def test_a_huge_weight_leaves_the_others_their_mass(huge):
 
 @pytest.mark.parametrize("size", [1.9e3, 2e4, 1.3e5])
 def test_projection_is_exact_for_log_weights_of_any_size(size):
-    """Exactly s rows far ahead of the rest.
-
-    Those get 1/s each, to the last digits that the log-weights have.
-    """
+    """Exactly s rows far ahead of the rest."""
     rng = np.random.default_rng(0)
     log_weights = np.r_[size + 40 + rng.random(5), size + rng.random(95)]
     weights = Projection(100, 5.0)(log_weights)

@@ -1,7 +1,4 @@
-"""The documentation is complete: examples, reference pages, references.
-
-And its checker of built pages has teeth.
-"""
+"""The documentation is complete: examples, reference pages, references."""
 
 import importlib.util
 import inspect
@@ -100,7 +97,6 @@ def test_reference_lists_the_public_names(package):
     assert sorted(re.findall(r"^   (\w+)$", page, flags=re.MULTILINE)) == PUBLIC[package]
 
 
-# ----------------------------------------------------------------------------------------------
 # references
 
 NAME = r"(?:(?:van der|van|de) )?[A-ZÄÖÜ][\w-]+(?: Medina)?"
@@ -126,10 +122,7 @@ NO_CITATIONS = {("Cup", "1999")}  # KDD Cup 1999, a contest
 
 
 def citations(text):
-    """(surnames, year) of each work cited as "Author and Author (year)".
-
-    Lines may be broken anywhere.
-    """
+    """(surnames, year) of each work cited as "Author and Author (year)". Lines may be broken anywhere."""
     flat = re.sub(r"\\n\",?\s*\"|\s*\n[ #]*", " ", text)
     return {
         (tuple(re.split(r", and |, | and ", names)), year) for names, year in CITATION.findall(flat)
@@ -170,7 +163,6 @@ def test_citations_are_found():
     }
 
 
-# ----------------------------------------------------------------------------------------------
 # built pages
 
 
@@ -218,7 +210,6 @@ def test_checker_of_styles(tmp_path):
     ]
 
 
-# ----------------------------------------------------------------------------------------------
 # extensions
 
 

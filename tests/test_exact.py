@@ -1,7 +1,4 @@
-"""The exact solver.
-
-Known optima with known duals, programs without optimum, soft rows, and agreement with SciPy.
-"""
+"""The exact solver."""
 
 import dataclasses
 import json
@@ -75,13 +72,7 @@ KNOWN = [
         [10, -3],
         [0, -1],
     ),
-    Known(
-        "offset",
-        {"c": [1], "A": [[-1]], "b": [-2], "offset": 100.0},
-        102.0,
-        [2],
-        [-1],
-    ),
+    Known("offset", {"c": [1], "A": [[-1]], "b": [-2], "offset": 100.0}, 102.0, [2], [-1]),
     Known(
         "rows of no use",
         {
@@ -119,13 +110,7 @@ KNOWN = [
         [1, 1],
         None,
     ),
-    Known(
-        "several optima",
-        {"c": [1, 1], "A": [[-1, -1]], "b": [-1]},
-        1.0,
-        None,
-        [-1],
-    ),
+    Known("several optima", {"c": [1, 1], "A": [[-1, -1]], "b": [-1]}, 1.0, None, [-1]),
     Known(
         "cube (Klee, Minty 1972)",
         {
@@ -138,13 +123,7 @@ KNOWN = [
         [0, 0, 10_000],
         [0, 0, 1],
     ),
-    Known(
-        "no cost",
-        {"c": [0, 0], "A": [[1, 1]], "b": [1]},
-        0.0,
-        None,
-        [0],
-    ),
+    Known("no cost", {"c": [0, 0], "A": [[1, 1]], "b": [1]}, 0.0, None, [0]),
 ]
 
 
@@ -213,8 +192,7 @@ def test_programs_without_optimum(program, status):
     assert exact.message == expected[status]
 
 
-# --- parameters
-# ----------------------------------------------------------------------------------------------
+# parameters
 
 COVERING = LinearProgram(**KNOWN[0].program)
 
@@ -294,8 +272,7 @@ def test_nothing_is_printed():
     assert (done.stdout, done.stderr) == ("", "")
 
 
-# --- soft rows
-# ----------------------------------------------------------------------------------------------
+# soft rows
 
 
 def _slacked(lp):
@@ -435,8 +412,7 @@ def test_soft_programs_agree_with_slacks_written_out(data):
     )
 
 
-# --- agreement with SciPy, and the certificate
-# -----------------------------------------------------------------------
+# agreement with SciPy, and the certificate
 
 
 @st.composite
@@ -484,10 +460,7 @@ def test_agrees_with_scipy(lp):
 @settings(deadline=None, max_examples=examples(100))
 @given(solvable_programs())
 def test_duals_prove_the_optimum(lp):
-    """Weak duality, checked without the solver's own certificate.
-
-    No x in the box can do better than the duals say.
-    """
+    """Weak duality, checked without the solver's own certificate."""
     exact = solve_exact(lp)
     prices = lp.sign * exact.dual  # at most 0 on an upper side, at least 0 on a lower side
     sides = np.where(prices > 0, lp.row_lower, lp.b)

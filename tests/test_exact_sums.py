@@ -27,10 +27,7 @@ from tests.programs import covering
 
 SOFTNESS = 0.3
 STORAGE = {"dense": np.array, "columns": np.asfortranarray, "sparse": sp.csr_array}
-KINDS = {
-    "equal norm": RowsOfEqualNorm,
-    "one sign": partial(RowsOfOneSign, sign=-1),
-}
+KINDS = {"equal norm": RowsOfEqualNorm, "one sign": partial(RowsOfOneSign, sign=-1)}
 
 
 def table(n, d, seed=0):

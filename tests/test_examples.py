@@ -1,7 +1,4 @@
-"""The programs of real people.
-
-The programs made from a seed are tested where their relations are.
-"""
+"""The programs of real people."""
 
 import sys
 

@@ -1,5 +1,4 @@
-"""Ctrl-C, too little memory, full disks, failures of HiGHS, killed workers, forks: what was spent stays spent, no part passes for a
-whole, and the message says what happened."""
+"""Ctrl-C, too little memory, full disks, failures of HiGHS, killed workers, forks: what was spent stays spent, no part passes for a whole, and the message says what happened."""
 
 import contextlib
 import gc
@@ -60,8 +59,7 @@ def slow_program():
     return LinearProgram(np.ones(1200), -A, -np.full(3000, 0.1))
 
 
-# --- Ctrl-C
-# ----------------------------------------------------------------------------------------------
+# Ctrl-C
 
 
 @contextlib.contextmanager
@@ -124,10 +122,7 @@ ACCOUNTING = {
 
 def test_an_interruption_before_any_line_of_the_ledger_leaves_no_draw_unpaid(drawn):
     def interrupted_at(line):
-        """Charge and draw through a share.
-
-        Is it interrupted before the line-th line that the ledger runs?
-        """
+        """Charge and draw through a share. Is it interrupted before the line-th line that the ledger runs?"""
         drawn.clear()
         budget, count = privlp.Budget(1.0, 1e-6), 0
 
@@ -191,10 +186,7 @@ def test_threads_that_share_a_budget_go_on_when_one_is_interrupted(drawn):
 
 @pytest.mark.parametrize(
     "solve",
-    [
-        privlp.solve_exact,
-        lambda lp: highs.optimum(lp.c, lp.A, lp.row_lower, lp.b, lp.bounds),
-    ],
+    [privlp.solve_exact, lambda lp: highs.optimum(lp.c, lp.A, lp.row_lower, lp.b, lp.bounds)],
     ids=["solve_exact", "optimum of a noisy program"],
 )
 def test_ctrl_c_stops_highs(solve):
@@ -271,14 +263,16 @@ def test_ctrl_c_of_a_solve_on_the_command_line(tmp_path, delay):
     covering(3000, 20).to_mps(tmp_path / "model.mps")
     (tmp_path / "out.json").write_text("old")
     options = [
-        "--eps=1",
-        "--delta=1e-6",
-        "--s=300",
-        "--alpha=0.02",
-        "--opt=1.7",
-        "--method=dmw",
-        "--progress",
-        "--json=out.json",
+        *[
+            "--eps=1",
+            "--delta=1e-6",
+            "--s=300",
+            "--alpha=0.02",
+            "--opt=1.7",
+            "--method=dmw",
+            "--progress",
+            "--json=out.json",
+        ]
     ]
     code, out, err = ctrl_c(
         process(PRIVLP, "solve", "model.mps", *options, cwd=tmp_path), sign=b"round", delay=delay
@@ -356,8 +350,7 @@ def test_ctrl_c_of_the_demonstration_leaves_no_picture(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-# --- too little memory
-# -----------------------------------------------------------------------------------------------
+# too little memory
 
 #: Uses up all memory but 200 kB, and gives it back.
 MEMORY = """if True:
@@ -470,8 +463,7 @@ def test_out_of_memory(tmp_path, code, outcome):
     assert set(os.listdir(tmp_path)) <= {"model.mps"}
 
 
-# --- full disks
-# ----------------------------------------------------------------------------------------------
+# full disks
 
 
 @contextlib.contextmanager
@@ -638,8 +630,7 @@ def test_a_full_disk_loses_one_line_of_a_store_and_no_other(medium):
     assert not all(kept)
 
 
-# --- several at once
-# -------------------------------------------------------------------------------------------------
+# several at once
 
 
 def in_threads(*actions):
@@ -725,8 +716,7 @@ def test_a_forked_process_cannot_spend_a_budget_again():
     ]
 
 
-# --- parallel runs
-# ----------------------------------------------------------------------------------------------
+# parallel runs
 
 PARALLEL = """if True:
     import os, signal, sys, time
@@ -805,8 +795,7 @@ def test_without_a_store_the_results_are_said_to_be_lost():
     ]
 
 
-# --- HiGHS
-# ----------------------------------------------------------------------------------------------
+# HiGHS
 
 MODEL_STATUS = highspy.HighsModelStatus
 FAILURES = [

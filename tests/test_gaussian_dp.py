@@ -1,7 +1,4 @@
-"""Gaussian differential privacy.
-
-The curve against 60 digits, its inverses, and who is dominated.
-"""
+"""Gaussian differential privacy."""
 
 import math
 
@@ -97,8 +94,7 @@ def test_where_inverses_have_no_finite_answer():
     assert least_eps(lambda eps: 0.5, 0.1, scale=1.0) == math.inf
 
 
-# ---------------------------------------------------------------------------------- who is
-# dominated
+# who is dominated
 
 
 def extreme_pair(eps: float, t: float) -> tuple[float, float]:

@@ -41,10 +41,7 @@ def run_commands(text):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_guide(path, tmp_path, monkeypatch):
-    """In order, in a folder of its own.
-
-    Pages that show a command on model.mps without writing it get a small one.
-    """
+    """In order, in a folder of its own."""
     A = np.random.default_rng(0).uniform(0.2, 1.0, size=(1000, 4))
     privlp.LinearProgram([1, 2, 1, 3], -A, -np.ones(1000)).to_mps(tmp_path / "model.mps")
     monkeypatch.chdir(tmp_path)

@@ -149,7 +149,6 @@ def test_every_module_is_read():
     assert {"privlp", "privlp.errors", "privlp.cli.options", "svm_models"} <= set(found)
 
 
-# ----------------------------------------------------------------------------------------------
 # what an import runs
 
 

@@ -41,7 +41,6 @@ PRIVATE = [
     and issubclass(getattr(svm_models, name), PrivateLinearClassifier)
 ]
 
-# ----------------------------------------------------------------------------------------------
 # a new loss is one file
 
 NEW_LOSS = '''
@@ -91,7 +90,6 @@ def test_a_new_loss_is_one_file(smooth_hinge, estimator, steepness, delta):
     assert charged == pytest.approx(steepness * smooth_hinge.slope_bound, rel=1e-6)
 
 
-# ----------------------------------------------------------------------------------------------
 # records stay behind the door
 
 
@@ -163,7 +161,6 @@ def test_private_lp_svc_trains_on_blocks(monkeypatch, eps):
     assert set(seen[0].sizes) == {4, 16}, "sums and second moments alone leave"
 
 
-# ----------------------------------------------------------------------------------------------
 # one readable class, light imports
 
 

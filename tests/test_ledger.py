@@ -51,7 +51,6 @@ class BrokenMechanism(LaplaceMechanism):
         raise OSError("the disk is on fire")
 
 
-# ----------------------------------------------------------------------------------------------
 # paying and drawing
 
 
@@ -155,7 +154,6 @@ def test_a_value_without_noise_has_no_finite_price():
             charge(Ledger(1e9, 0.5), mechanism)
 
 
-# ----------------------------------------------------------------------------------------------
 # composition
 
 
@@ -291,13 +289,11 @@ def test_renyi_composition_is_used_only_where_it_is_smaller():
 
 
 def test_a_round_may_cost_four_and_a_half_times_what_the_published_formula_allows():
-    """T = 1000 rounds at (1, 1e-6)."""
     mechanism = Ledger(1.0, 1e-6).calibrate(selection, 1000)
     assert mechanism.eps >= 4.6 / math.sqrt(8 * 1000 * math.log(1e6))
     assert mechanism.eps == pytest.approx(0.01396, rel=1e-2)
 
 
-# ----------------------------------------------------------------------------------------------
 # calibration
 
 
@@ -345,7 +341,6 @@ def test_infinite_eps_calibrates_to_no_noise():
     assert Ledger(math.inf, 0.0).calibrate(selection, 100).eps == math.inf
 
 
-# ----------------------------------------------------------------------------------------------
 # relations
 
 
@@ -378,8 +373,7 @@ def test_records_may_own_different_numbers_of_rows():
     assert len(ledger.entries) == 2
 
 
-# ---------------------------------------------------------------------------------------------- a
-# budget shared by solves
+# a budget shared by solves
 
 
 def program(seed=0, n=40, d=3, **options):
@@ -410,48 +404,12 @@ def test_two_solves_compose_in_their_budget():
     assert [entry.draws for entry in budget.entries] == [first.iterations, second.iterations]
 
 
-def test_a_solve_beyond_the_budget_draws_nothing(monkeypatch):
-    budget, generator = Budget(1.0, 1e-6), np.random.default_rng(5)
-    solve(budget, 0.7, rng=generator)
-    before, state = budget.record(), generator.bit_generator.state
-
-    def forbidden(*_):
-        pytest.fail("a draw was made that the budget does not allow")
-
-    monkeypatch.setattr(ExponentialMechanism, "release", forbidden)
-    with pytest.raises(BudgetExceededError, match="Nothing was drawn and nothing was charged"):
-        solve(budget, 0.7, rng=generator)
-    assert budget.record() == before
-    assert generator.bit_generator.state == state
-
-
-def test_a_solve_that_fails_midway_stays_charged(monkeypatch):
-    budget = Budget(1.0, 1e-6)
-
-    def power_cut(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(ExponentialMechanism, "release", power_cut)
-    with pytest.raises(KeyboardInterrupt):
-        solve(budget, 0.7)
-    assert budget.entries[0].draws > 1
-    assert 0.69 < budget.spent() <= 0.7  # priced at nine tenths of delta
-
-
 def test_a_refused_parameter_costs_nothing():
     budget = Budget(1.0, 1e-6)
     with pytest.raises(InvalidParameterError):
         solve(budget, 0.5, width=3.0)
     assert budget.spent() == 0
     assert budget.entries == ()
-
-
-def test_a_solve_under_another_relation_is_refused():
-    budget = Budget(1.0, 1e-6)
-    solve(budget, 0.2)
-    with pytest.raises(RelationMismatchError):
-        solve(budget, 0.2, lp=program(neighbours=ADD_REMOVE))
-    assert len(budget.entries) == 1
 
 
 def test_no_noise_is_refused_by_a_finite_budget():
@@ -461,7 +419,6 @@ def test_no_noise_is_refused_by_a_finite_budget():
     assert budget.spent() == 0
 
 
-# ----------------------------------------------------------------------------------------------
 # words and data
 
 
@@ -568,7 +525,6 @@ def test_record_in_a_table():
     assert repr(budget) == f"Budget(eps=1, delta=1e-06, spent={budget.spent():.6g})"
 
 
-# ----------------------------------------------------------------------------------------------
 # domains
 
 
@@ -623,10 +579,7 @@ def test_numpy_numbers_are_numbers():
     ],
 )
 def test_shares_priced_in_different_ways_fit_together(eps, delta, first, counts):
-    """One share is cheapest as pure eps, the other by Rényi divergence.
-
-    Together they were once refused.
-    """
+    """One share is cheapest as pure eps, the other by Rényi divergence."""
     budget = Budget(eps, delta)
     for share, count in zip((first, 1 - first), counts, strict=True):
         part = budget.share(share * eps, share * delta)
@@ -635,10 +588,7 @@ def test_shares_priced_in_different_ways_fit_together(eps, delta, first, counts)
 
 
 def test_threads_cannot_overspend_a_budget_together():
-    """Many threads charge 0.3 each to a budget of 1 at once.
-
-    Three get through, whatever the order.
-    """
+    """Many threads charge 0.3 each to a budget of 1 at once."""
     for _ in range(5):
         budget = privlp.Budget(1.0, 0.0)
         barrier = threading.Barrier(8)

@@ -1,7 +1,4 @@
-"""The user's program.
-
-What is accepted, what is refused and in which words, and what never changes or leaks.
-"""
+"""The user's program."""
 
 import dataclasses
 import functools
@@ -34,8 +31,7 @@ def program(**changes):
     return LinearProgram(**({"c": C, "A": A, "b": B} | changes))
 
 
-# --- what is refused, and how it is said
-# -----------------------------------------------------------------------------
+# what is refused, and how it is said
 
 
 @pytest.mark.parametrize(
@@ -241,8 +237,7 @@ def test_patterns_are_not_quoted_where_names_are_private(private, row_names):
 
 
 @pytest.mark.parametrize(
-    ("entries", "kind"),
-    [("a" * 12, "text"), (b"a" * 12, "bytes"), ((1, "Ann"), "records")],
+    ("entries", "kind"), [("a" * 12, "text"), (b"a" * 12, "bytes"), ((1, "Ann"), "records")]
 )
 def test_the_length_of_the_longest_text_is_not_told(entries, kind):
     dtype = [("x", float), ("name of Ann", "U7")] if kind == "records" else None
@@ -385,8 +380,7 @@ def test_every_refusal_is_also_a_value_error():
         program(sense="up")
 
 
-# --- one program, however A is given
-# ---------------------------------------------------------------------------------
+# one program, however A is given
 
 
 def _np_matrix():
@@ -595,8 +589,7 @@ def test_a_sparse_matrix_is_copied_once_and_never_densified(form):
     assert peak < 2.5 * size + others  # a dense copy would be 67 times the size
 
 
-# --- immutability
-# ----------------------------------------------------------------------------------------------
+# immutability
 
 
 def _full_program(storage=np.array):
@@ -724,8 +717,7 @@ def test_replacing_one_field_gives_a_new_program():
     np.testing.assert_array_equal(other.A.toarray(), A)
 
 
-# --- what is read from it
-# --------------------------------------------------------------------------------------------
+# what is read from it
 
 
 @pytest.mark.parametrize(
@@ -797,8 +789,7 @@ def test_one_penalty_makes_the_private_rows_soft():
     assert program().penalty is None
 
 
-# --- what is shown
-# ----------------------------------------------------------------------------------------------
+# what is shown
 
 
 @pytest.mark.parametrize("storage", [np.array, sp.csc_array])
@@ -835,8 +826,7 @@ def test_the_number_of_rows_is_hidden_when_it_is_private(n):
     )
 
 
-# --- constraint-private neighbours
-# -----------------------------------------------------------------------------------
+# constraint-private neighbours
 
 NOMINAL = "change='add-remove' makes the number of rows private: give a public nominal_n"
 

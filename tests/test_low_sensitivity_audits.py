@@ -1,16 +1,4 @@
-"""Scalar-, row-, column- and objective-private programs: releases of one part or of several pass their audits, broken twins do not.
-
-Faults that every release may have are in ``test_conformance.py``; here are those of norms, widths,
-ranges, tuples and of what is made of a release.
-
-A solver is played on both programs of a worst-case pair, and the audit sees the privacy loss of
-what its draws gave away, the most telling function there is (Neyman and Pearson). Where a fault
-lies outside the draws, the audit sees the outcome itself.
-
-Each audit has confidence 0.999 and a fixed seed. So over the choice of seed a correct mechanism is
-accused, and a test here fails without cause, at a rate of at most 0.001 per audit; runs are chosen
-so that a twin is missed at a rate below 0.01.
-"""
+"""Scalar-, row-, column- and objective-private programs: releases of one part or of several pass their audits, broken twins do not."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -74,7 +62,6 @@ def faulty(kind, **wrong):
     return type(f"Faulty{kind.__name__}", (kind,), wrong)
 
 
-# ----------------------------------------------------------------------------------------------
 # solvers on the test bench
 
 
@@ -254,7 +241,6 @@ def narrowed(width_of):
     ]
 
 
-# ----------------------------------------------------------------------------------------------
 # worst-case pairs of numbers
 
 
@@ -333,10 +319,10 @@ MANY = {
 }
 
 
-# ----------------------------------------------------------------------------------------------
 # direct noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TUPLES)
 @pytest.mark.parametrize("delta", [0.0, DELTA], ids=["pure", "with delta"])
 def test_direct_noise(name, delta):
@@ -389,6 +375,7 @@ def test_direct_noise_for_the_change_of_a_single_number(name, noise):
 GAUSSIAN_CLAIM = {"scalar-1": (1.0, 0.1), "objective": (1.0, 0.1)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MANY)
 def test_direct_gaussian_noise(name):
     """Gaussian noise. False-alarm rate 0.001."""
@@ -429,17 +416,13 @@ def one_noise_for_all(mechanisms):
     ("method", "delta", "up"), [("direct-noise", 0.0, 1), ("truncated-laplace", DELTA, -1)]
 )
 def test_noise_on_right_hand_sides_used_again_for_coefficients(method, delta, up):
-    """Right-hand sides fall while what is drawn on for A rises.
-
-    Fresh noise passes, shared noise is caught. Rates 0.001.
-    """
+    """Right-hand sides fall while what is drawn on for A rises."""
     programs = pair_of((scalar("1"), row()), d=1, A=up * first_row(3, 1), b=-first(3))
     passes(outcomes(programs, method, EPS, delta, noise_of_the_parts_apart), BOTH, EPS, delta)
     twin = outcomes(programs, method, EPS, delta, noise_of_the_parts_apart, twin=one_noise_for_all)
     is_caught(twin, BOTH, EPS, delta, runs=500)
 
 
-# ----------------------------------------------------------------------------------------------
 # truncated Laplace mechanism
 
 TRUNCATED = TruncatedLaplaceMechanism.of_budget(1.0, EPS, DELTA)
@@ -516,10 +499,7 @@ def test_truncated_laplace_twins(twin, runs, m):
 
 @pytest.mark.parametrize("m", SPREAD)
 def test_truncated_laplace_mechanism_whose_delta_is_forgotten(m):
-    """The release beyond what the neighbour can release.
-
-    Caught, as the label an auditor would choose. Miss rate below 0.01.
-    """
+    """The release beyond what the neighbour can release. Miss rate below 0.01."""
 
     def beyond_the_neighbour(side, rng, runs):
         here, _ = noise_of(TRUNCATED, SPREAD[m], side, rng, runs)
@@ -590,11 +570,7 @@ def test_delta_of_one_entry_is_exact(eps, delta):
 @pytest.mark.parametrize(("eps", "delta"), CLAIMS)
 @pytest.mark.parametrize("m", [2, 3, 4, 5, 6])
 def test_delta_of_several_entries(m, eps, delta):
-    """However the change is split, the divergence is at most the delta of one entry, and near it where one entry moves most of it.
-
-    The same holds of parts with noise of their own that share one delta, each in units of its
-    scale. No randomness.
-    """
+    """However the change is split, the divergence is at most the delta of one entry, and near it where one entry moves most of it."""
     width, claimed = on_the_grid(TruncatedLaplaceMechanism.of_budget(1.0, eps, delta))
     even, geometric = np.full(m, 1.0 / m), 2.0 ** -np.arange(m)
     lopsided = np.array([1 - 0.02 * (m - 1), *[0.02] * (m - 1)])
@@ -614,12 +590,12 @@ def test_published_width_is_wider(m):
     assert exact_delta(EPS, [EPS], on_the_grid(published)[0]) < DELTA
 
 
-# ----------------------------------------------------------------------------------------------
 # never violated
 
 NEVER = ["truncated-laplace", "truncated-gaussian", "truncated-laplace-published"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TUPLES)
 @pytest.mark.parametrize("method", NEVER)
 def test_never_violated(method, name):
@@ -658,10 +634,7 @@ def half_a_step(mechanism):
     ],
 )
 def test_truncated_noise_that_is_too_narrow(width_of, runs, name):
-    """Some releases are impossible on the neighbour, with more than delta: caught.
-
-    Miss rate below 0.01.
-    """
+    """Some releases are impossible on the neighbour, with more than delta: caught. Miss rate below 0.01."""
     is_caught(
         losses(PAIRS[name](), "truncated-laplace", EPS, DELTA, twin=narrowed(width_of)),
         BOTH,
@@ -751,14 +724,12 @@ def test_fallback_from_the_private_program():
     is_caught(twin, (D, 2 * D), EPS, DELTA, runs=300)
 
 
-# ----------------------------------------------------------------------------------------------
 # multiplicative weights
 
 N = 12
 OPT = 6.0
 COST = np.array([1.0, 2.0])
 CENTRE = OPT / COST / 2
-VERTICES = OPT / COST
 RANGE = {"lower": -20, "upper": 20}
 #: One round, whatever the span of the rows.
 ONE_ROUND = 1e9
@@ -848,6 +819,7 @@ def weighed(name, of=correct, *, eps=MW_EPS, delta=0.0, alpha=ONE_ROUND, **optio
     return losses(WEIGHTS[name](of), "mw", eps, delta, alpha=alpha, opt=OPT, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WEIGHTS_OF_TUPLES)
 def test_one_round(name):
     """Selection and, where A is private, the release of the selected row, on a pair that moves both as far as can be.
@@ -857,12 +829,14 @@ def test_one_round(name):
     passes(weighed(name), BOTH, MW_EPS, runs=2_500, sharp=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["scalar+row+column"])
 def test_one_round_with_delta(name):
     """Gaussian noise on rows where it is quieter. False-alarm rate 0.001."""
     passes(weighed(name, delta=DELTA), BOTH, MW_EPS, DELTA, runs=3_000, sharp=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "span"), [("scalar-inf", 3.0), ("column", 240.0)])
 def test_a_few_rounds(name, span):
     """All rounds together keep the claim. False-alarm rate 0.001."""
@@ -935,12 +909,7 @@ def solution(lines, solver):
 
 @pytest.mark.parametrize("name", ["column", "scalar+row"])
 def test_true_row_not_released(name, monkeypatch):
-    """Two rounds: the second point is made from the row of the first.
-
-    From a noisy row it passes, from the true row it is caught.
-
-    Rates 0.001.
-    """
+    """Two rounds: the second point is made from the row of the first."""
 
     options = {"alpha": alpha_for(2, 240.0), "opt": OPT}
     tilt = (
@@ -960,19 +929,11 @@ def test_true_row_not_released(name, monkeypatch):
     passes(outcomes(programs(), "mw", MW_EPS, 0.0, solution, **options), BOTH, MW_EPS, runs=1_000)
     nothing = np.zeros(2, dtype=bool)
     monkeypatch.setattr(MovingRows, "private_coefficients", lambda self, row: nothing)
-    is_caught(
-        outcomes(programs(), "mw", MW_EPS, 0.0, solution, **options),
-        BOTH,
-        MW_EPS,
-        runs=500,
-    )
+    is_caught(outcomes(programs(), "mw", MW_EPS, 0.0, solution, **options), BOTH, MW_EPS, runs=500)
 
 
 def test_step_from_the_true_row():
-    """The step follows from the released row, or from the true one, whose span it then shows.
-
-    Rates 0.001.
-    """
+    """The step follows from the released row, or from the true one, whose span it then shows."""
     mechanism = LaplaceMechanism(2 * D, 2 * D / EPS)
     pair = np.array([0.0, 0.01]), np.array([-D, D + 0.01])
 
@@ -990,7 +951,6 @@ def test_step_from_the_true_row():
     is_caught(twin, pair, EPS, runs=2_000)
 
 
-# ----------------------------------------------------------------------------------------------
 # solve(), from end to end
 
 
@@ -1051,10 +1011,7 @@ ONE_VARIABLE = {
     [("direct-noise", 0.0, "row"), ("truncated-laplace", 0.1, "scalar")],
 )
 def test_solve_with_noise_on_the_numbers(method, delta, name):
-    """The solution alone, after all post-processing.
-
-    It passes, and is caught with a tenth of the noise. Rates 0.001 and 0.01.
-    """
+    """The solution alone, after all post-processing."""
     passes(solved(method, 1.0, delta, point), ONE_VARIABLE[name](), 1.0, delta, runs=100)
     is_caught(
         solved(method, 1.0, delta, point, twin=scaled(0.1)),
@@ -1072,18 +1029,12 @@ def selected_and_point(result):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "span"), [("column", 240.0), ("scalar+row", 240.0)])
 def test_solve_by_weights(name, span):
-    """Two rounds: which rows were selected, and the solution.
-
-    Violations taken to move by a fiftieth of what they do are caught.
-
-    False-alarm rate 0.001, miss rate below 0.01.
-    """
+    """Two rounds: which rows were selected, and the solution. False-alarm rate 0.001, miss rate below 0.01."""
     mechanism = solved("mw", EPS, 0.0, selected_and_point, opt=OPT, alpha=alpha_for(2, span))
     passes(mechanism, WEIGHTS[name](), EPS, runs=300)
     is_caught(mechanism, WEIGHTS[name](spans(0.02)), EPS, runs=400)
 
 
-# ----------------------------------------------------------------------------------------------
 # what is charged is public
 
 
@@ -1094,23 +1045,9 @@ def charges(lp, method, delta, **options):
     ]
 
 
-@pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize(
-    ("method", "delta"),
-    [("direct-noise", 0.0), ("direct-noise", DELTA), ("truncated-laplace", DELTA)],
-)
-def test_charges_do_not_depend_on_the_private_numbers(method, delta, name):
-    """To the last bit: they are shown with every result. No randomness."""
-    one, other = (charges(lp, method, delta) for lp in PAIRS[name]())
-    assert one == other
-
-
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_charges_of_weights_do_not_depend_on_the_private_numbers(name):
-    """Likewise, though the sensitivities make room for rounding, which depends on sizes.
-
-    No randomness.
-    """
+    """Likewise, though the sensitivities make room for rounding, which depends on sizes."""
     relation = WEIGHTS[name]()[0].neighbours
     parts = tuple(
         replace(part, lower=-1e6, upper=1e6) for part in getattr(relation, "parts", (relation,))

@@ -118,10 +118,7 @@ POORLY_SCALED = {
 
 @pytest.mark.parametrize("name", POORLY_SCALED)
 def test_scale_matters_little(name):
-    """HiGHS has absolute tolerances.
-
-    The repair once gave a poor point where rows or x are far from 1.
-    """
+    """HiGHS has absolute tolerances."""
     c, A, b, bounds, optimum = POORLY_SCALED[name]
     size = np.abs(b)
     relation = ScalarPrivate(
@@ -370,31 +367,35 @@ def test_command_line_with_all_parts_private(tmp_path):
     model = tmp_path / "model.mps"
     LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], bounds=(0, 9)).to_mps(model)
     options = [
-        "--scalar-private",
-        "0.1",
-        "--norm",
-        "1",
-        "--b-range",
-        "-4",
-        "0",
-        "--row-private",
-        "0.01",
-        "--a-range",
-        "-4",
-        "-0.5",
+        *[
+            "--scalar-private",
+            "0.1",
+            "--norm",
+            "1",
+            "--b-range",
+            "-4",
+            "0",
+            "--row-private",
+            "0.01",
+            "--a-range",
+            "-4",
+            "-0.5",
+        ]
     ]
     options += [
-        "--objective-private",
-        "0.1",
-        "--c-range",
-        "0.5",
-        "3",
-        "--split",
-        "2,1,1",
-        "--feasible",
-        "always",
-        "--seed",
-        "1",
+        *[
+            "--objective-private",
+            "0.1",
+            "--c-range",
+            "0.5",
+            "3",
+            "--split",
+            "2,1,1",
+            "--feasible",
+            "always",
+            "--seed",
+            "1",
+        ]
     ]
     result = CliRunner().invoke(
         main, ["solve", str(model), "--eps", "1", "--delta", "1e-3", *options]
@@ -405,10 +406,7 @@ def test_command_line_with_all_parts_private(tmp_path):
 
 
 def test_rounding_of_a_row_counts_its_large_public_coefficients():
-    """A private row may hold public entries far beyond the private ones.
-
-    The computed violation is rounded at their size.
-    """
+    """A private row may hold public entries far beyond the private ones."""
     big = 1e14
     relation = RowPrivate(0.1, lower=[[0, big]], upper=[[2, big]])
     form = StandardForm.of(LinearProgram([1, 1], [[1, big]], [5], neighbours=relation))

@@ -1,9 +1,5 @@
-"""Every low-sensitivity method keeps the same promises under every relation.
+"""Every low-sensitivity method keeps the same promises under every relation."""
 
-What must never be violated never is.
-"""
-
-import json
 import math
 import re
 from fractions import Fraction
@@ -24,88 +20,26 @@ from privlp import (
     ScalarPrivate,
 )
 from privlp.methods import SolveRequest
-from privlp.privacy import ChargedDraws
 from privlp.problem.standard_form import violated
 from privlp.relations import Combined
-from tests import effort, programs
-from tests.effort import examples, runs
+from tests import effort
+from tests.effort import examples
+from tests.every_method import (
+    OPT,
+    RELATIONS,
+    combinations,
+    conforming,
+    covering,
+    has,
+    never,
+    parts_of,
+    run,
+    tightens,
+)
 from tests.programs import ALL, KNOWN, WAYS, method_of, methods_for, way_of
 
 INF = float("inf")
-OPT = 6.0
 
-# Numbers of `covering` lie in these ranges.
-SCALAR = {"lower": -1.2, "upper": -0.8}
-MATRIX = {"lower": -1.0, "upper": -0.4}
-COSTS = {"lower": 0.4, "upper": 2.1}
-RELATIONS = {
-    "scalar": ScalarPrivate(0.05, **SCALAR),
-    "scalar in sum": ScalarPrivate(0.05, norm="1", **SCALAR),
-    "row": RowPrivate(0.01, **MATRIX),
-    "column": ColumnPrivate(0.01, **MATRIX),
-    "objective": ObjectivePrivate(0.05, **COSTS),
-    "row+column": Combined((RowPrivate(0.01, **MATRIX), ColumnPrivate(0.02, **MATRIX))),
-    "row+scalar": Combined((RowPrivate(0.01, **MATRIX), ScalarPrivate(0.05, **SCALAR))),
-    "column+objective": Combined((ColumnPrivate(0.01, **MATRIX), ObjectivePrivate(0.05, **COSTS))),
-    "row+scalar+objective": Combined(
-        (
-            RowPrivate(0.01, **MATRIX),
-            ScalarPrivate(0.05, norm="1", **SCALAR),
-            ObjectivePrivate(0.05, **COSTS),
-        )
-    ),
-}
-
-
-def parts_of(relation):
-    return relation.parts if isinstance(relation, Combined) else (relation,)
-
-
-def has(relation, *kinds):
-    return any(isinstance(part, kinds) for part in parts_of(relation))
-
-
-def combinations(keep=lambda relation, method: True):
-    """Every relation with every method that protects it."""
-    return [
-        pytest.param(name, method, id=f"{name}/{method}")
-        for name, relation in RELATIONS.items()
-        for method in methods_for(relation)
-        if keep(relation, method)
-    ]
-
-
-def conforming(keep=lambda relation, method: True):
-    """Every relation and every method; each with each in a thorough run."""
-    cases = [case.values for case in combinations(keep)]
-    return pytest.mark.parametrize(("name", "method"), effort.covering(cases, together=1))
-
-
-def never(method):
-    return method.startswith(("truncated", "measured"))
-
-
-def tightens(method):
-    return never(method) or method == "quantile-noise"
-
-
-def covering(name, **fields):
-    relation = RELATIONS.get(name)
-    boxed = relation and has(
-        relation, ObjectivePrivate
-    )  # or noisy costs might reward any direction
-    fields = {"neighbours": relation, "bounds": (0, 20 if boxed else None), **fields}
-    return programs.covering(30, 4, least=0.5, **fields)
-
-
-def run(lp, method, *, eps=1.0, delta=1e-6, rng=0, **options):
-    defaults = {"opt": OPT, "alpha": 1.0} if method == "mw" else {}
-    return privlp.solve(
-        lp, eps, delta, method=method_of(method), rng=rng, **{**defaults, **options}
-    )
-
-
-# ----------------------------------------------------------------------------------------------
 # without noise
 
 OFF_THE_SIMPLEX = {"maximise", "free variable", "box of both signs"}
@@ -153,10 +87,7 @@ def applies(program, relation, method):
 @pytest.mark.parametrize(
     ("program", "name", "method"),
     effort.covering(
-        (program, *case.values)
-        for program in KNOWN
-        for case in combinations()
-        if applies(program, *case.values)
+        (program, *case) for program in KNOWN for case in combinations() if applies(program, *case)
     ),
 )
 def test_without_noise_every_method_finds_the_exact_optimum(program, name, method):
@@ -174,18 +105,6 @@ def test_without_noise_every_method_finds_the_exact_optimum(program, name, metho
     assert "NOT PRIVATE" in solution.message
 
 
-@conforming(lambda relation, method: method == "mw")
-def test_without_noise_smaller_alpha_means_smaller_violation(name, method):
-    lp = covering(name)
-    exact = privlp.solve_exact(lp)
-    worst = []
-    for alpha in (1.0, 0.3, 0.1):
-        solution = run(lp, method, eps=INF, delta=0.0, opt=exact.objective, alpha=alpha)
-        worst.append(privlp.compare(lp, solution, exact).violation_at(0))
-        assert worst[-1] <= alpha
-    assert worst[-1] < max(worst[0], 0.05)
-
-
 @conforming(
     lambda relation, method: method == "direct-noise" and not has(relation, ObjectivePrivate)
 )
@@ -198,59 +117,7 @@ def test_a_public_optimum_is_reached_with_the_least_violation(name, method):
     assert privlp.compare(lp, solution).violation_at(0) == pytest.approx(0.1, abs=1e-6)
 
 
-# ----------------------------------------------------------------------------------------------
 # what is spent
-
-
-@pytest.mark.parametrize(
-    ("eps", "delta"), [(0.1, 1e-3), (1.0, 0.0), (8.0, 1e-9)], ids=["0.1", "1", "8"]
-)
-@conforming()
-def test_ledger_stays_within_the_budget(name, method, eps, delta):
-    lp = covering(name)
-    if delta == 0 and never(method):
-        with pytest.raises(privlp.InvalidParameterError, match="delta must be positive"):
-            run(lp, method, eps=eps, delta=delta)
-        return
-    privacy = run(lp, method, eps=eps, delta=delta, time_limit=60).privacy
-    assert 0.99 * eps < privacy.eps <= eps
-    assert privacy.delta == delta
-    assert privacy.private
-    if delta == 0:
-        assert "Gaussian" not in repr(privacy.entries)
-    assert lp.neighbours.describe(lp) in str(privacy.statement())
-
-
-@conforming()
-def test_one_budget_pays_for_several_solves(name, method):
-    budget = privlp.Budget(1.5, 3e-6)
-    for _ in range(2):
-        run(covering(name), method, eps=0.7, budget=budget)
-    assert 0.7 < budget.spent() <= 1.4 + 1e-9
-    assert len({entry.purpose for entry in budget.entries}) == len(budget.entries) / 2
-
-
-@conforming()
-def test_an_overspending_solve_raises_before_any_draw(name, method, monkeypatch):
-    budget = privlp.Budget(1.0, 3e-6)
-    run(covering(name), method, eps=0.8, budget=budget)
-    spent = budget.spent()
-    monkeypatch.setattr(
-        ChargedDraws, "__call__", lambda *_: pytest.fail("drew before the budget was checked")
-    )
-    with pytest.raises(
-        privlp.BudgetExceededError, match="Nothing was drawn and nothing was charged"
-    ):
-        run(covering(name), method, eps=0.8, budget=budget)
-    assert budget.spent() == spent
-
-
-@conforming()
-def test_all_that_is_left_of_a_budget(name, method):
-    budget = privlp.Budget(2.0, 1e-6)
-    run(covering(name), method, eps=None, delta=None, budget=budget)
-    assert budget.spent() == pytest.approx(2.0, rel=0.01)
-    assert budget.spent() <= 2.0
 
 
 @conforming(
@@ -284,109 +151,10 @@ def test_a_split_of_one_part_is_the_whole(name, method):
     assert results[0].privacy.entries == results[1].privacy.entries
 
 
-# ----------------------------------------------------------------------------------------------
 # randomness, limits, results
 
 
-@conforming()
-def test_same_seed_same_result(name, method):
-    lp = covering(name)
-    first, second = (run(lp, method, rng=5) for _ in range(2))
-    assert np.array_equal(first.x, second.x)
-    assert (first.objective, first.privacy) == (second.objective, second.privacy)
-    assert first.privacy.seeded
-    assert "not for release" in first.privacy.randomness
-    assert not run(lp, method, rng=None).privacy.seeded
-
-
-@conforming(lambda relation, method: not tightens(method))
-def test_other_draws_give_other_results(name, method):
-    """What is tightened may be clipped to the ends of its ranges; all else shows its noise."""
-    lp = covering(name)
-    results = [
-        run(lp, method, rng=rng, **({"alpha": 0.3} if method == "mw" else {}))
-        for rng in (5, 6, None, None)
-    ]
-    traces = {repr([values.tolist() for values in result.trace.values()]) for result in results}
-    assert len(traces) == len(results)
-
-
-@conforming()
-def test_results_are_complete_and_survive_a_file(name, method, tmp_path):
-    lp = covering(name, variable_names=list("wxyz"))
-    solution = run(lp, method)
-    assert solution.success
-    assert solution.status is privlp.Status.COMPLETED
-    assert solution.method == ALL[method].name
-    assert solution.x.shape == (4,)
-    assert (solution.x >= 0).all()
-    assert "within eps = 1, delta = 1e-06." in solution.message
-    solution.save(tmp_path / "solution.json")
-    loaded = privlp.Solution.load(tmp_path / "solution.json")
-    assert np.array_equal(loaded.x, solution.x)
-    assert loaded.trace.keys() == solution.trace.keys()
-    assert all(np.array_equal(loaded.trace[key], solution.trace[key]) for key in solution.trace)
-    assert loaded.to_json() == solution.to_json()
-    assert (loaded.objective, loaded.status, loaded.privacy) == (
-        solution.objective,
-        solution.status,
-        solution.privacy,
-    )
-
-
-@conforming(lambda relation, method: has(relation, ObjectivePrivate))
-def test_objective_is_that_of_the_released_costs(name, method):
-    lp = covering(name, offset=3.0)
-    solution = run(lp, method)
-    assert solution.objective == pytest.approx(
-        float(solution.trace["noisy c"] @ solution.x) + 3.0, rel=1e-9
-    )
-    assert solution.objective != lp.objective(solution.x)
-
-
-@conforming(lambda relation, method: not has(relation, ObjectivePrivate))
-def test_objective_of_public_costs_is_exact(name, method):
-    lp = covering(name, offset=3.0)
-    solution = run(lp, method)
-    assert solution.objective == pytest.approx(lp.objective(solution.x), rel=1e-12)
-
-
-@conforming()
-def test_a_time_limit_releases_nothing_and_keeps_the_charge(name, method):
-    solution = run(covering(name), method, time_limit=1e-9)
-    assert solution.status is privlp.Status.TIME_LIMIT
-    assert not solution.success
-    assert (solution.x, solution.objective, solution.trace) == (None, None, {})
-    assert 0 < solution.privacy.eps <= 1.0
-    assert "what was charged stays charged" in solution.message
-
-
-@conforming()
-def test_noise_that_drowns_everything_still_ends_well(name, method):
-    """Whatever the noise, results are a solution or say in their status what happened.
-
-    Nothing raises or warns after the charge.
-    """
-    for seed in range(runs(3, 1)):
-        for fields in ({}, {"bounds": (0, 50)} if method != "mw" else {}):
-            solution = run(covering(name, **fields), method, eps=1e-3, rng=seed)
-            assert solution.success == (solution.x is not None)
-            assert solution.success == (solution.status is privlp.Status.COMPLETED)
-            assert solution.privacy.eps <= 1e-3
-            if solution.success:
-                assert np.isfinite(solution.x).all()
-
-
-@conforming(lambda relation, method: method != "mw")
-def test_dense_and_sparse_give_the_same(name, method):
-    lp = covering(name)
-    sparse = LinearProgram(
-        lp.c, sp.csr_array(lp.A), lp.b, neighbours=lp.neighbours, bounds=lp.bounds
-    )
-    assert run(lp, method).x == pytest.approx(run(sparse, method).x, rel=1e-6, abs=1e-9)
-
-
-@pytest.mark.parametrize("name", RELATIONS)
+@pytest.mark.parametrize("name", [name for name in RELATIONS if name != "whole rows"])
 def test_auto_takes_a_method_of_the_relation(name):
     lp = covering(name)
     costs = has(RELATIONS[name], ObjectivePrivate)
@@ -408,7 +176,6 @@ def test_auto_takes_a_method_of_the_relation(name):
     ).success
 
 
-# ----------------------------------------------------------------------------------------------
 # misuse
 
 COMMON = {
@@ -593,7 +360,7 @@ BAD_PROGRAMS = {
 @pytest.mark.parametrize(
     ("case", "name", "method"),
     effort.covering(
-        (case, *combination.values)
+        (case, *combination)
         for case, (concerns, _, _) in BAD_PROGRAMS.items()
         for combination in combinations(
             lambda relation, method, concerns=concerns: method != "mw" and concerns(relation)
@@ -712,99 +479,7 @@ def test_whole_constraints_cannot_be_kept_with_certainty():
             run(covering("", neighbours=ConstraintPrivate()), method)
 
 
-def test_delta_of_one_over_n_warns():
-    with pytest.warns(privlp.NotPrivateWarning, match=r"delta = 0.1 is at least 1/n = 0.0333"):
-        run(covering("scalar"), "direct-noise", delta=0.1)
-    with pytest.warns(privlp.NotPrivateWarning, match=r"delta = 0.3 is at least 1/n = 0.25"):
-        run(covering("column"), "direct-noise", delta=0.3)
-
-
-# ----------------------------------------------------------------------------------------------
 # nothing private leaves
-
-DIGITS = "12345678"
-
-
-def planted(name, **fields):
-    """`covering` with recognisable private numbers.
-
-    Everything that the relation leaves public stays as it was.
-    """
-    lp = covering(name)
-    c, A, b = np.array(lp.c), np.array(lp.A), np.array(lp.b)
-    if has(lp.neighbours, ScalarPrivate):
-        b[[0, 7]] = -1.012345678, -0.912345678
-    if has(lp.neighbours, RowPrivate, ColumnPrivate):
-        A[3], A[:, 1] = -0.812345678, -0.712345678
-    if has(lp.neighbours, ObjectivePrivate):
-        c[1] = 1.312345678
-    return LinearProgram(c, A, b, neighbours=lp.neighbours, **{"bounds": lp.bounds, **fields})
-
-
-def texts(solution):
-    yield from (
-        repr(solution),
-        str(solution),
-        solution.message,
-        repr(solution.privacy),
-        str(solution.privacy),
-    )
-    yield from (
-        str(solution.privacy.statement()),
-        json.dumps(solution.privacy.statement()),
-        solution.to_json(),
-    )
-    yield repr(solution.trace)
-
-
-def outcome(call):
-    """What a call says, be it a result or an error."""
-    try:
-        return " ".join(texts(call()))
-    except privlp.PrivLPError as error:
-        return str(error)
-
-
-@conforming()
-def test_planted_numbers_appear_in_no_result(name, method, caplog, capfd):
-    lp = planted(name)
-    for eps in (1.0, 0.01):
-        solution = run(lp, method, eps=eps, progress=True)
-        for text in (*texts(solution), repr(lp), str(lp), caplog.text, *capfd.readouterr()):
-            assert DIGITS not in text.replace("_", "")
-
-
-@conforming()
-def test_planted_numbers_appear_in_no_error(name, method):
-    for case, (change, _) in bad_calls(method).items():
-        with pytest.raises(privlp.PrivLPError) as caught:
-            run(planted(name), **{"method": method, **change})
-        assert DIGITS not in str(caught.value), case
-    for fields in (
-        {"bounds": (0, 0.01)},
-        {"penalty": 1.0},
-        {"sense": "max"},
-        {"row_lower": covering(name).b - 1},
-    ):
-        assert DIGITS not in outcome(lambda fields=fields: run(planted(name, **fields), method))
-
-
-@conforming(
-    lambda relation, method: (
-        not has(relation, ObjectivePrivate) or has(relation, RowPrivate, ColumnPrivate)
-    )
-)
-def test_what_is_charged_does_not_follow_private_numbers(name, method):
-    """Entries and messages are the same for two programs of the relation, to the last bit."""
-    results = [run(lp, method, rng=0) for lp in (covering(name), planted(name))]
-    for first, second in zip(*(result.privacy.entries for result in results), strict=True):
-        assert first.sensitivity == second.sensitivity
-        assert (first.purpose, first.parameter, first.draws) == (
-            second.purpose,
-            second.parameter,
-            second.draws,
-        )
-    assert results[0].iterations == results[1].iterations
 
 
 @conforming(
@@ -818,7 +493,6 @@ def test_infeasible_private_rows_are_not_given_away(name, method):
     assert "feasib" not in solution.message
 
 
-# ----------------------------------------------------------------------------------------------
 # never violated
 
 
@@ -1049,7 +723,6 @@ def test_the_check_has_teeth():
         assert_never_violated(lp, np.array([np.nextafter(1.0, 0.0)]))
 
 
-# ----------------------------------------------------------------------------------------------
 # exact arithmetic
 
 number = st.one_of(
@@ -1119,14 +792,3 @@ def test_violated_agrees_with_fractions_on_long_rows(seed, d):
 
 def test_violated_without_rows():
     assert violated(np.empty((0, 3)), np.ones(3), np.empty(0)).shape == (0,)
-
-
-# ----------------------------------------------------------------------------------------------
-# interruption and randomness
-
-
-@conforming()
-def test_a_generator_goes_on_where_it_was(name, method):
-    generator, untouched = np.random.default_rng(3), np.random.default_rng(3)
-    run(covering(name), method, rng=generator)
-    assert generator.bit_generator.state != untouched.bit_generator.state

@@ -37,10 +37,7 @@ RELATIONS = {
         RowPrivate(0.1, lower=0, upper=1.2),
         ScalarPrivate(0.5, norm="1", lower=1, upper=10),
     ),
-    "row and column": (
-        RowPrivate(0.1, lower=0, upper=1.2),
-        ColumnPrivate(0.1, lower=0, upper=1.2),
-    ),
+    "row and column": (RowPrivate(0.1, lower=0, upper=1.2), ColumnPrivate(0.1, lower=0, upper=1.2)),
     "all parts": (
         ColumnPrivate(0.1, lower=0, upper=1.2),
         ScalarPrivate(0.5, lower=1, upper=10),
@@ -73,16 +70,11 @@ def slacks(lp, y):
     return known.rhs - known.private_rows() @ y
 
 
-# ----------------------------------------------------------------------------------------------
 # how far slacks move
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.sampled_from(sorted(RELATIONS)),
-    st.integers(0, 10_000),
-    st.booleans(),
-)
+@given(st.sampled_from(sorted(RELATIONS)), st.integers(0, 10_000), st.booleans())
 def test_slacks_of_neighbours_move_no_further_than_stated(name, seed, two_sided):
     two_sided = two_sided and "b" not in name and name != "all parts"  # the side 0 has no range
     lp = packing(RELATIONS[name], seed=seed, two_sided=two_sided)
@@ -118,7 +110,6 @@ def test_rows_and_columns_together_are_not_in_one_row():
     assert alone.in_one_row
 
 
-# ----------------------------------------------------------------------------------------------
 # rows hold, and little is lost
 
 
@@ -197,7 +188,6 @@ def test_sparse_rows_give_the_same_numbers():
     assert one.x == pytest.approx(other.x)
 
 
-# ----------------------------------------------------------------------------------------------
 # budget and refusals
 
 
@@ -234,7 +224,6 @@ def test_wrong_requests_say_what_to_do(options, message):
         privlp.solve(lp, 1.0, **{"delta": 1e-4, "method": MEASURED, **options})
 
 
-# ----------------------------------------------------------------------------------------------
 # which programs "auto" takes it for
 
 
@@ -318,7 +307,6 @@ def test_losses_in_trials_are_near_those_of_solves():
         assert 0.4 < loss / np.mean([1 - lp.objective(x) / best for x in points]) < 2.5
 
 
-# ----------------------------------------------------------------------------------------------
 # audits
 
 

@@ -34,7 +34,6 @@ def selection_probabilities(scores, sensitivity, eps):
     return odds / odds.sum()
 
 
-# ----------------------------------------------------------------------------------------------
 # exponential mechanism
 
 
@@ -106,17 +105,13 @@ def test_selection_leaves_the_scores_alone():
     assert scores.tolist() == [0.0, 1.0, -5.0]
 
 
-# ----------------------------------------------------------------------------------------------
 # coins
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("exponent", [1e-3, 0.5, 0.999, 1.0, 1.5, 2.0, 3.7, 8.25])
 def test_coin_frequencies(exponent):
-    """3 million coins of probability exp(-exponent).
-
-    Binomial test, false-alarm rate 1e-6, seed fixed.
-    """
+    """3 million coins of probability exp(-exponent). Binomial test, false-alarm rate 1e-6, seed fixed."""
     coins = bernoulli_exp(np.full(3_000_000, exponent), np.random.default_rng(5))
     assert stats.binomtest(int(coins.sum()), coins.size, math.exp(-exponent)).pvalue > FALSE_ALARM
 
@@ -150,7 +145,6 @@ def test_certain_and_impossible_coins():
     assert coins.tolist() == [True, False, True, False]
 
 
-# ----------------------------------------------------------------------------------------------
 # additive noise
 
 
@@ -209,7 +203,6 @@ def test_no_noise_returns_the_value_and_has_no_finite_price(mechanism):
     assert composed_epsilon([(mechanism.price, 1)], 1e-6) == math.inf
 
 
-# ----------------------------------------------------------------------------------------------
 # prices
 
 
@@ -223,20 +216,14 @@ def test_selection_costs_an_eighth_of_eps_squared(eps):
 
 @pytest.mark.parametrize("eps", [8.001, 12.0, 200.0, 699.0])
 def test_beyond_eight_a_selection_costs_its_pure_epsilon(eps):
-    """Then pure eps-DP, dominated by randomised response, is the smaller price.
-
-    Never more than eps itself.
-    """
+    """Then pure eps-DP, dominated by randomised response, is the smaller price."""
     price = composed_epsilon([(ExponentialMechanism(1.0, eps).price, 1)], 1e-9)
     assert price <= eps * (1 + 1e-6)
     assert price > 0.8 * eps
 
 
 def test_far_beyond_eight_only_the_pure_epsilon_is_left():
-    """Randomised response leaves the floating-point range at eps = 700.
-
-    The ledger then adds pure epsilons.
-    """
+    """Randomised response leaves the floating-point range at eps = 700."""
     ledger = Ledger(6000.0, 1e-6)
     ledger.charge(ExponentialMechanism(1.0, 5000.0), 1, "test", ConstraintPrivate(), Randomness(0))
     assert ledger.spent() == pytest.approx(5000.0)
@@ -287,7 +274,6 @@ def test_gaussian_price_is_below_that_of_its_zcdp():
     assert 0.9 * of_rho < price < 0.97 * of_rho
 
 
-# ----------------------------------------------------------------------------------------------
 # refusals and descriptions
 
 

@@ -25,10 +25,7 @@ def every_class():
 
 
 def test_no_method_remembers_its_object_for_ever():
-    """A cache on a method belongs to the class.
-
-    It would keep every program that was ever solved in memory.
-    """
+    """A cache on a method belongs to the class."""
     remembered = [
         c for c in every_class() for member in vars(c).values() if hasattr(member, "cache_info")
     ]

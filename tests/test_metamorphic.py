@@ -1,7 +1,4 @@
-"""The same program in other words gets the same answers: no rule depends on origin, units, bounds.
-
-``tests/metamorphic.py`` has the programs and what is changed. What is refused stands in `FAILS`.
-"""
+"""The same program in other words gets the same answers: no rule depends on origin, units, bounds."""
 
 from __future__ import annotations
 
@@ -53,8 +50,7 @@ def test_the_answers_are_the_same(program, method, change):
 def test_rows_missed_and_costs_stay_alike(program, method, change):
     """Means of rows missed over s, and of costs over a fixed scale, change by 0.05 at most.
 
-    Draws of the same seed are compared. A test with changes of exactly 0.05 fails with a
-    probability of 0.002, and fewer if they are smaller: 0.13 for all 65 if each were at the end.
+    Draws of the same seed are compared.
     """
     usual, changed = beside(program, method, change, DRAWS)
     means, doubts = distances(usual, changed)

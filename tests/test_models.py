@@ -25,7 +25,6 @@ def arguments(name, seed=0, **sizes):
     return getattr(simulated, name)(seed, **sizes)
 
 
-# ----------------------------------------------------------------------------------------------
 # a model and its values
 
 
@@ -73,7 +72,6 @@ def test_values_of_what_is_no_solution(x, message):
         models.Model([1, 2], np.eye(2), np.ones(2)).values(x)
 
 
-# ----------------------------------------------------------------------------------------------
 # diet
 
 
@@ -133,7 +131,6 @@ def test_diet_says_what_is_wrong(changes, message):
         models.diet(**{"prices": [1, 2], "content": [[1, 2]], "needs": [[3]], **changes})
 
 
-# ----------------------------------------------------------------------------------------------
 # staffing
 
 
@@ -178,7 +175,6 @@ def test_staffing_says_what_is_wrong(changes, message):
         models.staffing(**{**good, **changes})
 
 
-# ----------------------------------------------------------------------------------------------
 # flow
 
 
@@ -262,7 +258,6 @@ def test_flow_says_what_is_wrong(changes, message):
         models.min_cost_flow(**{**FLOW, **changes})
 
 
-# ----------------------------------------------------------------------------------------------
 # transport
 
 
@@ -316,7 +311,6 @@ def test_transport_says_what_is_wrong(changes, message):
         models.transport(**{**good, **changes})
 
 
-# ----------------------------------------------------------------------------------------------
 # portfolio
 
 
@@ -425,7 +419,6 @@ def test_portfolio_says_what_is_wrong(changes, error, message):
         models.cvar_portfolio(**{**good, **changes})
 
 
-# ----------------------------------------------------------------------------------------------
 # tables with names
 
 
@@ -474,7 +467,6 @@ def test_names_of_a_table_of_costs():
     assert models.cvar_portfolio(returns, bound=1).variable_names[:2] == ("bonds", "land")
 
 
-# ----------------------------------------------------------------------------------------------
 # made-up data
 
 

@@ -119,10 +119,7 @@ def kernel():
 )
 @pytest.mark.filterwarnings("ignore")  # the kernel's own messages
 def test_runs_from_top_to_bottom(path, widgets, kernel, monkeypatch, record_property):
-    """Each cell that shows something stands below a question.
-
-    The documentation is built from a run of all of them, too.
-    """
+    """Each cell that shows something stands below a question."""
     nbclient = pytest.importorskip("nbclient")
     notebook = read(path)
     uses_widgets = "ipywidgets" in path.read_text(encoding="utf-8")

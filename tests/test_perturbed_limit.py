@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from benchmarks.families.instance import missed
 from privlp import LinearProgram, models, solve, solve_exact
 from privlp.models import simulated
+from tests.effort import each
 
 #: How far costs may be from the optimum, as a share; and at a large eps, above it.
 NEAR, WITHIN = 1e-3, 0.03
@@ -62,8 +63,7 @@ PROGRAMS = {
 TOO_FAR = "cover within far bounds"
 
 
-@pytest.mark.parametrize("share", [1e-3, 0.05])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("name", "share"), each(PROGRAMS, [1e-3, 0.05]))
 def test_without_noise_the_optimum_is_found(name, share):
     lp = PROGRAMS[name]()
     best = solve_exact(lp).objective

@@ -1,8 +1,4 @@
-"""The privacy of one perturbed convex program: the theorem in numbers, audits, and broken twins.
-
-The theorem is checked by densities on a grid: in one and two coordinates the released minimum has a
-density in closed form, and the divergence of two neighbours is a sum.
-"""
+"""The privacy of one perturbed convex program: the theorem in numbers, audits, and broken twins."""
 
 import itertools
 import math
@@ -35,13 +31,13 @@ from privlp.regions import quadratic
 from privlp.rows.in_coordinates import RowsInCoordinates
 from privlp.rows.measured import ComparedRows
 from tests.conformance_kit import count_forgotten
-from tests.effort import examples
+from tests.effort import each, examples
 
 DELTA = 1e-3
 
 
-def charged_draws(mechanism):
-    """What a search knows of its draws before the first of them."""
+def draw_of(mechanism):
+    """What a stage asks of a draw that was charged."""
     return SimpleNamespace(mechanism=mechanism, sigma=mechanism.sigma)
 
 
@@ -55,7 +51,7 @@ class Stage:
         k = mechanism.parts
         self.h, self.p, self.sigma = softness, p, mechanism.sigma
         self.opposite = mechanism.opposite_part
-        draw = charged_draws(mechanism)
+        draw = draw_of(mechanism)
         self.strength = strength or Draws(draw, None, None).strength(softness, p, Bend(k, k))
         self.cost, self.centre = rng.normal(size=p), rng.uniform(size=p)
         self.common = self.rows(3, rng)
@@ -150,7 +146,7 @@ def worst(kind, p, *, mu, curvature, softness, seeds, of_stage=lambda m, s: {}, 
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         used = replace(charged, sigma=noise * charged.sigma)
-        draw = charged_draws(used)
+        draw = draw_of(used)
         strength = Draws(draw, None, None).strength(softness, p, CURVED[kind])
         stage = Stage(used, softness, p, rng, **({"strength": strength} | of_stage(used, strength)))
         one, other = record_of(stage, kind, rng)
@@ -160,8 +156,7 @@ def worst(kind, p, *, mu, curvature, softness, seeds, of_stage=lambda m, s: {}, 
     return found
 
 
-@pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "p"), each(KINDS, [1, 2]))
 def test_the_theorem_in_numbers(kind, p):
     for mu, curvature in ((1.0, 0.3), (0.3, 0.05), (0.05, 0.3)):
         softness = 0.3
@@ -206,7 +201,7 @@ class TestTwinsOfOneStage:
         )
 
 
-# ---------------------------------------------------------------------------------------- prices
+# prices
 
 
 def test_corners_of_unequal_prices():
@@ -294,10 +289,7 @@ def covering(**fields):
         ({"row_lower": np.full(30, -9.0)}, (2.0, 2, False, 1.0)),
         ({"row_lower": [-9.0, *[-np.inf] * 29]}, (2.0, 2, False, 1.0)),
         ({"row_lower": np.full(30, -9.0), "groups": np.arange(30) // 2}, (4.0, 4, False, 1.0)),
-        (
-            {"row_lower": [-9.0, *[-np.inf] * 29], "groups": np.arange(30) // 2},
-            (6.0, 6, True, 0.0),
-        ),
+        ({"row_lower": [-9.0, *[-np.inf] * 29], "groups": np.arange(30) // 2}, (6.0, 6, True, 0.0)),
         (
             {
                 "row_lower": np.full(30, -9.0),
@@ -315,12 +307,7 @@ def covering(**fields):
 def test_secret_terms(fields, expected):
     """Sensitivity, parts and signs by hand."""
     found = perturbed_charges.secret_term(task(covering(**fields)), 0.5, 0.1)
-    assert (
-        found.sensitivity,
-        found.parts,
-        found.one_sided,
-        found.opposite_part,
-    ) == expected
+    assert (found.sensitivity, found.parts, found.one_sided, found.opposite_part) == expected
     assert found.sensitivity / found.sigma == pytest.approx(0.5)
     assert found.largest_part == 1.0
 
@@ -338,7 +325,7 @@ def test_a_prediction_knows_that_noise_misses_a_range_whichever_way_it_goes():
 @pytest.mark.parametrize("k", [1, 2, 7])
 @pytest.mark.parametrize("p", [1, 3, 50])
 def test_the_strength_costs_what_was_charged(k, p):
-    charged = charged_draws(mechanism(mu=1, curvature=0.07, parts=2 * k))
+    charged = draw_of(mechanism(mu=1, curvature=0.07, parts=2 * k))
     for softness in (1e-6, 0.3, 1e4):
         strength, r = Draws(charged, None, None).strength(softness, p, Bend(k, k)), min(k, p)
         kappa = r * math.log1p(k / (r * softness * strength))
@@ -360,7 +347,7 @@ def test_the_largest_number_of_rows_bounds_curvature_and_rounding():
     assert seen == pytest.approx([400.0] * 3)
 
 
-# ---------------------------------------------------------------------------------------- audits
+# audits
 
 PROGRAMS = {
     "one side": {},
@@ -377,10 +364,7 @@ PROGRAMS = {
     "soft, two sides": {"penalty": 2.0, "row_lower": np.full(30, -1.2)},
     "soft, two prices": {"penalty": [[0.5, 2.0]] * 30, "row_lower": np.full(30, -1.2)},
     "soft, groups": {"penalty": np.linspace(0.1, 1.0, 30), "groups": np.arange(30) // 3},
-    "public equality": {
-        "row_lower": [*[-np.inf] * 29, -1.0],
-        "private": np.arange(30) < 29,
-    },
+    "public equality": {"row_lower": [*[-np.inf] * 29, -1.0], "private": np.arange(30) < 29},
 }
 
 
@@ -577,7 +561,7 @@ class TestBrokenTwins:
         assert not audited("one side").passed
 
     @pytest.mark.statistical
-    @pytest.mark.parametrize("noise", [0.0, 0.5])
+    @pytest.mark.parametrize("noise", [pytest.param(0.0, marks=pytest.mark.slow), 0.5])
     def test_less_noise_than_was_paid_for(self, monkeypatch, noise):
         """No secret term, or half of it: a single draw tells. Miss rate below 1e-3; seed fixed."""
         tapes = self.tapes()
@@ -615,7 +599,7 @@ class TestBrokenTwins:
         assert found["cover the error of the computed minimum"] < 0.6
 
 
-# ------------------------------------------------------------------- nothing shows but the release
+# nothing shows but the release
 
 
 def release_of(lp, **request):
@@ -701,10 +685,7 @@ def test_curvature_of_soft_rows(fields, expected):
         ({}, Bend(1, 1)),
         ({"row_lower": np.full(30, -9.0)}, Bend(2, 1)),
         ({"neighbours": ConstraintPrivate(rows_per_record=3)}, Bend(3, 3)),
-        (
-            {"row_lower": [-9.0, *[-np.inf] * 29], "groups": np.arange(30) // 2},
-            Bend(3, 2),
-        ),
+        ({"row_lower": [-9.0, *[-np.inf] * 29], "groups": np.arange(30) // 2}, Bend(3, 2)),
         ({"neighbours": ConstraintPrivate("add-remove", 2, nominal_n=30)}, Bend(2, 2)),
     ],
 )

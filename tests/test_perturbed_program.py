@@ -141,7 +141,7 @@ def test_ranges_contain_those_of_linear_programs(seed, free):
                 assert sign * end <= sign * exact.x[j] + 1e-7
 
 
-# ------------------------------------------------------------------------------------ exact rows
+# exact rows
 
 
 def exact_slack(C, f, z):
@@ -190,7 +190,7 @@ class TestExactRows:
         assert rows.settled(np.array([5.0, 0.3])).max() <= 1
 
 
-# ------------------------------------------------------------------------------------- quadratics
+# quadratics
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -236,7 +236,7 @@ def test_certificates_bound_the_distance(seed):
     assert found <= 1e-12
 
 
-# --------------------------------------------------------------------------- rows in coordinates
+# rows in coordinates
 
 
 def block_of(lp):
@@ -357,7 +357,7 @@ def test_missed_rows():
     assert MeasuredRows(block_of(lp), alpha=0.2).missed(np.array([1.25, 1.0])) == 1
 
 
-# -------------------------------------------------------------------------------------- programs
+# programs
 
 
 def perturbed(rng, lp, softness, strength):
@@ -398,10 +398,7 @@ def exact_fractions(numbers, bits=384):
     seed=seeds, turned=st.sampled_from([0.0, 1e-15, 1e-9, 1e-3]), steep=st.sampled_from([1, 1e9])
 )
 def test_quadratic_programs_in_integers(seed, turned, steep):
-    """In fractions: rows that are copies of each other but for a turn, and conditions of a minimum.
-
-    The point breaks no row, prices push inwards and only where a row is tight, and they balance.
-    """
+    """In fractions: rows that are copies of each other but for a turn, and conditions of a minimum."""
     rng = np.random.default_rng(seed)
     p = int(rng.integers(1, 6))
     C = np.repeat(rng.normal(size=(2 * p, p)), 3, axis=0)

@@ -1,10 +1,4 @@
-"""No planted number comes out of any path, and nothing but releases tells one private part from another.
-
-Each path is a call with planted private numbers, which succeeds or fails. All that it lets out is
-searched: results, pickles, files, exceptions and their contexts, warnings, logs, standard output
-and error, what is left behind. Most paths are then taken again with another private part that sees
-the same releases, and must look the same. ``make planted`` takes many more.
-"""
+"""No planted number comes out of any path, and nothing but releases tells one private part from another."""
 
 import gc
 import pickle
@@ -50,8 +44,7 @@ def fresh(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "method"),
-    [("replace", m) for m in ("dmw", "staged", "chain")] + [("scalar", "mw")],
+    ("name", "method"), [("replace", m) for m in ("dmw", "staged", "chain")] + [("scalar", "mw")]
 )
 def test_a_solution_keeps_no_program_alive(name, method):
     lp, parts = fresh(name)

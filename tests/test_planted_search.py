@@ -1,7 +1,4 @@
-"""The search for planted numbers has teeth.
-
-What is let out on purpose is found, and what is public is not.
-"""
+"""The search for planted numbers has teeth."""
 
 import functools
 import importlib
@@ -138,10 +135,7 @@ def test_what_is_hidden_is_found(name):
 
 
 def test_a_number_is_found_wherever_it_stands():
-    """Small integers are one object in a process.
-
-    Each place of theirs is looked at, so that twins are compared place by place.
-    """
+    """Small integers are one object in a process."""
     small = Secrets([], counts=(7,))
     found = leaks_in({"first": 7, "second": [7, (7,)], "third": Holder(7)}, small, "test")
     assert {leak.place for leak in found if leak.channel == "test"} >= {
@@ -175,10 +169,7 @@ PUBLIC = {
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_what_is_public_is_not_found(name):
-    """A chance match among 100,000 numbers has a probability below one in a thousand.
-
-    The seed is fixed.
-    """
+    """A chance match among 100,000 numbers has a probability below one in a thousand. The seed is fixed."""
     assert leaks_in(PUBLIC[name], SECRETS, "test") == []
 
 
@@ -402,10 +393,7 @@ def test_draws_are_recorded_played_back_and_told_apart():
 
 @pytest.mark.parametrize("layout", [sp.csr_array, sp.csc_array])
 def test_a_dense_array_that_cannot_be_converted_is_not_quoted(layout):
-    """SciPy's conversion raises an error of its own with the array in it, whatever failed.
-
-    Too little memory, say.
-    """
+    """SciPy's conversion raises an error of its own with the array in it, whatever failed."""
     dense = np.tile(ROW, (4, 1))
     assert abs(as_sparse(dense, layout) - layout(dense)).nnz == 0
     assert as_sparse(np.zeros((0, 3)), layout).shape == (0, 3)

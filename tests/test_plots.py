@@ -1,7 +1,4 @@
-"""Pictures: axes come back, labelled, without a display; what they show.
-
-What they say when there is nothing to show.
-"""
+"""Pictures: axes come back, labelled, without a display; what they show."""
 
 import dataclasses
 import re
@@ -138,8 +135,7 @@ def test_lines_take_the_palette_in_its_order():
     assert drawn == list(COLOURS.values())
 
 
-# --- programs in two variables
-# ---------------------------------------------------------------------------------------
+# programs in two variables
 
 
 def polygon_of(ax):
@@ -323,8 +319,7 @@ def test_points_without_names_are_refused(points):
         TRIANGLE.plot(points=points)
 
 
-# --- comparisons and plans
-# -------------------------------------------------------------------------------------------
+# comparisons and plans
 
 
 @pytest.mark.parametrize("s", [-1, np.nan])
@@ -361,8 +356,7 @@ def test_a_plan_without_a_prediction_draws_nothing():
         privlp.plan(examples.diet(), 1.0, 0.0).plot()
 
 
-# --- audits
-# ----------------------------------------------------------------------------------------------
+# audits
 
 
 def test_the_two_inputs_of_an_audit_differ_by_more_than_colour():
@@ -382,8 +376,7 @@ def test_a_faulty_release_is_called_a_fault():
     assert ax.get_title() == "not private; mine: 1 fault found"
 
 
-# --- the trace
-# ----------------------------------------------------------------------------------------------
+# the trace
 
 
 def test_the_trace_of_a_walk_ends_at_the_solution():

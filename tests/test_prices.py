@@ -18,7 +18,7 @@ from privlp.privacy.prices import Price, composed_epsilon
 from svm_models.classifiers.losses import MarginLoss, huber, logistic
 from tests.effort import examples
 
-# ------------------------------------------------------- objective perturbation of one dimension
+# objective perturbation of one dimension
 
 
 class Perturbed:
@@ -161,8 +161,7 @@ def test_the_curvature_has_to_be_paid_for():
     assert one.delta(two, eps) > 1e-3 > bound(price(huber(), stiffness, sigma, cost=0.0), eps)
 
 
-# ------------------------------------------------------------------------------ many corners at
-# once
+# many corners at once
 
 
 def all_combinations(prices: list[Price]) -> tuple[np.ndarray, np.ndarray, float]:
@@ -205,7 +204,7 @@ def test_few_corners_are_not_merged():
     assert composed_epsilon([(item, 1) for item in prices], 1e-6) == pytest.approx(exact, rel=1e-8)
 
 
-# ------------------------------------------------------------------- against exact binomial sums
+# against exact binomial sums
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -234,7 +233,7 @@ def test_composed_epsilon_of_responses_is_near_the_exact_one():
     assert binomial_delta(0.7 * found, [(chance, 1 - chance, count)]) > delta
 
 
-# -------------------------------------------------------------------------------- order and counts
+# order and counts
 
 PRICES = st.one_of(
     powers_of_ten(-3, 0).map(Price.gaussian),

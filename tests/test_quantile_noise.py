@@ -1,9 +1,4 @@
-"""Rows hold together with the probability asked for, and twins of the margins are caught.
-
-A count of runs in which some row fails is compared with a binomial law: a bound of confidence
-0.9999 on either side. Seeds are fixed. So over the choice of seed a test here fails without cause
-at a rate below 0.0002, and a twin is missed at a rate below 0.01.
-"""
+"""Rows hold together with the probability asked for, and twins of the margins are caught."""
 
 import math
 from dataclasses import replace
@@ -88,12 +83,7 @@ PROGRAMS = {
     "b, Laplace": (boxes(20, ScalarPrivate(1.0, norm="1")), 1.0, 0.0, LaplaceMechanism),
     "b, Gaussian": (boxes(60, ScalarPrivate(1.0)), 1.0, 1e-6, GaussianMechanism),
     "one b": (boxes(1, ScalarPrivate(1.0)), 1.0, 0.0, LaplaceMechanism),
-    "A": (
-        boxes(4, RowPrivate(0.01, lower=0, upper=2), bounds=(0, 90)),
-        1.0,
-        0.0,
-        LaplaceMechanism,
-    ),
+    "A": (boxes(4, RowPrivate(0.01, lower=0, upper=2), bounds=(0, 90)), 1.0, 0.0, LaplaceMechanism),
     "A, x of either sign": (
         boxes(3, ColumnPrivate(0.01), bounds=(-90, 90)),
         1.0,
@@ -217,7 +207,6 @@ def test_solutions_are_as_bold_as_the_probability_allows():
     assert at_least(failures_of_solutions(lp, 0.8, count), count, 0.1)
 
 
-# ----------------------------------------------------------------------------------------------
 # what it costs, and what it needs
 
 
@@ -318,6 +307,7 @@ def test_whole_constraints_and_private_equalities_are_refused():
         privlp.solve(lp, 1.0, 0.0, feasible=0.99)
 
 
+@pytest.mark.slow
 def test_an_audit_of_solve_passes():
     lp, effort = examples.advertising(private="both"), {"pairs": runs(3, 2), "runs": runs(200, 100)}
     result = privlp.audit_solve(lp, 1.0, 0.0, feasible=0.99, rng=0, **effort)

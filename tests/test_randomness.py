@@ -20,8 +20,7 @@ def bits(randomness, count=4):
     return randomness.generator.bit_generator.random_raw(count)
 
 
-# ---------------------------------------------------------------------------------------------- the
-# default source
+# the default source
 
 
 def test_default_is_chacha20_keyed_with_256_bits_of_the_operating_system(monkeypatch):
@@ -64,7 +63,6 @@ def test_default_solves_differ():
     assert one.tolist() != other.tolist()
 
 
-# ----------------------------------------------------------------------------------------------
 # seeds
 
 
@@ -108,7 +106,6 @@ def test_a_seed_reproduces_a_mechanism(mechanism):
     assert results[0] == results[1] != results[2]
 
 
-# ----------------------------------------------------------------------------------------------
 # what is said
 
 
@@ -140,8 +137,7 @@ def test_a_result_says_where_its_bits_came_from():
         assert "NOT FOR RELEASE" in str(solution.privacy.statement())
 
 
-# ---------------------------------------------------------------------------------------------- no
-# other source
+# no other source
 
 
 def test_the_global_generator_is_never_touched():

@@ -1,7 +1,4 @@
-"""No noise keyed by the operating system is drawn twice.
-
-Not after a fork, not by a copy, not in a worker.
-"""
+"""No noise keyed by the operating system is drawn twice."""
 
 import copy
 import pickle
@@ -112,10 +109,7 @@ def generators_in(item, seen=None):
 
 
 def test_no_copy_of_anything_holds_a_second_generator_in_the_same_state():
-    """Every object of a solve and of a fit, by every way of copying.
-
-    Refused, or it shares the one generator.
-    """
+    """Every object of a solve and of a fit, by every way of copying."""
     found = refused = 0
     for name, holder in holders():
         mine = {id(generator) for generator in generators_in(holder)}
@@ -145,7 +139,6 @@ def test_what_holds_generators_is_seen_at_all():
     assert list(leaves(Holder())) != []
 
 
-# ----------------------------------------------------------------------------------------------
 # other processes
 
 FORK = """if True:
@@ -228,7 +221,6 @@ def test_workers_draw_noise_of_their_own_and_take_no_source_from_outside():
     assert all(line.startswith(f"InvalidParameterError {REFUSAL}") for line in lines)
 
 
-# ----------------------------------------------------------------------------------------------
 # scikit-learn
 
 
@@ -265,10 +257,7 @@ def test_folds_of_a_cross_validation_in_workers_draw_noise_of_their_own():
 
 
 def test_copies_of_a_seeded_generator_repeat_and_say_so():
-    """That is what a seed is for.
-
-    Clones of one estimator make the same noise, and each says that it is not for release.
-    """
+    """That is what a seed is for."""
     data = programs.records()
     estimator = svm_models.ObjectivePerturbationSVC(
         eps=0.5, classes=(-1, 1), random_state=np.random.default_rng(3)

@@ -29,8 +29,7 @@ from tests.effort import examples
 INF = np.inf
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "lp"
 
-# --- MPS
-# ----------------------------------------------------------------------------------------------
+# MPS
 
 MODEL = """\
 NAME diet
@@ -539,8 +538,7 @@ def test_mps_variable_without_coefficients_is_no_mistake(write):
     )
 
 
-# --- writing
-# ----------------------------------------------------------------------------------------------
+# writing
 
 
 def _random_program(storage, **changes):
@@ -600,8 +598,7 @@ def test_writing_where_it_cannot_be(tmp_path, place):
         _random_program(np.array).to_mps(tmp_path / place)
 
 
-# --- the real instances
-# ----------------------------------------------------------------------------------------------
+# the real instances
 
 
 def _instance(name):
@@ -657,8 +654,7 @@ def test_malformed_instances(name, message):
         LinearProgram.from_mps(_instance(name))
 
 
-# --- scipy.optimize.linprog
-# ------------------------------------------------------------------------------------------
+# scipy.optimize.linprog
 
 ENTRIES = st.integers(-3, 3).map(float)
 PAIRS = st.one_of(
@@ -850,8 +846,7 @@ def test_bad_linprog_arguments(arguments, message):
         LinearProgram.from_linprog([1, 2], **arguments)
 
 
-# --- CVXPY
-# ----------------------------------------------------------------------------------------------
+# CVXPY
 
 
 def _vectors():

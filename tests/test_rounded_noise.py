@@ -1,7 +1,4 @@
-"""Noise on a finite computer.
-
-The exact sum is rounded, its law is the ideal one, and the low bits tell nothing.
-"""
+"""Noise on a finite computer."""
 
 import math
 import sys
@@ -75,10 +72,7 @@ class Words:
 
 
 class Uncertain:
-    """A law whose double-precision values promise nothing.
-
-    Everything is left to interval arithmetic.
-    """
+    """A law whose double-precision values promise nothing. Everything is left to interval arithmetic."""
 
     def __init__(self, law):
         self._law = law
@@ -97,10 +91,7 @@ words = st.lists(
 @settings(deadline=None)
 @given(words=words, size=st.integers(1, 3))
 def test_errors_of_double_precision_are_bounded(law, words, size):
-    """By at most half of what is allowed.
-
-    The rest is in reserve for mathematical functions worse than ours.
-    """
+    """By at most half of what is allowed."""
     uniform = UniformReals(law.uniforms(size), Words(words))
     values, errors = law.near(uniform, size)
     for value, error, true in zip(
@@ -143,10 +134,7 @@ def test_releases_are_multiples_of_the_grid(law, value):
 
 
 def test_a_sum_just_below_a_negative_whole_number():
-    """Less than half a unit in the last place below.
-
-    The nearest double is that number, whose floor is one step too high.
-    """
+    """Less than half a unit in the last place below."""
     bits = [0x3123456789ABCDEF, 1]  # a negative Laplace draw
     noise = Laplace().within([0], 1, Bits(UniformReals(2, Words(bits)), 16))[0]
     steps = Fraction(str(noise.mid).strip("[]").split(",")[0]) * 2**20 + Fraction(1, 2)
@@ -199,10 +187,7 @@ def test_threads_that_draw_at_the_same_time_draw_what_each_draws_alone():
 
 
 def test_sums_are_rounded_once_and_exactly():
-    """A sum of doubles would be rounded twice.
-
-    1 + noise far below its last bit must still reach the next multiple by chance.
-    """
+    """A sum of doubles would be rounded twice."""
     value, scale = 2.0**53, 2.0**-10
     release = rounded_sum(np.full(1000, value), scale, Gaussian(), np.random.default_rng(0))
     assert (release == value).all()  # no double in between
@@ -280,7 +265,6 @@ def test_secret_noise_is_near_the_ideal(law, words, size):
         assert abs(float((3 * true - value).mid)) <= 3 * 2.0**-40 * math.sqrt(size)
 
 
-# ----------------------------------------------------------------------------------------------
 # mechanisms
 
 
@@ -323,8 +307,7 @@ def test_the_statement_says_how_noise_was_rounded():
         assert "covered by noise of its own" in secret.arithmetic
 
 
-# ---------------------------------------------------------------------------------------------- the
-# attack on low bits
+# the attack on low bits
 
 
 def multiple_of_last_bit_of_one(release):
@@ -335,10 +318,7 @@ def multiple_of_last_bit_of_one(release):
 @pytest.mark.statistical
 @pytest.mark.parametrize("draw", ["normal", "laplace"])
 def test_naive_noise_gives_its_input_away(draw):
-    """1 + noise is a multiple of 2**-53; 0 + noise is not.
-
-    The audit finds eps > 3 where less is claimed. Miss rate below 1e-6.
-    """
+    """1 + noise is a multiple of 2**-53; 0 + noise is not. Miss rate below 1e-6."""
 
     def naive(value, rng):
         return multiple_of_last_bit_of_one(value + getattr(rng, draw)(scale=1.0))
@@ -350,10 +330,7 @@ def test_naive_noise_gives_its_input_away(draw):
 @pytest.mark.statistical
 @pytest.mark.parametrize("kind", [LaplaceMechanism, GaussianMechanism, EuclideanLaplaceMechanism])
 def test_rounded_noise_does_not(kind):
-    """The same attack, the same scale: nothing is seen at all.
-
-    False-alarm rate 0.001; seed fixed.
-    """
+    """The same attack, the same scale: nothing is seen at all. False-alarm rate 0.001; seed fixed."""
     mechanism = kind(1.0, 1.0)
 
     def attacked(value, rng):
@@ -365,11 +342,7 @@ def test_rounded_noise_does_not(kind):
 
 @pytest.mark.statistical
 def test_the_attack_of_mironov():
-    """Which of two inputs a naive Laplace release came from, read off its bits: of the doubles few can be its noise.
-
-    Naive: what would be proof of the one input never comes from the other. Ours: no more often than
-    its eps of 1/3 allows. Seed fixed.
-    """
+    """Which of two inputs a naive Laplace release came from, read off its bits: of the doubles few can be its noise."""
 
     def fits(release, value, scale=1.0):
         noise = release - value

@@ -22,12 +22,7 @@ ADD = ConstraintPrivate("add-remove", nominal_n=70)
 STORAGE = {"dense": np.array, "float32": np.float32, "sparse": sp.csr_array}
 CUTS = {"one block": [], "three": [17, 60], "many": list(range(7, N, 7)), "an empty one": [0, 40]}
 #: Methods for whole private constraints: their sums over rows are exact.
-METHODS = (
-    "staged",
-    "dmw",
-    "dmw-published",
-    "perturbed",
-)
+METHODS = ("staged", "dmw", "dmw-published", "perturbed")
 
 
 def table(n=N, seed=0):
@@ -99,8 +94,7 @@ class TestTheSameAsInMemory:
             assert_same(whole, solved(lp, method))
 
     @pytest.mark.parametrize(
-        "method",
-        [pytest.param(m, marks=[pytest.mark.slow] * (m == "staged")) for m in METHODS],
+        "method", [pytest.param(m, marks=[pytest.mark.slow] * (m == "staged")) for m in METHODS]
     )
     def test_to_the_last_bit(self, method):
         """Without noise, whose rounding would hide small differences."""

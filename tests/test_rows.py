@@ -1,7 +1,4 @@
-"""The contract of the door to private rows, which every source of rows inherits.
-
-A new source of rows gets all tests by one entry in SOURCES.
-"""
+"""The contract of the door to private rows, which every source of rows inherits."""
 
 import math
 import tempfile
@@ -67,8 +64,7 @@ def program(A, b, storage=np.array):
     return LinearProgram(COSTS, storage(A), b)
 
 
-# ---------------------------------------------------------------------------------------------- the
-# numbers of a row
+# the numbers of a row
 
 SIMPLEX = Simplex(program(*table()).public().form, OPT)
 POINT = SIMPLEX.centre()
@@ -176,7 +172,6 @@ def test_numbers_of_rows_that_are_split_anywhere(cuts, name):
     )
 
 
-# ----------------------------------------------------------------------------------------------
 # what leaves
 
 
@@ -192,8 +187,7 @@ DUALS = {
 
 
 @pytest.mark.parametrize(
-    ("source", "storage", "name", "dual"),
-    pairs(SOURCES, STORAGE, ["equal norm"], DUALS),
+    ("source", "storage", "name", "dual"), pairs(SOURCES, STORAGE, ["equal norm"], DUALS)
 )
 def test_sums_differ_by_rounding_alone(source, storage, name, dual):
     lp, (prepare, answers) = program(*table(), STORAGE[storage]), SCALED[name]
@@ -229,7 +223,6 @@ def test_what_is_kept_twice_is_apart(source):
     assert two.total(np.sum) == 0.0
 
 
-# ----------------------------------------------------------------------------------------------
 # errors and noise
 
 DATA = "-1.23454321"
@@ -275,10 +268,7 @@ def test_errors_carry_no_data(source, kernel, kind, message):
 ADD = privlp.ConstraintPrivate("add-remove", nominal_n=70)
 LITTLE = privlp.ScalarPrivate(0.05, lower=-1.2, upper=-0.8)
 COEFFICIENTS = privlp.RowPrivate(0.01, lower=-1.2, upper=-0.1)
-REQUESTS = {
-    "dmw-published": {"width": 1.0, "alpha": 20.0},
-    "mw": {"alpha": 1.0},
-}
+REQUESTS = {"dmw-published": {"width": 1.0, "alpha": 20.0}, "mw": {"alpha": 1.0}}
 
 
 def request_of(method):
@@ -328,7 +318,6 @@ def test_kernels_draw_no_noise(method, kind, monkeypatch):
     assert privlp.solve(lp, 1.0, 1e-6, method=method, rng=0, **request_of(method)).success
 
 
-# ----------------------------------------------------------------------------------------------
 # whole solves
 
 

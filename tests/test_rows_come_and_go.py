@@ -1,7 +1,4 @@
-"""Where records come and go, nothing tells how many rows there are.
-
-No message, no reader, no refusal.
-"""
+"""Where records come and go, nothing tells how many rows there are."""
 
 import functools
 import traceback
@@ -17,7 +14,7 @@ import privlp
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, PrivLPError, ReadError
 from privlp.audits.tape import Tape
 from privlp.cli.program import what_is_private
-from tests.effort import examples
+from tests.effort import each, examples, runs
 from tests.programs import methods_for
 
 COSTS = np.array([1.0, 2.0, 0.5])
@@ -37,7 +34,6 @@ def outcome(call):
         return "".join(errors)
 
 
-# ----------------------------------------------------------------------------------------------
 # messages
 
 
@@ -184,7 +180,6 @@ def test_a_point_of_a_wrong_shape_is_not_measured():
     assert "The solution has another shape: the program has 3 variables." in said[0]
 
 
-# ----------------------------------------------------------------------------------------------
 # neighbours are accepted alike
 
 ROWS = st.lists(
@@ -250,10 +245,7 @@ def neighbours(rows, data, reader, patterns, storage, path):
 def test_a_program_without_one_record_is_told_from_its_neighbour_by_nothing_public(
     tmp_path_factory, rows, data, reader, patterns, storage
 ):
-    """It is accepted and described alike.
-
-    Any kinds of rows, any reader, also if no private row is left.
-    """
+    """It is accepted and described alike."""
     one, other = neighbours(
         rows, data, reader, patterns, storage, tmp_path_factory.getbasetemp() / "model.mps"
     )
@@ -262,7 +254,7 @@ def test_a_program_without_one_record_is_told_from_its_neighbour_by_nothing_publ
     assert one.neighbours.describe(one) == other.neighbours.describe(other)
 
 
-@settings(max_examples=3, deadline=None, derandomize=True)
+@settings(max_examples=runs(3, 1), deadline=None, derandomize=True)
 @given(ROWS, st.data(), *KINDS)
 def test_a_program_without_one_record_is_solved_as_its_neighbour_is(
     tmp_path_factory, rows, data, reader, patterns, storage
@@ -276,9 +268,9 @@ def test_a_program_without_one_record_is_solved_as_its_neighbour_is(
     assert outcome(lambda: privlp.solve(other, rng=Tape(replay=tape), **request)) == first
 
 
-@pytest.mark.parametrize("method", methods_for(ConstraintPrivate()))
 @pytest.mark.parametrize(
-    "rows", [[], np.zeros((0, 3)), sp.csr_array((0, 3))], ids=["list", "dense", "sparse"]
+    ("rows", "method"),
+    each([[], np.zeros((0, 3)), sp.csr_array((0, 3))], methods_for(ConstraintPrivate())),
 )
 def test_a_program_without_rows_is_solved_as_its_neighbour_is(rows, method):
     request = {"dmw-published": {"width": 10.0, "alpha": 60.0}}.get(method, {})
@@ -329,7 +321,6 @@ def test_where_rows_are_public_a_program_needs_some(neighbours):
         LinearProgram.from_linprog(COSTS, **options)
 
 
-# ----------------------------------------------------------------------------------------------
 # equalities
 
 
@@ -363,10 +354,7 @@ def test_equalities_of_a_file_are_private_by_default_where_rows_come_and_go(tmp_
 
 
 def test_a_pattern_that_matches_nothing_is_seen_in_words():
-    """A misspelt pattern makes every row public.
-
-    No error may say so; the number of public rows does.
-    """
+    """A misspelt pattern makes every row public."""
     lp = LinearProgram(
         COSTS,
         np.ones((4, 3)),

@@ -1,7 +1,4 @@
-"""The lemma under every constraint-private solver.
-
-A dense average of one vector per row changes by at most min(1, k/s) W.
-"""
+"""The lemma under every constraint-private solver."""
 
 import math
 from functools import partial
@@ -12,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, solve
+from privlp import ConstraintPrivate, LinearProgram, solve
 from privlp.methods.published.dmw import rows_within_bounds
 from privlp.regions.simplex import Simplex
 from privlp.rows.on_simplex import RowsOnSimplex
@@ -24,8 +21,7 @@ NORMS = [1, 2, np.inf]
 ROUNDING = 1e-11
 
 
-# ---------------------------------------------------------------------------------------------- the
-# lemma itself
+# the lemma itself
 
 
 def dense_average(log_weights, g, s, public):
@@ -61,10 +57,7 @@ def density(most):
 
 @st.composite
 def neighbouring_rows(draw, change):
-    """Log-weights and row vectors of two neighbours, the rows of one record last; s; k.
-
-    A public vector.
-    """
+    """Log-weights and row vectors of two neighbours, the rows of one record last; s; k. A public vector."""
     dimension = draw(st.integers(1, 4))
     k = draw(st.integers(1, 3))
     n = k + draw(st.integers(0 if change == "replace" else 1, 8))
@@ -123,10 +116,7 @@ def test_mass_moved_by_one_record(case):
 @SETTINGS
 @given(st.integers(2, 8), st.data())
 def test_raising_one_weight_lowers_every_other(n, data):
-    """Why the lemma holds.
-
-    The multiplier can only fall, and the others lose exactly what the one row takes.
-    """
+    """Why the lemma holds."""
     log_weights = np.array(data.draw(st.lists(st.floats(-30, 30), min_size=n, max_size=n)))
     s = data.draw(density(n))
     before = project(log_weights, s)
@@ -173,10 +163,7 @@ def test_mass_bound_is_attained():
 
 
 def test_renormalising_missing_mass_would_break_the_bound():
-    """Three positive weights at s = 15.
-
-    The answer that is renormalised moves five times the bound.
-    """
+    """Three positive weights at s = 15."""
     log_weights = np.array([0.0, 0.0, 0.0, *[-np.inf] * 20])
     g = np.ones((23, 1))
     flipped = g.copy()
@@ -196,7 +183,6 @@ def test_sensitivity_formula(s, k, expected):
     assert ConstraintPrivate().dense_average_sensitivity(2.0, s, k) == pytest.approx(expected)
 
 
-# ----------------------------------------------------------------------------------------------
 # rows of one record
 
 
@@ -207,41 +193,7 @@ def program(A, b=None, c=None, **options):
     )
 
 
-def test_rows_of_one_record_come_from_the_groups():
-    lp = program(np.ones((5, 2)), groups=["ann", "bob", "ann", "ann", "cid"])
-    assert lp.neighbours.rows_of_one_record(lp) == 3
-
-
-def test_public_rows_do_not_count_for_a_record():
-    lp = program(np.ones((5, 2)), groups=[1, 1, 1, 2, 2], private=[0, 3, 4])
-    assert lp.neighbours.rows_of_one_record(lp) == 2
-
-
-def test_a_two_sided_row_counts_twice():
-    lp = program(
-        np.ones((3, 2)),
-        b=[1, 1, 1],
-        row_lower=[-np.inf, 0, 1],
-        neighbours=ConstraintPrivate(rows_per_record=2),
-    )
-    assert lp.neighbours.rows_of_one_record(lp) == 4
-
-
-def test_declared_rows_per_record_are_the_least():
-    lp = program(np.ones((3, 2)), groups=[1, 2, 3], neighbours=ConstraintPrivate(rows_per_record=5))
-    assert lp.neighbours.rows_of_one_record(lp) == 5
-
-
-def test_add_remove_uses_the_declaration_and_refuses_larger_records():
-    relation = ConstraintPrivate("add-remove", rows_per_record=2, nominal_n=100)
-    lp = program(np.ones((3, 2)), groups=[1, 2, 3], neighbours=relation)
-    assert relation.rows_of_one_record(lp) == 2
-    with pytest.raises(InvalidProblemError, match="more than rows_per_record=2 private rows"):
-        program(np.ones((3, 2)), groups=[1, 1, 1], neighbours=relation)
-
-
-# ---------------------------------------------------------------------------------------------- the
-# code path of solve()
+# the code path of solve()
 
 
 entry = st.one_of(
@@ -275,10 +227,7 @@ def neighbouring_programs(draw):
 
 @pytest.mark.parametrize("storage", [np.array, sp.csc_array])
 def test_a_pair_of_programs_attains_the_bound(storage):
-    """A row that every past vertex violates holds full weight.
-
-    Flipping it elsewhere moves scores by the sensitivity.
-    """
+    """A row that every past vertex violates holds full weight."""
     n, d, s = 30, 6, 4.0
     rng = np.random.default_rng(5)
     A = rng.uniform(-1, 1, (n, d))
@@ -301,11 +250,7 @@ def test_a_pair_of_programs_attains_the_bound(storage):
 
 @pytest.mark.parametrize("lead", np.arange(4.0, 44.0))
 def test_one_row_far_ahead_of_the_others(lead):
-    """The weights of the others must not lose digits to the capped weight of one row: they carry almost all of the mass.
-
-    After one vertex every row but the first is far inside its half-space, and its weight has fallen
-    by exp(-lead).
-    """
+    """The weights of the others must not lose digits to the capped weight of one row: they carry almost all of the mass."""
     n, s = 60, 20.0
     A = np.tile([1.0, -1.0, -1.0], (n, 1))
     ahead = A.copy()
@@ -389,10 +334,7 @@ def test_nearly_constant_rows_are_stretched_no_further_than_their_digits_allow()
 @pytest.mark.parametrize("tiny_cost", [1e-15, 1e-30, 1e-90])
 @pytest.mark.parametrize("storage", [np.array, sp.csc_array])
 def test_no_row_makes_a_number_overflow(hostile, tiny_cost, storage):
-    """A record may choose any entries that a program accepts.
-
-    A NaN or a warning would give it away.
-    """
+    """A record may choose any entries that a program accepts."""
     lp = LinearProgram(
         [1.0, tiny_cost], storage(np.array([hostile, [1.0, -0.5], [0.0, 1.0]])), [1e-300, 1.0, 1.0]
     )
@@ -405,10 +347,7 @@ def test_no_row_makes_a_number_overflow(hostile, tiny_cost, storage):
 @SETTINGS
 @given(neighbouring_programs())
 def test_rows_within_declared_bounds(case):
-    """The published scaling: rows beyond the bounds are scaled down.
-
-    Scores change by at most twice the largest value over s.
-    """
+    """The published scaling: rows beyond the bounds are scaled down."""
     a, a_b = 2.0, 5.0
     scores = []
     for A, b in case["pair"]:
@@ -426,7 +365,6 @@ def test_rows_within_declared_bounds(case):
     assert np.abs(scores[0] - scores[1]).max() <= 2 * largest / case["s"] * (1 + 1e-9)
 
 
-# ----------------------------------------------------------------------------------------------
 # what solve() charges
 
 
@@ -441,10 +379,7 @@ def test_rows_within_declared_bounds(case):
 )
 @pytest.mark.parametrize("s", [2.0, 5.5, 12.0])
 def test_solve_charges_the_sensitivity_of_the_lemma(relation, groups, k, s):
-    """Tight: W = 2 whatever A, b and the costs are.
-
-    Published: 3 opt/c_min times the declared bound, for each row, over s.
-    """
+    """Tight: W = 2 whatever A, b and the costs are."""
     A = 50 * np.random.default_rng(1).uniform(-1, 1, (12, 3))
     lp = LinearProgram([1.0, 0.1, 2.0], A, np.ones(12), neighbours=relation, groups=groups)
     tight = solve(lp, 1.0, 1e-4, s=s, alpha=500.0, opt=4.0, method="dmw", rng=0).privacy.entries[0]

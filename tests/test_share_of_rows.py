@@ -35,11 +35,7 @@ def test_a_share_has_its_size_on_every_stretch(share):
 
 
 def test_coins_of_places_are_independent_and_alike():
-    """Then rows may stand in any order: a table sorted by a private column tells nothing by it.
-
-    Over 4,000 keys each of five places, and each pair of them, is taken as often as it should be,
-    within five deviations. (Multiples of the golden ratio, say, take places by a public pattern.)
-    """
+    """Then rows may stand in any order: a table sorted by a private column tells nothing by it."""
     rows, keys = numbered(40), np.random.default_rng(0)
     taken = np.zeros((4_000, 40))
     for row in taken:

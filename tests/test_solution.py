@@ -52,8 +52,7 @@ def assert_same(first, second):
         assert values.dtype == second.trace[name].dtype
 
 
-# --- round trip
-# ----------------------------------------------------------------------------------------------
+# round trip
 
 
 def test_printed_in_a_few_lines(solution):
@@ -140,8 +139,7 @@ def test_the_file_is_standard_json(solution, tmp_path):
     assert document["x"] == solution.x.tolist()
 
 
-# --- what cannot be loaded
-# -------------------------------------------------------------------------------------------
+# what cannot be loaded
 
 
 def test_loading_a_missing_file(tmp_path):
@@ -218,8 +216,7 @@ def test_loading_a_file_cut_short(solution, tmp_path, share):
         Solution.load(path)
 
 
-# --- saving is all or nothing
-# ----------------------------------------------------------------------------------------
+# saving is all or nothing
 
 
 def test_saving_replaces_an_older_file(solution, tmp_path):
@@ -273,8 +270,7 @@ def test_saving_into_a_missing_folder_names_it(solution, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-# --- the object
-# ----------------------------------------------------------------------------------------------
+# the object
 
 
 def test_a_solution_is_frozen(solution):

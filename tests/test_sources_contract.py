@@ -1,7 +1,4 @@
-"""Every source of rows, with no row, with one and with two, gives what the others give.
-
-Records come and go here, so nothing that is said or charged may tell how many rows there are.
-"""
+"""Every source of rows, with no row, with one and with two, gives what the others give."""
 
 import warnings
 from collections.abc import Sequence
@@ -179,9 +176,9 @@ def outcome(lp, ask):
 
 @pytest.mark.parametrize("request_", REQUESTS)
 def test_status_messages_and_charges_are_those_of_an_array(programs, request_):
-    """A seventh of the programs for each request, so that each program meets several."""
+    """A few of the programs for each request, so that each program meets one or two."""
     expected = outcome(programs["array", 1], REQUESTS[request_])
-    some = slice(None) if THOROUGH else slice(list(REQUESTS).index(request_) % 7, None, 7)
+    some = slice(None) if THOROUGH else slice(list(REQUESTS).index(request_) % 13, None, 13)
     for (name, n), lp in list(programs.items())[some]:
         assert outcome(lp, REQUESTS[request_]) == expected, (name, n)
 

@@ -45,7 +45,6 @@ def missed(lp, x, alpha=0.0):
     return int(np.sum(A @ x - lp.b > alpha * np.linalg.norm(A, axis=1) + 1e-9))
 
 
-# ----------------------------------------------------------------------------------------------
 # where a count crosses its target
 
 
@@ -72,10 +71,7 @@ class TestTargetSearch:
         ("shape", "sigma"), each(["exponential", "straight", "jump"], [2.0, 5.0, 20.0])
     )
     def test_noisy_counts_keep_the_safe_side(self, shape, sigma):
-        """The crossing is below surely(0.97) in 90 % of 300 runs. The seed is fixed.
-
-        With so many places that the count changes by less than its noise from one to the next.
-        """
+        """The crossing is below surely(0.97) in 90 % of 300 runs. The seed is fixed."""
         rng, target, safe = np.random.default_rng(0), 100.0, 0
         for _ in range(300):
             crossing, slope = rng.uniform(-1, 1), rng.uniform(2, 20)
@@ -119,7 +115,6 @@ class TestTargetSearch:
         assert low <= found <= low + width
 
 
-# ----------------------------------------------------------------------------------------------
 # rows of one sign
 
 entry = st.one_of(
@@ -207,7 +202,6 @@ class TestAUnitThatIsNotEnforced:
         assert not result.passed, str(result)
 
 
-# ----------------------------------------------------------------------------------------------
 # what is found
 
 
@@ -232,10 +226,10 @@ FORMS = {
 }
 
 
-#: Without noise, a form of each sign and one with bounds in the quick run.
-FOUND = [(form, 8.0, 0.06) for form in FORMS] + [
-    (form, INF, 0.005)
-    for form in (FORMS if THOROUGH else ("covering", "packing", "upper bounds", "add-remove"))
+#: Of the others, `test_equal_programs_have_equal_solutions` says that they are like the first.
+FORMS_OF_THEIR_OWN = [form for form in FORMS if form not in ("offset", "sparse", "mirrored")]
+FOUND = [(form, 8.0, 0.06) for form in (FORMS if THOROUGH else FORMS_OF_THEIR_OWN)] + [
+    (form, INF, 0.005) for form in (FORMS if THOROUGH else ("packing", "upper bounds"))
 ]
 
 
@@ -266,7 +260,7 @@ def test_hints_change_little(eps):
     exact = privlp.solve_exact(lp).objective
     costs = {
         str(hint): solve(lp, eps, n // 40, opt=hint).objective / exact
-        for hint in (None, exact, exact / 2, 2 * exact, (exact / 2, 2 * exact), (0.0, 20 * exact))
+        for hint in (None, exact / 2, 2 * exact, (0.0, 20 * exact))
     }
     assert max(costs.values()) <= 1.1 * min(costs.values()), costs
 
@@ -304,7 +298,6 @@ def test_without_noise_where_every_row_is_tight():
     assert solve(lp, INF, 100, opt=exact).objective <= 1.02 * exact
 
 
-# ----------------------------------------------------------------------------------------------
 # a run
 
 

@@ -1,8 +1,4 @@
-"""Standard form: what goes in comes out again, and no row changes its owner or its meaning.
-
-All numbers are small multiples of 1/4, so that sums and products are exact and equalities can be
-tested as such.
-"""
+"""Standard form: what goes in comes out again, and no row changes its owner or its meaning."""
 
 from fractions import Fraction
 
@@ -109,8 +105,7 @@ def dense_rows(form):
     )
 
 
-# --- the way there and back
-# ------------------------------------------------------------------------------------------
+# the way there and back
 
 
 @PROPERTY
@@ -194,8 +189,7 @@ def test_costs_bounds_and_variables_do_not_depend_on_private_rows(lp):
         np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name), err_msg=name)
 
 
-# --- A' as an operator
-# -----------------------------------------------------------------------------------------------
+# A' as an operator
 
 
 @PROPERTY
@@ -267,8 +261,7 @@ def test_the_operator_changes_neither_its_arguments_nor_the_program(storage, pri
     np.testing.assert_array_equal(lp.A.toarray() if lp.is_sparse else lp.A, matrix)
 
 
-# --- by hand
-# ----------------------------------------------------------------------------------------------
+# by hand
 
 
 def test_each_kind_of_bound():
@@ -386,8 +379,7 @@ def test_the_matrix_is_not_copied():
     assert all(np.shares_memory(value, lp.A) for value in held if value.size >= lp.A.size)
 
 
-# --- rounding
-# ----------------------------------------------------------------------------------------------
+# rounding
 
 
 @PROPERTY
@@ -417,10 +409,7 @@ def shifted_program(n, storage):
 
 @pytest.mark.parametrize("storage", [np.array, sp.csc_array])
 def test_a_right_hand_side_does_not_depend_on_the_number_of_rows(storage):
-    """BLAS rounds the last rows of a dense matrix differently.
-
-    Equal rows must get equal right-hand sides all the same.
-    """
+    """BLAS rounds the last rows of a dense matrix differently."""
     values = [StandardForm.of(shifted_program(n, storage)).rhs for n in range(36, 45)]
     assert len({value for rhs in values for value in rhs.tolist()}) == 1
 

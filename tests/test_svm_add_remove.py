@@ -1,9 +1,4 @@
-"""Private classifiers where a record is added or removed: their number is private.
-
-Neighbours are replayed as in ``test_svm_hostile_records.py``, one with the record and one without.
-All that a fit tells is then a function of the same released numbers: a number of records in it
-would differ.
-"""
+"""Private classifiers where a record is added or removed: their number is private."""
 
 import math
 import re
@@ -118,10 +113,7 @@ def test_a_twin_with_half_the_noise_is_seen(monkeypatch):
 
 @pytest.mark.statistical
 def test_audit_of_a_selection():
-    """Correct, and a twin with an eighth of the noise. False-alarm and miss rates 0.001.
-
-    Beside records of zeros a record uses half of the sensitivity, which is that of a replaced one.
-    """
+    """Correct, and a twin with an eighth of the noise. False-alarm and miss rates 0.001."""
     subject = Played(
         "DMWSVC: selection, record added",
         frozenset(),
@@ -155,7 +147,6 @@ def test_without_records_no_classes_are_read():
             ObjectivePerturbationSVC(**COUNTED).fit(X[:count], Y[:count])
 
 
-# ----------------------------------------------------------------------------------------------
 # noise
 
 
@@ -237,7 +228,6 @@ def test_it_learns_better_for_the_same_eps():
     assert score(eps=0.5, relation="add-remove") > score(eps=0.5) + 0.01
 
 
-# ----------------------------------------------------------------------------------------------
 # words
 
 
@@ -291,12 +281,7 @@ def test_messages_before_anything_is_spent(model, message):
 
 @pytest.mark.parametrize(
     ("records", "labels"),
-    [
-        (X, Y[:-1]),
-        (X[:, :0], Y),
-        (X, np.stack([Y, Y], axis=1)),
-        ([[1.0], [1.0, 2.0]] * 1_500, Y),
-    ],
+    [(X, Y[:-1]), (X[:, :0], Y), (X, np.stack([Y, Y], axis=1)), ([[1.0], [1.0, 2.0]] * 1_500, Y)],
 )
 def test_messages_hold_no_number_of_records(records, labels):
     with pytest.raises((ValueError, TypeError)) as caught:

@@ -1,11 +1,4 @@
-"""Audits of output and objective perturbation: curvature, several records, published scalings.
-
-Faults that every release may have are in ``test_conformance.py``.
-
-Each audit has confidence 0.999 and a fixed seed. So over the choice of seed a correct mechanism is
-accused, and a test here fails without cause, at a rate of at most 0.001 per audit; runs are chosen
-so that a twin is missed, and a bound on a correct mechanism found too low, at a rate below 0.01.
-"""
+"""Audits of output and objective perturbation: curvature, several records, published scalings."""
 
 import functools
 import math
@@ -94,7 +87,6 @@ def labelled(mechanism, label):
     return lambda M, rng: label(mechanism(M, rng))
 
 
-# ----------------------------------------------------------------------------------------------
 # Euclidean Laplace mechanism
 
 
@@ -109,17 +101,16 @@ def test_euclidean_laplace_noise_keeps_the_shape(shape):
     )
 
 
-# ----------------------------------------------------------------------------------------------
 # output perturbation
 
 
+@pytest.mark.slow
 def test_output_perturbation_with_more_records():
     """Three records with two weights, logistic loss. False-alarm rate 0.001."""
     pair = [[0.6, 0.8], [0.0, -1.0], [1.0, 0.0]], [[0.6, 0.8], [0.0, -1.0], [-1.0, 0.0]]
     assert passes(release(perturb_output, 4.0, reg=1.0, loss=logistic()), pair, 4.0).eps_lower > 0.5
 
 
-# ----------------------------------------------------------------------------------------------
 # objective perturbation
 
 #: A record whose loss is curved for weights between 1/2 and 3/2, against one whose loss does not
@@ -147,10 +138,7 @@ def test_objective_perturbation_pays_for_the_curvature():
 
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
 def test_curvature_left_out(monkeypatch, delta):
-    """With regularisation added it passes; with neither it nor the curvature's cost it is caught.
-
-    Rates 0.001.
-    """
+    """With regularisation added it passes; with neither it nor the curvature's cost it is caught."""
     passes(
         labelled(release(perturb_objective, 1.0, delta, reg=0.01), in_the_curved_part),
         CURVED,
@@ -164,10 +152,7 @@ def test_curvature_left_out(monkeypatch, delta):
 
 
 def test_noise_divided_by_the_number_of_records_twice(monkeypatch):
-    """Sarwate, Chaudhuri and Monteleoni (2009).
-
-    Noise of scale 1/(eps n), in an objective that divides it by n. Rates 0.001.
-    """
+    """Sarwate, Chaudhuri and Monteleoni (2009)."""
     pair = [[1.0], [1.0], [1.0]], [[1.0], [1.0], [-1.0]]
     mechanism = release(perturb_objective, 2.0, reg=20.0)
     passes(mechanism, pair, 2.0, runs=600)
@@ -180,6 +165,7 @@ def test_noise_divided_by_the_number_of_records_twice(monkeypatch):
     is_caught(mechanism, pair, 2.0, runs=600)
 
 
+@pytest.mark.slow
 def test_objective_perturbation_with_more_records():
     """Two records with two weights, of which one is replaced; logistic loss, in the curved part.
 

@@ -1,7 +1,4 @@
-"""The command line of svm_models, as a user meets it.
-
-The text format, the three lines, and what errors tell.
-"""
+"""The command line of svm_models, as a user meets it."""
 
 import importlib.metadata
 import json
@@ -429,7 +426,7 @@ def test_examples_are_as_simulated_and_train(write, model):
     assert (np.sign(X @ weights[0]) == y).mean() > 0.8
 
 
-# ---------------------------------------------------------------------------------------------- CSV
+# CSV
 
 CSV = 'age,"pay, weekly",sex\n0.5,-0.25,f\n1e-1,+1, m \n'
 FIT = ("--header", "--classes", "f", "m", "--eps", 2, "--delta", 1e-6)
@@ -517,11 +514,7 @@ def test_a_first_line_that_may_be_a_record_is_never_printed(write, first, option
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ("fit", "\ud800.csv", *FIT),
-        ("train", "\ud800", "--model", "svm"),
-    ],
+    "arguments", [("fit", "\ud800.csv", *FIT), ("train", "\ud800", "--model", "svm")]
 )
 def test_a_name_that_no_file_can_have(write, arguments):
     path = write(CSV)

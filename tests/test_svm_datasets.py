@@ -167,8 +167,7 @@ KDDCUP99_RECORDS = [
 ]
 
 
-# --- the sources
-# ----------------------------------------------------------------------------------------------
+# the sources
 
 
 @pytest.fixture(autouse=True)
@@ -228,10 +227,7 @@ def openml(monkeypatch):
 
 @pytest.fixture
 def kddcup99(monkeypatch):
-    """KDD Cup 1999 as scikit-learn hands it over.
-
-    An array of objects with bytes, ints and floats.
-    """
+    """KDD Cup 1999 as scikit-learn hands it over. An array of objects with bytes, ints and floats."""
 
     def install(records=KDDCUP99_RECORDS):
         def cell(column, value):
@@ -356,8 +352,7 @@ def test_a_subsample(folder):
     assert_same(fetch_kddcup99(n=8), fetch_kddcup99())
 
 
-# --- preprocessing
-# ----------------------------------------------------------------------------------------------
+# preprocessing
 
 
 def by_hand(records, schema, preprocessing):
@@ -480,8 +475,7 @@ def test_the_declared_columns():
         assert all(len(set(c.categories)) == len(c.categories) for c in schema.symbolic)
 
 
-# --- the original files
-# ----------------------------------------------------------------------------------------------
+# the original files
 
 
 @pytest.fixture(scope="module")
@@ -516,10 +510,7 @@ def test_all_of_adult(original_files, monkeypatch, preprocessing, p):
 
 
 def test_unit_gives_the_known_optimum(original_files, monkeypatch):
-    """The soft-margin program with C = 1 on all of Adult, through its dual.
-
-    One row per column of X.
-    """
+    """The soft-margin program with C = 1 on all of Adult, through its dual."""
     monkeypatch.setenv("PRIVLP_DATA", original_files)
     X, y = fetch_adult(preprocessing="unit", return_X_y=True)
     n, p = X.shape
@@ -548,8 +539,7 @@ def test_a_subsample_of_kddcup99(original_files, connections, monkeypatch):
     assert some.data.shape == (2000, 122)
 
 
-# --- what is refused
-# -------------------------------------------------------------------------------------------------
+# what is refused
 
 SECRET = "-".join(["never", "tell"])
 
@@ -820,8 +810,7 @@ def test_bad_random_states(make, seed):
         make(5, random_state=seed)
 
 
-# --- simulations
-# ----------------------------------------------------------------------------------------------
+# simulations
 
 SEEDS = st.integers(0, 2**32)
 DIMENSIONS = st.integers(2, 40)
@@ -898,10 +887,7 @@ def p_values_of_uniform_directions(X):
 
 @pytest.mark.statistical
 def test_nested_balls_have_the_right_masses():
-    """Fourteen p-values, each below 1e-6 with probability 1e-6: false-alarm rate 1.4e-5.
-
-    Seed fixed.
-    """
+    """Fourteen p-values, each below 1e-6 with probability 1e-6: false-alarm rate 1.4e-5."""
     X, y = make_nested_balls(40_000, random_state=0)
     radius = np.linalg.norm(X, axis=1)
     regions = [(0.0, 0.1), (0.1, 0.2), (0.2, 0.5)]

@@ -16,7 +16,6 @@ from privlp import (
     InvalidParameterError,
     LinearProgram,
     NotPrivateWarning,
-    solve,
 )
 from privlp.game.dense import DenseDual
 from privlp.methods.published.dmw import CountScore
@@ -24,7 +23,7 @@ from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
 from privlp.rows.access import InMemory
 from privlp.rows.program_rows import RowBlock
-from svm_models import DMWSVC, LPSVC, make_separable_sphere, soft_margin_lp
+from svm_models import DMWSVC, make_separable_sphere
 from tests.effort import examples
 
 #: Classes are left out here where they do not matter.
@@ -44,7 +43,6 @@ def scores_of_dense_weights(rows, s, raw):
     return dual.scores()
 
 
-# ----------------------------------------------------------------------------------------------
 # count score
 
 
@@ -90,7 +88,6 @@ def test_some_pair_of_neighbours_attains_the_sensitivity_of_the_count():
     assert np.abs(scores[0] - scores[1]).max() == pytest.approx(1 / s, rel=1e-4)  # rounded
 
 
-# ----------------------------------------------------------------------------------------------
 # DMWSVC
 
 
@@ -132,28 +129,6 @@ def test_a_public_radius_costs_nothing():
     svm = DMWSVC(1.0, 1e-6, radius=8.0, random_state=0).fit(X, Y)
     assert [entry.purpose for entry in svm.privacy_.entries] == ["select a vertex each round"]
     assert svm.radius_ == 8.0
-
-
-def test_without_noise_and_with_many_rounds_the_margin_of_all_but_s_records_is_kept():
-    """The non-private limit.
-
-    At the radius of the LP's optimum, all but s margins are within alpha of 1.
-    """
-    radius = float(np.abs(LPSVC(C=100.0).fit(X, Y).coef_).sum())
-    svm = DMWSVC(math.inf, 0.0, s=0.05, alpha=0.5, radius=radius).fit(X, Y)
-    margins = Y * svm.decision_function(X)
-    assert np.count_nonzero(margins < 1 - 0.5 * math.sqrt(2)) <= 75
-    assert not svm.privacy_.private
-    assert "NOT PRIVATE" in str(svm.privacy_.statement())
-
-
-def test_without_noise_the_soft_form_is_the_solve_of_its_program():
-    lp = soft_margin_lp(X[:100], Y[:100].astype(float), 0.5)
-    svm = DMWSVC(math.inf, 0.0, s=5, alpha=4.0, form="soft", C=0.5, radius=30.0, data_norm=2.0).fit(
-        X[:100], Y[:100]
-    )
-    x = solve(lp, math.inf, 0.0, s=5, alpha=4.0, opt=30.0, method="dmw").x
-    np.testing.assert_allclose(svm.coef_[0], x[:4] - x[4:8])
 
 
 def test_s_is_a_share_below_one_and_a_number_above():
@@ -240,7 +215,6 @@ def test_wrong_parameters_are_refused_before_anything_is_spent(parameters, messa
     assert budget.spent() == 0.0
 
 
-# ----------------------------------------------------------------------------------------------
 # nothing is refused after it was paid for
 
 

@@ -1,7 +1,4 @@
-"""Dual-variable perturbation claims eps-differential privacy.
-
-The audit refutes it on a concrete pair of neighbours.
-"""
+"""Dual-variable perturbation claims eps-differential privacy."""
 
 import warnings
 

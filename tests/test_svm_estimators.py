@@ -106,7 +106,6 @@ def test_every_public_estimator_is_checked():
     assert estimators == {type(estimator) for estimator in ESTIMATORS}
 
 
-# ----------------------------------------------------------------------------------------------
 # beyond the checks
 
 PRIVATE = [e for e in ESTIMATORS if hasattr(e, "budget") and hasattr(e, "classes")]

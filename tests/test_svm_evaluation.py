@@ -1,7 +1,4 @@
-"""Cross-validation.
-
-The same folds for all, repeats for the random ones, and a store that goes on where it stopped.
-"""
+"""Cross-validation."""
 
 import json
 from collections import Counter
@@ -52,7 +49,6 @@ def fits(monkeypatch):
     return run
 
 
-# ----------------------------------------------------------------------------------------------
 # what is measured
 
 
@@ -187,7 +183,6 @@ def test_two_processes_find_what_one_finds():
         np.testing.assert_array_equal(one[name].errors, two[name].errors)
 
 
-# ----------------------------------------------------------------------------------------------
 # summary
 
 
@@ -198,8 +193,7 @@ def test_mean_and_standard_error():
     assert str(result) == "0.2000 ± 0.1155"
 
 
-# ---------------------------------------------------------------------------------------------- the
-# store
+# the store
 
 
 def test_a_second_run_fits_nothing(tmp_path, fits):
@@ -355,7 +349,6 @@ def test_records_are_not_in_the_store(tmp_path):
     assert not any(repr(float(value))[:8] in path.read_text() for value in X[:20].ravel())
 
 
-# ----------------------------------------------------------------------------------------------
 # messages
 
 

@@ -54,7 +54,6 @@ def problems(draw):
     return X, y
 
 
-# ----------------------------------------------------------------------------------------------
 # LPSVC
 
 
@@ -112,7 +111,6 @@ def test_known_answers_of_lpsvc(X, y, C, w, objective):
     np.testing.assert_array_equal(svm.intercept_, [0.0])
 
 
-# ----------------------------------------------------------------------------------------------
 # QPSVC
 
 
@@ -206,7 +204,6 @@ def test_an_optimum_that_is_none_is_refused(monkeypatch):
     assert issubclass(UncertifiedOptimumError, PrivLPError)
 
 
-# ----------------------------------------------------------------------------------------------
 # smooth losses
 
 
@@ -250,8 +247,7 @@ def test_the_huber_svm_tends_to_the_quadratic_program(h):
     assert hinge_risk(best) - 1e-9 <= hinge_risk(w) <= hinge_risk(best) + h / 2
 
 
-# ---------------------------------------------------------------------------------------------- all
-# of them
+# all of them
 
 
 @pytest.mark.parametrize("estimator", ALL)

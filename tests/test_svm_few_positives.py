@@ -55,7 +55,6 @@ def balanced(fitted):
     return balanced_accuracy_score(Y, fitted.predict(X))
 
 
-# ----------------------------------------------------------------------------------------------
 # weights of classes
 
 
@@ -115,8 +114,7 @@ def test_a_record_moves_no_release_by_more_than_is_charged(estimator, relation):
 
 
 @pytest.mark.parametrize(
-    "model",
-    [PrivateLPSVC(2.0, 1e-9), ObjectivePerturbationLogisticRegression(eps=2.0, reg=1e-3)],
+    "model", [PrivateLPSVC(2.0, 1e-9), ObjectivePerturbationLogisticRegression(eps=2.0, reg=1e-3)]
 )
 def test_weights_find_the_rare_class(model):
     plain = model.set_params(class_weight=None, **OPTIONS).fit(X, Y)
@@ -145,7 +143,6 @@ def test_wrong_weights_are_refused_before_anything_is_spent(weights, message, re
     assert budget.spent() == 0.0
 
 
-# ----------------------------------------------------------------------------------------------
 # threshold
 
 

@@ -1,11 +1,4 @@
-"""Private estimators on neighbours whose replaced record is hostile.
-
-It is huge, denormal, stored twice, unsorted or read-only. The first data set is fitted on a tape;
-its releases are played back to the second. So both walk the same path, and the exact numbers behind
-each release can be compared with the sensitivity that was charged. All else that is told (ledger,
-rounds, weights, warnings) is then a function of the same released numbers, and must be the same.
-What one record holds must not change another.
-"""
+"""Private estimators on neighbours whose replaced record is hostile."""
 
 import copy
 import math
@@ -111,7 +104,6 @@ def declaring(estimator, **parameters):
     return clone(estimator).set_params(**parameters, **classes)
 
 
-# ----------------------------------------------------------------------------------------------
 # records and how they are stored
 
 #: Entries (column, value) of one record, as they are stored: duplicates add up.
@@ -150,10 +142,7 @@ def csr(rows, array=sp.csr_array, width=P, index=np.int32, dtype=float):
 
 
 def dense(rows):
-    """Sums of entries.
-
-    Sums that overflow, which dense records refuse, become the largest double.
-    """
+    """Sums of entries. Sums that overflow, which dense records refuse, become the largest double."""
     X = np.zeros((len(rows), P))
     with np.errstate(over="ignore"):
         for i, row in enumerate(rows):
@@ -274,8 +263,7 @@ def frozen(X):
     ]
 
 
-# ---------------------------------------------------------------------------------------------- the
-# replay
+# the replay
 
 
 def told(estimator):
@@ -384,10 +372,7 @@ OF_EACH_KIND = ["objective, SVC", "LP", "DMW, radius bought", "selector", "selec
     ),
 )
 def test_one_hostile_record(name, row, quiet):
-    """In CSR, where a record may be stored in more ways than in any other format.
-
-    All share one way in: the first kind gets all records.
-    """
+    """In CSR, where a record may be stored in more ways than in any other format."""
     pair = csr(ORDINARY), csr(rows_of(HOSTILE[row]))
     labels = labels_ending_in(1), labels_ending_in(-1)
     assert_neighbours_are_alike(PRIVATE[name], *pair, labels, quiet=quiet)
@@ -395,8 +380,7 @@ def test_one_hostile_record(name, row, quiet):
 
 @pytest.mark.filterwarnings("ignore:pandas.DataFrame with sparse columns")
 @pytest.mark.parametrize(
-    ("name", "form"),
-    dict.fromkeys(each(OF_EACH_KIND, FORMATS) + each(OF_EACH_KIND[:1], FORMATS)),
+    ("name", "form"), dict.fromkeys(each(OF_EACH_KIND, FORMATS) + each(OF_EACH_KIND[:1], FORMATS))
 )
 def test_one_hostile_record_in_every_format(name, form):
     """One of each kind of private classifier. All share one way in: the first gets all records."""
@@ -460,10 +444,7 @@ def test_every_private_estimator_is_replayed():
 
 
 def test_a_wrong_sensitivity_is_seen(monkeypatch):
-    """The replay has teeth.
-
-    Without clipping a huge record moves a release by more than is charged.
-    """
+    """The replay has teeth."""
     monkeypatch.setattr(records_on_grid, "within_norm", lambda X, data_norm: X)
     monkeypatch.setattr(records_on_grid, "bounded", lambda part, grid: part)
     pair = csr(ORDINARY), csr(rows_of([(0, 40.0)]))
@@ -482,7 +463,6 @@ def test_one_record_leaves_the_others_their_accuracy():
     assert fitted.score(X, y) > 0.95
 
 
-# ----------------------------------------------------------------------------------------------
 # within_norm
 
 
@@ -532,7 +512,6 @@ def test_an_unsorted_row_leaves_equal_columns_of_another_in_their_order():
     assert bits(one) == bits(two)
 
 
-# ----------------------------------------------------------------------------------------------
 # refusals come before paying
 
 REFUSED = {
@@ -603,7 +582,6 @@ def test_exact_classifiers_leave_their_records_alone(exact):
     assert frozen(X) == before
 
 
-# ----------------------------------------------------------------------------------------------
 # where the classes are from
 
 
@@ -670,7 +648,6 @@ def test_cross_validation_tells_its_classifiers_the_classes():
     assert {result.errors.shape for result in found.values()} == {(4, 1)}
 
 
-# ----------------------------------------------------------------------------------------------
 # tapes
 
 

@@ -22,10 +22,7 @@ def test_every_row_has_norm_one(gamma, count, seed):
 
 @pytest.mark.statistical
 def test_products_approximate_the_gaussian_kernel():
-    """Averages of D bounded terms.
-
-    By Hoeffding, any is off by 5/sqrt(D) with probability below 36 * 2 exp(-12.5) < 3e-4.
-    """
+    """Averages of D bounded terms."""
     X = np.random.default_rng(0).uniform(-1, 1, (6, 3))
     features = RandomFourierFeatures(0.7, 20_000, random_state=1).fit_transform(X)
     kernel = np.exp(-0.7 * np.square(X[:, None] - X[None]).sum(axis=2))

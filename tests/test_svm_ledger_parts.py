@@ -1,7 +1,4 @@
-"""Disjoint parts of the records cost what the dearest costs.
-
-Gaussian objective perturbation is priced by its corners.
-"""
+"""Disjoint parts of the records cost what the dearest costs."""
 
 import math
 from operator import attrgetter
@@ -55,7 +52,6 @@ def spent_on(mechanisms, delta):
     return ledger.spent()
 
 
-# ----------------------------------------------------------------------------------------------
 # disjoint parts
 
 
@@ -118,10 +114,7 @@ def test_parts_cost_no_less_than_the_dearest_and_no_more_than_all(charges):
 
 
 def test_two_partitions():
-    """A record lies in one part of each.
-
-    The dearest of the first and the dearest of the second add up.
-    """
+    """A record lies in one part of each."""
     budget = planned(10.0, 0.0)
     for first, second in ((0.5, 0.1), (0.2, 0.7)):
         parts = budget.disjoint(2)
@@ -177,7 +170,6 @@ def test_a_part_that_nothing_was_charged_for():
     assert parts[0].spent() == 0.0
 
 
-# ----------------------------------------------------------------------------------------------
 # refusals and entries
 
 
@@ -239,7 +231,6 @@ def test_draws_of_a_part():
         draw(3.0)
 
 
-# ----------------------------------------------------------------------------------------------
 # corners
 
 
@@ -248,10 +239,7 @@ def objective(sigma, cost=0.0, *, one_sided=False):
 
 
 def corners_at(eps, sigma, one_sided, extra=0.0):
-    """Sum of the Gaussian curves of all corners.
-
-    Together with Gaussian noise of squared parameter `extra`.
-    """
+    """Sum of the Gaussian curves of all corners. Together with Gaussian noise of squared parameter `extra`."""
     mu = 1.0 / sigma
     numbers = [(1, mu), (2, mu / 2), (1, 0.0)] if one_sided else [(4, mu), (1, 0.0)]
     return sum(
@@ -353,10 +341,7 @@ def test_composition_is_asked_for_each_place_once(monkeypatch):
 
 
 def test_partitions_alike_do_not_multiply(monkeypatch):
-    """Three times four parts that cost the same need few compositions, not 64.
-
-    Ten selections on one budget need 4^10.
-    """
+    """Three times four parts that cost the same need few compositions, not 64."""
     asked = counted(monkeypatch)
     budget = planned(100.0, 1e-6)
     for _ in range(3):
@@ -367,7 +352,6 @@ def test_partitions_alike_do_not_multiply(monkeypatch):
     assert len(asked) <= 12
 
 
-# ----------------------------------------------------------------------------------------------
 # shares within a budget
 
 
@@ -451,10 +435,7 @@ def test_many_partitions_do_not_multiply():
 
 @pytest.mark.parametrize("shares", [2, 6])
 def test_shares_with_partitions_count_with_their_limits_however_many_there_are(shares):
-    """Six shares of three parts each make 729 places.
-
-    Then a bound is taken, and it is no smaller.
-    """
+    """Six shares of three parts each make 729 places."""
     budget = planned(10.0, 1e-5)
     for _ in range(shares):
         share = budget.share(0.5, 1e-6, composition="basic")

@@ -41,8 +41,7 @@ def assert_defaults(lp):
     np.testing.assert_array_equal(lp.row_lower, np.full(lp.shape[0], -np.inf))
 
 
-# --- the matrices
-# ----------------------------------------------------------------------------------------------
+# the matrices
 
 
 @pytest.mark.parametrize("storage", ALL, ids=ALL_NAMES)
@@ -114,8 +113,7 @@ def test_the_callers_records_are_left_alone(storage):
         )
 
 
-# --- what they mean
-# --------------------------------------------------------------------------------------------------
+# what they mean
 
 
 def test_hard_margin_solution_separates():
@@ -167,8 +165,7 @@ def test_a_high_price_gives_the_hard_margin():
         assert soft.objective == pytest.approx(hard.objective, rel=1e-8)
 
 
-# --- what is refused
-# -------------------------------------------------------------------------------------------------
+# what is refused
 
 FORMS = {
     "hard": hard_margin_lp,

@@ -1,7 +1,4 @@
-"""Losses keep the bounds that privacy rests on.
-
-The minimiser reaches its certificate on every problem.
-"""
+"""Losses keep the bounds that privacy rests on."""
 
 import dataclasses
 import math
@@ -30,7 +27,6 @@ def at(function, z):
     return float(function(np.array([z]))[0])
 
 
-# ----------------------------------------------------------------------------------------------
 # losses
 
 
@@ -120,7 +116,6 @@ def test_h_that_is_no_number(h):
         huber(h)
 
 
-# ----------------------------------------------------------------------------------------------
 # risk
 
 
@@ -181,7 +176,6 @@ def test_hessian_of_few_and_of_many_active_rows(loss, spread):
         np.testing.assert_allclose(risk.hessian(w), expected, atol=1e-12)
 
 
-# ----------------------------------------------------------------------------------------------
 # minimiser
 
 
@@ -237,10 +231,7 @@ def test_the_certificate_is_reached_on_one_dimension_repeated(loss):
 @LOSSES
 @pytest.mark.parametrize(("length", "exponent"), [(1e-3, -36), (1.0, -36), (1e3, -36), (1e7, -20)])
 def test_large_and_small_linear_terms(loss, length, exponent):
-    """The noise of objective perturbation may be far larger than the gradients of the losses.
-
-    Then the tolerance is, too.
-    """
+    """The noise of objective perturbation may be far larger than the gradients of the losses."""
     risk = risk_of(loss, 30, 4, 3)
     risk = dataclasses.replace(risk, linear=length * risk.linear, exponent=exponent)
     assert risk.certified(risk.minimise())
@@ -291,7 +282,6 @@ def test_known_minimisers():
     np.testing.assert_allclose(silent.minimise(), [-2.0, 4.0], atol=1e-10)
 
 
-# ----------------------------------------------------------------------------------------------
 # should Newton fall short
 
 

@@ -1,10 +1,6 @@
-"""Output and objective perturbation.
-
-What is charged, how much noise that buys, and the bounds on the data that both rest on.
-"""
+"""Output and objective perturbation."""
 
 import math
-import warnings
 from inspect import signature
 
 import numpy as np
@@ -38,6 +34,7 @@ from svm_models import (
     OutputPerturbationClassifier,
     OutputPerturbationLogisticRegression,
     OutputPerturbationSVC,
+    perturbation,
 )
 from svm_models.account import Account
 from svm_models.classifiers.losses import huber, logistic
@@ -50,7 +47,7 @@ from svm_models.classifiers.perturbation import (
     perturb_output,
 )
 from svm_models.records import signed, within_norm
-from tests.effort import each, examples, pairs
+from tests.effort import examples, pairs
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -62,10 +59,6 @@ OBJECTIVE = [
 ]
 ALL = OUTPUT + OBJECTIVE
 SETTINGS = settings(deadline=None, max_examples=examples(60))
-
-
-def loss_of(estimator):
-    return huber() if "SVC" in estimator.__name__ else logistic()
 
 
 def records(n=60, p=3, seed=0, norm=1.0):
@@ -127,7 +120,6 @@ def no_draws(monkeypatch):
     return lambda: replace_draws(monkeypatch, draw)
 
 
-# ----------------------------------------------------------------------------------------------
 # what is spent
 
 
@@ -224,18 +216,7 @@ def test_a_budget_of_another_relation():
         OutputPerturbationSVC(budget=budget).fit(X, Y)
 
 
-# ---------------------------------------------------------------------------------------------- no
-# noise, little noise
-
-
-@pytest.mark.parametrize("estimator", ALL)
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_without_noise_it_is_the_minimiser(estimator, delta):
-    svm = estimator(eps=math.inf, delta=delta, reg=0.01, random_state=0).fit(X, Y)
-    risk = RegularizedRisk.in_memory(signed(X, Y), loss_of(estimator), 0.01, 1.0)
-    np.testing.assert_array_equal(svm.coef_[0], risk.minimise())
-    assert not svm.privacy_.private
-    assert str(svm.privacy_.statement()).startswith("NOT PRIVATE")
+# no noise, little noise
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -270,8 +251,7 @@ def test_an_enormous_eps_with_gaussian_noise(estimator):
     assert 0.99e5 < estimator(eps=1e5, delta=1e-9, random_state=0).fit(X, Y).privacy_.eps <= 1e5
 
 
-# ---------------------------------------------------------------------------------------------- how
-# much noise
+# how much noise
 
 FORMULAS = pytest.mark.parametrize(
     ("n", "eps", "reg", "data_norm", "loss"),
@@ -324,10 +304,7 @@ def test_noise_of_objective_perturbation(n, eps, reg, data_norm, loss):
 @pytest.mark.parametrize(("reg", "eps"), [(1e-3, 0.1), (1e-6, 1.0), (1e-3, 3.0)])
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 def test_regularisation_is_added_until_the_curvature_costs_a_sixteenth(no_noise, reg, eps, delta):
-    """Seen in the weights.
-
-    Without noise they minimise the objective of the raised regularisation.
-    """
+    """Seen in the weights."""
     M = signed(X, Y)
     raised = max(reg, 1 / (len(M) * math.expm1(eps / 16)))
     assert raised > reg
@@ -407,7 +384,6 @@ def test_no_more_noise_than_needed(perturb, reg, delta):
     assert 0.999 < ledger.spent() <= 1.0
 
 
-# ----------------------------------------------------------------------------------------------
 # bounds that both rest on
 
 VECTOR = st.lists(st.floats(-1, 1), min_size=2, max_size=2).map(np.array)
@@ -431,10 +407,7 @@ def test_minimisers_of_neighbours_are_close(common, x, other, loss, reg):
 @pytest.mark.parametrize("loss", [huber(), logistic()])
 @pytest.mark.parametrize("n", [1, 4])
 def test_some_neighbours_are_as_far_apart_as_the_bound_allows(loss, n):
-    """Within 10 % of it.
-
-    The others without influence, the last flipped, where the loss is steep.
-    """
+    """Within 10 % of it."""
     common = np.zeros((n - 1, 2))
     reg = 4.0
     if loss.name == "logistic":  # shifted, so that it is steep around weights of zero
@@ -474,10 +447,7 @@ def test_determinants_of_neighbours(p, common, reg_times_n, q, seed):
 
 
 def test_determinants_of_some_neighbours_differ_by_as_much():
-    """Within 10 %, through the Hessians of the code.
-
-    A record in the curved part against one without influence.
-    """
+    """Within 10 %, through the Hessians of the code."""
     n, reg, w = 3, 0.05, np.array([1.0, 0.0])
     common = np.array([[0.0, 0.3], [0.0, -0.2]])
     first, second = (
@@ -498,16 +468,12 @@ def test_gradient_of_one_record(z, other, x, x_other, loss):
     assert np.linalg.norm(slopes[0] * x - slopes[1] * x_other) <= 2 * loss.slope_bound * (1 + 1e-12)
 
 
-# ---------------------------------------------------------------------------------------------- the
-# norm of records
+# the norm of records
 
 
 @pytest.mark.parametrize(("estimator", "delta", "t"), pairs(ALL, [0.0, 1e-6], [1e-3, 7.0]))
 def test_scale_of_the_records(estimator, delta, t):
-    """Records and their bound t times as long, regularisation t^2 times as strong.
-
-    Weights 1/t times as long.
-    """
+    """Records and their bound t times as long, regularisation t^2 times as strong."""
     base = estimator(eps=0.7, reg=0.1, delta=delta, random_state=3).fit(X, Y).coef_
     scaled = (
         estimator(eps=0.7, reg=0.1 * t**2, delta=delta, data_norm=t, random_state=3)
@@ -540,12 +506,7 @@ def test_long_records_are_scaled_down_each_by_itself(estimator, form):
 @pytest.mark.parametrize("estimator", ALL)
 @pytest.mark.parametrize(
     ("form", "stretch"),
-    [
-        (sp.csr_array, 1.0),
-        (sp.csr_matrix, 1.0),
-        (sp.csr_matrix, 9.0),
-        (sp.coo_array, 9.0),
-    ],
+    [(sp.csr_array, 1.0), (sp.csr_matrix, 1.0), (sp.csr_matrix, 9.0), (sp.coo_array, 9.0)],
 )
 def test_sparse_is_dense(estimator, form, stretch):
     dense, sparse = (
@@ -561,17 +522,6 @@ def test_the_input_is_left_alone():
         np.testing.assert_array_equal(
             records_.toarray() if sp.issparse(records_) else records_, 9 * X
         )
-
-
-@pytest.mark.parametrize(
-    ("estimator", "form", "factor"), each(ALL, [np.asarray, sp.csr_array], [1e20, 1e200, 1e305])
-)
-def test_an_enormous_record_is_no_news(estimator, form, factor):
-    """It is scaled down like any other; a warning would tell that there is one."""
-    stretched = X.copy()
-    stretched[0] *= factor
-    first, second = (estimator(random_state=5).fit(form(side), Y).coef_ for side in (X, stretched))
-    np.testing.assert_allclose(first, second, rtol=1e-6)
 
 
 @pytest.mark.parametrize("data_norm", [1e-90, 1e-3, 1e3, 1e13])
@@ -609,7 +559,6 @@ def test_no_record_is_longer_than_the_norm(rows, data_norm, form):
     np.testing.assert_array_equal(scaled[short], rows[short])
 
 
-# ----------------------------------------------------------------------------------------------
 # classes, seeds
 
 
@@ -657,7 +606,6 @@ def test_without_a_seed_every_fit_differs(estimator):
     assert "ChaCha20" in first.privacy_.randomness
 
 
-# ----------------------------------------------------------------------------------------------
 # losses of one's own
 
 PSEUDO_HUBER = MarginLoss(
@@ -717,7 +665,6 @@ def test_the_default_loss_is_logistic(estimator):
     )
 
 
-# ----------------------------------------------------------------------------------------------
 # messages
 
 
@@ -791,88 +738,11 @@ def test_weights_of_records_are_refused(estimator):
         estimator().fit(X, Y, sample_weight=np.ones(len(X)))
 
 
-# ----------------------------------------------------------------------------------------------
 # nothing leaks
 
-SECRET = 0.48151623426
-SECRET_DIGITS = "4815162"
 
-
-def planted():
-    secret = X.copy()
-    secret[3] = 0.0
-    secret[3, 1] = SECRET
-    return secret
-
-
-@pytest.mark.parametrize("estimator", ALL)
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_a_planted_number_is_told_nowhere(estimator, delta):
-    svm = estimator(delta=delta).fit(planted(), Y)
-    told = [
-        repr(svm),
-        str(svm),
-        repr(svm.privacy_),
-        str(svm.privacy_),
-        svm.privacy_.statement().to_json(),
-    ]
-    assert not any(SECRET_DIGITS in text for text in told)
-    assert not any(
-        np.isclose(value, SECRET, rtol=1e-5).any()
-        for value in vars(svm).values()
-        if isinstance(value, np.ndarray)
-    )
-
-
-@pytest.mark.parametrize("estimator", ALL)
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_the_record_of_privacy_depends_on_public_numbers_alone(estimator, delta):
-    other, flipped = (
-        np.random.default_rng(9).normal(size=X.shape),
-        np.where(np.arange(len(X)) % 2, 1, -1),
-    )
-    first, second = (
-        estimator(delta=delta, random_state=0).fit(*data).privacy_
-        for data in ((planted(), Y), (other, flipped))
-    )
-    assert first == second
-
-
-@pytest.mark.parametrize("estimator", ALL)
-@pytest.mark.parametrize(
-    ("parameters", "labels"),
-    [
-        ({"eps": -1.0}, Y),
-        ({"budget": Budget(0.1, 0.0)}, Y),
-        ({}, np.arange(len(X))),
-        ({}, X[:, 0]),
-        ({"classes": (5, 6)}, Y),
-        ({}, Y[1:]),
-    ],
-)
-def test_a_planted_number_is_in_no_refusal(estimator, parameters, labels):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        with pytest.raises(Exception, match=r"\w") as refusal:
-            estimator(**parameters).fit(planted(), labels)
-    assert not any(
-        SECRET_DIGITS in str(text)
-        for text in [refusal.value, *(warning.message for warning in caught)]
-    )
-
-
-@pytest.mark.parametrize("hole", [math.nan, math.inf])
-def test_a_planted_number_is_not_in_the_refusal_of_a_hole(hole):
-    holed = planted()
-    holed[0, 0] = hole
-    with pytest.raises(ValueError, match=r"NaN|infinity") as refusal:
-        OutputPerturbationSVC().fit(holed, Y)
-    assert SECRET_DIGITS not in str(refusal.value)
-
-
-def test_an_entry_that_is_no_number_is_not_quoted():
-    text = planted().astype(object)
-    text[3, 1] = f"{SECRET}kg"
-    with pytest.raises(Exception, match=r"\w") as refusal:
-        OutputPerturbationSVC().fit(text, Y)
-    assert SECRET_DIGITS not in str(refusal.value)
+@pytest.mark.parametrize("kind", [ObjectivePerturbation, GaussianObjectivePerturbation])
+def test_the_bound_on_the_linear_term_holds_noise_and_what_moves_between_neighbours(kind):
+    risk = RegularizedRisk.in_memory(np.ones((4, 3)), huber(), 0.1, 1.0)
+    for scale in (1e-9, 1.0):
+        assert perturbation._most_noise(risk, kind(2.0, scale, 0.1)) >= (76 * scale + 2.0) / 4

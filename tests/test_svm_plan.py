@@ -29,7 +29,7 @@ from svm_models import (
 )
 from svm_models.account import SHARE_OF_THE_COUNT, counted
 from svm_models.regression.base import PrivateLinearRegressor
-from tests.effort import each, examples
+from tests.effort import each, runs
 
 BOUNDS = {"X_bounds": (0, 10), "y_bounds": (-20, 60)}
 ADDED = {"relation": "add-remove"}
@@ -60,7 +60,6 @@ def warned(estimator, X, y):
     return [str(warning.message) for warning in caught]
 
 
-# ----------------------------------------------------------------------------------------------
 # what it says
 
 
@@ -130,12 +129,7 @@ def test_errors_that_residuals_can_hardly_exceed_are_never_enough(epsilon):
 
 @pytest.mark.parametrize(
     ("epsilon", "options"),
-    [
-        (40.0, {}),
-        (1e9, {}),
-        (1e14, {"y_bounds": (0, 1e-90)}),
-        (60.0, {"fit_intercept": False}),
-    ],
+    [(40.0, {}), (1e9, {}), (1e14, {"y_bounds": (0, 1e-90)}), (60.0, {"fit_intercept": False})],
 )
 def test_a_loss_that_one_prediction_brings_to_nothing_has_a_warning(epsilon, options):
     """By what is declared alone: the records say nothing, and are as good as any."""
@@ -200,8 +194,9 @@ def test_print_shows_the_parts_and_the_advice():
     assert max(map(len, lines)) <= 110
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("options", [{}, ADDED, {**ADDED, "nominal_n": 400}], ids=str)
+@pytest.mark.parametrize(
+    ("kind", "options"), each(KINDS, [{}, ADDED, {**ADDED, "nominal_n": 400}]), ids=str
+)
 def test_parts_are_what_a_fit_is_charged(kind, options):
     X, y = data(400, 2)
     fit = KINDS[kind](1.0, random_state=0, **options)
@@ -232,7 +227,6 @@ def test_the_advised_number_and_eps_are_just_enough(kind, relation):
     assert plan(estimator.set_params(eps=0.9 * eps), 300, 4).verdict is not Verdict.ENOUGH_ROWS
 
 
-# ----------------------------------------------------------------------------------------------
 # what it sees
 
 
@@ -261,7 +255,7 @@ def test_noise_falls_with_records_and_eps(kind, n, more, eps, larger, p, options
 
 
 @given(st.sampled_from(sorted(KINDS)), st.integers(0, 10**6), st.floats(-1e6, 1e6))
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=runs(25, 4), deadline=None)
 def test_no_record_moves_a_warning(kind, seed, level):
     """Neither the warning nor the plan sees more of the records than their public number."""
     for eps in (0.05, 50.0):
@@ -317,7 +311,6 @@ def test_a_plan_charges_nothing_and_leaves_the_estimator_alone():
     assert budget.spent() == 0
 
 
-# ----------------------------------------------------------------------------------------------
 # the warning
 
 
@@ -458,7 +451,6 @@ def test_a_fit_loses_about_what_its_plan_says():
         assert np.mean(lost) > foreseen / 20
 
 
-# ----------------------------------------------------------------------------------------------
 # bad input
 
 

@@ -66,14 +66,10 @@ def exact(radius):
     return found.fun
 
 
-# ----------------------------------------------------------------------------------------------
 # without noise
 
 
-@pytest.mark.parametrize(
-    ("radius", "container"),
-    [(0.5, np.array), (3.0, sp.csr_array), (20.0, np.array), (200.0, np.array)],
-)
+@pytest.mark.parametrize(("radius", "container"), [(0.5, np.array), (20.0, sp.csr_array)])
 def test_without_noise_it_is_the_minimiser_over_the_ball(radius, container):
     svm = PrivateLPSVC(eps=np.inf, radius=radius, rounds=1500).fit(container(X), Y)
     w = svm.coef_[0]
@@ -123,7 +119,6 @@ def test_projection_onto_the_ball():
         assert (z - w) @ z <= -radius * np.abs(z - w).max() + 1e-12 or np.array_equal(z, w)
 
 
-# ----------------------------------------------------------------------------------------------
 # sensitivity
 
 
@@ -214,7 +209,6 @@ def test_the_whitening_is_bounded_by_public_numbers():
         assert reach >= whitening.REACH
 
 
-# ----------------------------------------------------------------------------------------------
 # second moments measured twice
 
 
@@ -270,7 +264,6 @@ def test_second_moments_are_measured_twice_between_two_levels_of_noise():
     assert made[1.0].eps == pytest.approx(1.0, rel=1e-6)
 
 
-# ----------------------------------------------------------------------------------------------
 # audit
 
 #: A label is flipped, hence all that the record contributes; beside records of zeros it points
@@ -281,10 +274,7 @@ PAIR = np.vstack([ZEROS, [[1.0, 1.0]]]), np.vstack([ZEROS, [[1.0, -1.0]]])
 
 @pytest.fixture
 def worst_rule(monkeypatch):
-    """With a small ridge the record is as long as it may be.
-
-    The answer of two rounds is the sum of both.
-    """
+    """With a small ridge the record is as long as it may be. The answer of two rounds is the sum of both."""
     monkeypatch.setattr(Rule, "of", classmethod(lambda cls, n, p, sigma: Rule(1e6, 2, 0.01)))
 
 
@@ -302,7 +292,6 @@ def test_audit(worst_rule):
     assert result.eps_lower > 0.2
 
 
-# ----------------------------------------------------------------------------------------------
 # ledger and messages
 
 
@@ -357,7 +346,6 @@ def test_messages(parameters, message):
         svm.fit(X, Y)
 
 
-# ----------------------------------------------------------------------------------------------
 # rule
 
 
@@ -387,10 +375,7 @@ def test_the_rule_does_not_look_at_the_records():
 
 
 def test_it_beats_objective_perturbation_where_records_share_a_direction():
-    """Features all positive, as one-hot columns are.
-
-    Most of a record's length says nothing about its class.
-    """
+    """Features all positive, as one-hot columns are."""
     rng = np.random.default_rng(0)
     records = np.abs(rng.normal(1.0, 0.15, (20_000, 20)))
     labels = np.where(records[:, 0] > records[:, 1], 1, -1)
@@ -416,10 +401,7 @@ def test_on_a_separable_sphere():
 
 
 def test_what_is_charged():
-    """sqrt 2 for the second moments, 1 for half of the sum, 1 for each round, before the first draw.
-
-    Both composed to the whole budget.
-    """
+    """sqrt 2 for the second moments, 1 for half of the sum, 1 for each round, before the first draw."""
     X = np.random.default_rng(0).normal(size=(400, 3))
     svm = PrivateLPSVC(1.0, 1e-6, classes=(-1, 1), random_state=0).fit(
         X, np.where(X[:, 0] > 0, 1, -1)

@@ -99,7 +99,6 @@ def test_memory_beyond_the_records(form, most):
     assert peak <= most * sum(part.nbytes for part in own)
 
 
-# ----------------------------------------------------------------------------------------------
 # exact sums
 
 
@@ -154,7 +153,6 @@ def test_bits_fit_into_their_integers():
     assert RecordGrid.of(MOST_RECORDS) == RecordGrid.of(10**15)
 
 
-# ----------------------------------------------------------------------------------------------
 # messages
 
 

@@ -44,7 +44,6 @@ def insensitive(r, epsilon):
     return float(np.mean(np.maximum(0, np.abs(r) - epsilon)))
 
 
-# ----------------------------------------------------------------------------------------------
 # exact
 
 
@@ -108,7 +107,6 @@ def test_sparse_records_are_fitted_alike():
         assert clone(estimator).fit(sp.csc_array(X), y).coef_ == pytest.approx(dense, rel=1e-6)
 
 
-# ----------------------------------------------------------------------------------------------
 # private
 
 
@@ -226,7 +224,6 @@ def test_a_noisy_count_is_bought_where_the_number_is_private():
     assert pinball(y - fit.predict(X), 0.5) <= 1.01 * best
 
 
-# ----------------------------------------------------------------------------------------------
 # what sensitivities rest on
 
 HOSTILE = st.one_of(
@@ -283,7 +280,6 @@ def test_slopes_are_those_of_the_loss_far_from_its_kinks(levels):
     assert slopes == pytest.approx(np.array([np.array(sorted(levels)) - 1, sorted(levels)]))
 
 
-# ----------------------------------------------------------------------------------------------
 # what is refused, before anything is spent
 
 REFUSED = [
@@ -362,7 +358,6 @@ def test_constant_features_and_few_records_are_no_error():
     assert np.isfinite(fit.coef_).all()
 
 
-# ----------------------------------------------------------------------------------------------
 # outer quantiles drawn towards the median
 
 

@@ -1,7 +1,4 @@
-"""Who fits a private estimator again and again is told; who fits once, or shares a budget, is not.
-
-And what a seeded fit learned says that it is not for release.
-"""
+"""Who fits a private estimator again and again is told; who fits once, or shares a budget, is not."""
 
 import warnings
 

@@ -51,10 +51,7 @@ OPTIONS = {"classes": (-1, 1), "random_state": 0}
 @pytest.mark.parametrize("container", [np.array, sp.csr_array])
 @pytest.mark.parametrize("norm", [1.0, 50.0])
 def test_without_noise_it_is_the_minimiser_in_whitened_coordinates(container, norm):
-    """By the definition: moments, their root, another call of the minimiser.
-
-    The moments are those of records on a grid.
-    """
+    """By the definition: moments, their root, another call of the minimiser."""
     signs = Y.astype(float)
     ridge = ridge_of(noise_beside_a_mean(3_000, 10, 0.0))
     moments = X.T @ X / 3_000

@@ -1,7 +1,4 @@
-"""Truncated Gaussian noise.
-
-Its price against exact divergences, its calibration, and twins that must be caught.
-"""
+"""Truncated Gaussian noise."""
 
 import math
 from dataclasses import replace
@@ -33,8 +30,7 @@ def all_move(m, entry=1.0):
     return Change(math.sqrt(m) * entry, m * entry, entry, m)
 
 
-# ----------------------------------------------------------------------------------------------
-# exact divergences  The loss of an entry that moves by d is linear in its noise, so masses of cells
+# exact divergences The loss of an entry that moves by d is linear in its noise, so masses of cells
 # of the loss are differences of normal distribution functions. Losses of independent entries add:
 # their masses are convolved. Each is rounded down to its cell, so what is computed is at most the
 # true divergence, and less than it by a factor of at most e^(cells * size of a cell) about.
@@ -71,10 +67,7 @@ def exact_delta(eps, steps, sigma, width, cells=3_000):
 @pytest.mark.parametrize(("eps", "delta"), CLAIMS)
 @pytest.mark.parametrize("m", [1, 2, 3])
 def test_delta_is_a_bound_and_nearly_sharp(m, eps, delta):
-    """However the change is split; where all numbers move by the most, little is given away.
-
-    No randomness.
-    """
+    """However the change is split; where all numbers move by the most, little is given away."""
     change = all_move(m)
     sigma, width = tails.least_width(eps, delta, change)
     claimed = math.exp(tails.log_delta(eps, change, sigma, width))
@@ -103,10 +96,7 @@ def test_delta_of_many_entries(m, eps, delta, sharp):
     longer=st.floats(0.9, 1.2),
 )
 def test_delta_is_a_bound_whatever_moves(eps, log_delta, steps, room, longer):
-    """Any bounds that hold of the steps, any deviation and width about the calibrated ones.
-
-    No randomness.
-    """
+    """Any bounds that hold of the steps, any deviation and width about the calibrated ones."""
     steps = np.array(steps)
     l1 = min(room * steps.sum(), len(steps) * 1.0)
     change = Change(
@@ -144,17 +134,13 @@ def test_the_stated_delta_of_one_entry_is_never_below_the_true_one(eps, log_delt
     assert true_delta_of_one(eps, sigma, width, min(1.0, 2 * width)) <= stated
 
 
-# ---------------------------------------------------------------------------------------------- the
-# terms, rounded up
+# the terms, rounded up
 
 
 @settings(deadline=None)
 @given(log_eps=st.floats(-9.0, 6.0), log_ratio=st.floats(-6.0, 3.0))
 def test_delta_of_gaussian_noise_is_rounded_up(log_eps, log_ratio):
-    """Against 60 digits: never below, and above by little where it is not negligible.
-
-    No randomness.
-    """
+    """Against 60 digits: never below, and above by little where it is not negligible."""
     eps, ratio = 10.0**log_eps, 10.0**log_ratio
     computed = log_delta_of(eps, ratio)
     with mpmath.workdps(400):
@@ -184,7 +170,6 @@ def test_masses_are_rounded_up(start, log_length):
     assert true <= computed <= float(true) + 1e-4
 
 
-# ----------------------------------------------------------------------------------------------
 # twins of the formula
 
 
@@ -221,7 +206,6 @@ def test_twins_of_the_formula_are_below_the_divergence(twin, eps, m):
     )
 
 
-# ----------------------------------------------------------------------------------------------
 # calibration
 
 
@@ -310,7 +294,6 @@ def test_budgets_outside_their_domain_are_refused():
         TruncatedLaplaceMechanism.of_budget(1.0, 1.0, 0.1, entry=2.0)
 
 
-# ----------------------------------------------------------------------------------------------
 # audits of twins
 
 EPS, DELTA = 4.0, 0.02
@@ -351,14 +334,10 @@ def test_noise_of_another_size_is_caught(twin):
 
 
 @pytest.mark.parametrize(
-    "shift",
-    [pytest.param(0.0, id="shift dropped"), pytest.param(2.0, id="shifted the other way")],
+    "shift", [pytest.param(0.0, id="shift dropped"), pytest.param(2.0, id="shifted the other way")]
 )
 def test_noise_that_is_not_one_sided_exceeds_the_truth(shift):
-    """What certainty rests on: a release above the true number.
-
-    The correct one never is. Seed fixed.
-    """
+    """What certainty rests on: a release above the true number."""
     values = np.linspace(-3.0, 3.0, 500)
     released = ONE.release(values, Randomness(0))
     assert (released <= values).all()
@@ -366,17 +345,13 @@ def test_noise_that_is_not_one_sided_exceeds_the_truth(shift):
     assert (twin > values).any()
 
 
-# ----------------------------------------------------------------------------------------------
 # truncated Laplace, entry bound
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(0.5, 0.1), (1.0, 1e-3), (2.0, 0.02)])
 @pytest.mark.parametrize("m", [2, 4])
 def test_entry_bound_of_laplace_noise(m, eps, delta):
-    """It saves width.
-
-    The exact divergence of a change of all entries is below the claim, by little. No randomness.
-    """
+    """It saves width."""
     mechanism = TruncatedLaplaceMechanism.of_budget(float(m), eps, delta, entry=1.0)
     assert mechanism.width < TruncatedLaplaceMechanism.of_budget(float(m), eps, delta).width
     width, claimed = on_the_grid(mechanism)
@@ -393,7 +368,6 @@ def test_one_entry_may_not_move_by_all_the_sum_where_less_was_declared():
     assert exact_delta_of_laplace(2.0, [2.0], width) > 1.5 * claimed
 
 
-# ----------------------------------------------------------------------------------------------
 # solves
 
 ALL_MOVE = privlp.ScalarPrivate(1.0, lower=0, upper=10_000)
@@ -438,10 +412,7 @@ def test_the_narrower_noise_is_taken(m, neighbours, method):
 
 
 def test_several_parts_share_one_budget():
-    """Costs that move little as a whole keep Laplace noise.
-
-    The prices of all parts add up to no more than the budget.
-    """
+    """Costs that move little as a whole keep Laplace noise."""
     lp = packing(
         100,
         (
@@ -497,10 +468,7 @@ def test_a_given_split_is_honoured():
 
 
 def test_a_budget_that_was_used_before():
-    """Beside charges of Rényi accounting only half of what is left of delta is taken.
-
-    No part is overspent.
-    """
+    """Beside charges of Rényi accounting only half of what is left of delta is taken."""
     budget, lp = privlp.Budget(1.0, 1e-6), packing(100, ALL_MOVE)
     privlp.solve(lp, 0.4, 5e-7, method="direct-noise", budget=budget, rng=0)
     solution = privlp.solve(lp, None, None, feasible="always", budget=budget, rng=0)

@@ -158,10 +158,7 @@ POOR = [(3000, 30, 0.5), (400, 20, 1.0), (400, 20, 0.5), (3000, 4, 6.0), (3000, 
 
 @pytest.mark.parametrize(("n", "s", "eps"), POOR)
 def test_the_numbers_named_would_do(n, s, eps):
-    """Each alone makes the method of the plan easy enough, and is close to the least that does.
-
-    The plan says enough with each, whichever method it takes.
-    """
+    """Each alone makes the method of the plan easy enough, and is close to the least that does."""
     poor, better = as_advised(n, s, eps)
     for found in better:
         assert 0.75 < found.predictions[poor.best].difficulty <= 1

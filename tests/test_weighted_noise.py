@@ -1,7 +1,4 @@
-"""Noise by the weight of a round.
-
-Its price, what it buys, and the faults that would make it cost more.
-"""
+"""Noise by the weight of a round."""
 
 import itertools
 import math
@@ -47,8 +44,7 @@ def exact_price(draws):
     return sum((Fraction(draw.sensitivity) / Fraction(draw.sigma)) ** 2 for draw in draws)
 
 
-# ---------------------------------------------------------------------------------------------- the
-# price
+# the price
 
 positive = st.floats(-100, 100).map(lambda exponent: 2.0**exponent)
 
@@ -67,10 +63,7 @@ def test_all_draws_together_cost_what_is_charged(weights, sensitivity, sigma):
 @settings(deadline=None)
 @given(st.lists(st.floats(0.01, 100), min_size=2, max_size=10), st.data())
 def test_no_noise_of_the_same_price_leaves_less(weights, data):
-    """Variance of the weighted mean of the noise.
-
-    That of one draw at the whole price, and more for any other noise.
-    """
+    """Variance of the weighted mean of the noise."""
     mechanism = WeightedGaussianMechanism(1.0, 3.0, tuple(weights))
     w = np.array(weights)
 
@@ -170,7 +163,6 @@ def test_words_for_the_ledger():
     assert WeightedGaussianMechanism(1.0, 0.0, (1.0, 3.0)).parameter == "sigma = 0"
 
 
-# ----------------------------------------------------------------------------------------------
 # faults
 
 FAULTS = {
@@ -249,7 +241,6 @@ def test_an_audit_of_a_solve_counts_weighted_draws():
     )
 
 
-# ----------------------------------------------------------------------------------------------
 # descents
 
 
@@ -275,10 +266,7 @@ def tape_of_fit():
     return tape
 
 
-DESCENTS = {
-    "staged": (lambda: tape_of_solve("staged"), 6),
-    "PrivateLPSVC": (tape_of_fit, 1),
-}
+DESCENTS = {"staged": (lambda: tape_of_solve("staged"), 6), "PrivateLPSVC": (tape_of_fit, 1)}
 
 
 @pytest.mark.parametrize("name", DESCENTS)
@@ -302,10 +290,7 @@ def test_rounds_of_a_descent_bear_noise_by_their_weight(name):
 
 @pytest.mark.parametrize("rounds", [1, 10, 300])
 def test_all_rounds_leave_the_noise_of_one_release(rounds):
-    """The weighted mean of the noise of all rounds, beside one release at the whole budget.
-
-    The rule counts on it.
-    """
+    """The weighted mean of the noise of all rounds, beside one release at the whole budget."""
     task = SolveRequest.of(covering(), eps=1.0, delta=1e-6, s=6, opt=3.0)
     noise = noise_of_one_release(task)
     weights = weights_of_rounds(rounds)

@@ -109,7 +109,6 @@ def test_at_most_three_rows_are_named():
         privlp.solve(lp, 1.0, 1e-3, feasible="always")
 
 
-# ----------------------------------------------------------------------------------------------
 # the public point is never taken in silence
 
 
@@ -156,7 +155,6 @@ def test_a_long_move_gives_way_to_a_better_public_point(monkeypatch):
     assert solution.objective == pytest.approx(1.5)
 
 
-# ----------------------------------------------------------------------------------------------
 # repairs
 
 
@@ -238,7 +236,6 @@ def test_a_name_is_told_only_where_rows_are_public():
     assert lp.public().form.lp.row_names is None
 
 
-# ----------------------------------------------------------------------------------------------
 # right-hand sides that are zero for everyone
 
 

@@ -1,7 +1,4 @@
-"""Input that means something else than it says is refused: silently wrong input has no protection.
-
-Numbers, selections of rows and record ids that users get wrong; each message says what to do.
-"""
+"""Input that means something else than it says is refused: silently wrong input has no protection."""
 
 import gzip
 import tracemalloc

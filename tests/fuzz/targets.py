@@ -43,8 +43,7 @@ from svm_models.records.files import read_csv_file, read_training_file
 RELATIONS = (ConstraintPrivate, ScalarPrivate, RowPrivate, ColumnPrivate, ObjectivePrivate)
 
 
-# --- programs
-# ----------------------------------------------------------------------------------------------
+# programs
 
 
 def constructor(rng: Random, folder: Path) -> None:
@@ -329,8 +328,7 @@ def _use(rng: Random, lp: LinearProgram, folder: Path) -> None:
         )  # free rows are not written
 
 
-# --- selections and estimators
-# ----------------------------------------------------------------------------------------------
+# selections and estimators
 
 
 def selections(rng: Random, folder: Path) -> None:
@@ -471,8 +469,7 @@ def estimators(rng: Random, folder: Path) -> None:
     assert np.isfinite(model.coef_).all(), "a slope of no number was released"
 
 
-# --- files
-# ----------------------------------------------------------------------------------------------
+# files
 
 
 def from_mps(rng: Random, folder: Path) -> None:
@@ -534,8 +531,7 @@ def _read_back(folder: Path, name: str, data: bytes, read: Callable[[Path], None
         path.unlink()
 
 
-# --- requests
-# ----------------------------------------------------------------------------------------------
+# requests
 
 
 @cache
@@ -568,12 +564,7 @@ def _programs() -> tuple[tuple[LinearProgram, dict[str, Any]], ...]:
     )
 
 
-_METHODS = (
-    "auto",
-    "",
-    "simplex",
-    *METHODS,
-)
+_METHODS = ("auto", "", "simplex", *METHODS)
 
 
 def _pair(rng: Random) -> Any:
@@ -683,8 +674,7 @@ def audit(rng: Random, folder: Path) -> None:
     )
 
 
-# --- command lines
-# ----------------------------------------------------------------------------------------------
+# command lines
 
 _WORDS = (
     "1", "0", "-1", "0.5", "1e-6", "nan", "inf", "-inf", "1e400", "x", "-", "--", "ü", "1,2", "2,1", "*", "[", "person*", "-1e-3",

@@ -148,8 +148,7 @@ def test_cvxpy_constants_that_are_not_finite():
         LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(x)), [np.inf * x <= 1]))
 
 
-# --- files
-# ----------------------------------------------------------------------------------------------
+# files
 
 #: HiGHS 1.15 never comes back from the first four of these, and the fifth ends its process.
 NO_MODELS = {
@@ -267,22 +266,14 @@ def test_solutions_nested_without_end(tmp_path):
         privlp.Solution.load(path)
 
 
-# --- command line
-# ----------------------------------------------------------------------------------------------
+# command line
 
 
 def test_terminals_without_all_letters():
     words = [
         "plan",
         str(CORPUS / "covering.mps"),
-        "--eps",
-        "1",
-        "--delta",
-        "1e-6",
-        "--s",
-        "2",
-        "--opt",
-        "2.5",
+        *["--eps", "1", "--delta", "1e-6", "--s", "2", "--opt", "2.5"],
     ]
     result = CliRunner(charset="latin-1").invoke(main, words)
     assert result.exit_code == 0

@@ -69,13 +69,7 @@ def solves() -> Iterator[Path]:
 
 
 #: Much like others, or long.
-_DEAR_PROGRAMS = (
-    "groups",
-    "exotic",
-    "scalar in sum",
-    "row+column",
-    "add-remove dmw-published",
-)
+_DEAR_PROGRAMS = ("groups", "exotic", "scalar in sum", "row+column", "add-remove dmw-published")
 _DEAR_VARIATIONS = ("chain, opt in a range", "chain, no opt")
 
 
