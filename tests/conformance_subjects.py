@@ -423,6 +423,7 @@ CHAIN: list[Subject] = [
         for purpose in (
             "count missed rows on a way",
             "count missed rows away from rows",
+            "count rows by their slack",
             "count missed rows between stages",
             "count missed rows in the last search",
             "count the rows that the answer misses",

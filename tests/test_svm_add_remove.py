@@ -261,6 +261,7 @@ def test_one_budget_does_not_take_both_relations():
         (ObjectivePerturbationSVC(reg=-1.0, **COUNTED), "reg must be a positive"),
         (PrivateLPSVC(delta=0.0, **COUNTED), "delta must be positive"),
         (PrivateLPSVC(rounds=0, **COUNTED), "rounds must be a positive integer"),
+        (PrivateLPSVC(fallback=2, **COUNTED), "fallback must be True or False"),
         (DMWSVC(form="soft", **COUNTED), "form='soft' has a variable for each record"),
         (
             PrivateModelSelector([ObjectivePerturbationSVC(**COUNTED)]),

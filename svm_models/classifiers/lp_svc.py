@@ -237,6 +237,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
 
     def _check_parameters(self, p: int) -> None:  # noqa: ARG002
         require_delta(self, self.eps, self.delta)
+        self._falls_back()
         if self.radius is not None:
             radius_within(self.radius, float(self.data_norm))
         if self.rounds is not None:
