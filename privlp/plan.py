@@ -15,7 +15,7 @@ from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram
 from privlp.methods.advice import advise, least_missed
-from privlp.methods.auto import Proposals, candidates, in_short, protecting
+from privlp.methods.auto import Proposals, candidates, in_short, protecting, refuse_unused_width
 from privlp.methods.base import Method, Prediction
 from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.request import SolveRequest
@@ -322,7 +322,10 @@ def plan(
         methods = [method for method in methods if method.listed]
         offered = candidates(request, methods)
         proposals = Proposals(request).add(methods)
-        best = proposals.best(offered).name
+        chosen = proposals.best(offered)
+        if request.lp.penalty is not None:  # hard rows: a listed method may ask for a width
+            refuse_unused_width(request, chosen)
+        best = chosen.name
         found, reasons = proposals.predictions, proposals.reasons
         if best in reasons:
             raise reasons[best]

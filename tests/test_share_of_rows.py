@@ -88,7 +88,7 @@ def test_both_sides_of_a_row_belong_to_a_share_or_none():
 
 def test_few_rows_and_rows_that_come_and_go_are_all_read():
     shape = staged_charges._SEARCH[2]
-    options = {"noise": 8.5, "size": 80}
+    options = {"noise": 8.5, "size": 80, "s": 500}
     assert Stage.of(shape, n=20_000, **options).share == 1
     assert Stage.of(shape, n=10**6, shares=False, **options).share == 1
     assert Stage.of(shape, n=10**6, **{**options, "noise": 0.0}).share == 1
@@ -96,9 +96,24 @@ def test_few_rows_and_rows_that_come_and_go_are_all_read():
 
 def test_the_rows_that_are_read_grow_with_the_root_of_all_rows():
     shape = staged_charges._SEARCH[2]
-    read = [n * Stage.of(shape, n=n, noise=8.5, size=80).share for n in (10**6, 10**8)]
+    read = [n * Stage.of(shape, n=n, s=n / 40, noise=8.5, size=80).share for n in (10**6, 10**8)]
     assert read[1] == pytest.approx(10 * read[0])
-    assert read[0] < 50_000
+    assert read[0] < 100_000
+
+
+@pytest.mark.parametrize("noise", [2.0, 0.01])
+def test_what_s_rows_ask_for_is_seen_at_any_eps(noise):
+    share = Stage.of(staged_charges._SEARCH[2], n=10**6, s=400, noise=noise, size=80).share
+    assert share == max(0.25, 1.5 * staged_charges.difficulty(noise, 80, 400))
+
+
+def test_needs_of_few_rows_are_met_where_noise_is_small():
+    """Half of 40 products are needed by 100 people each; most of the 20,000 rows are empty."""
+    A, rng = np.zeros((20_000, 40)), np.random.default_rng(0)
+    A[rng.permutation(20_000)[:2_000], np.repeat(np.arange(20), 100)] = -1.0
+    lp = LinearProgram(np.ones(40), A, np.where(A.any(axis=1), -1.0, 0.0))
+    solution = solve(lp, 100.0, 1e-6, 400, method="staged", rng=0)
+    assert 16 <= solution.objective <= 1.5 * 20
 
 
 def many_rows():

@@ -135,7 +135,7 @@ def best_run(request: SolveRequest, methods: Sequence[Method]) -> tuple[str, Pla
     """The name and the planned run of the method that ``"auto"`` takes."""
     found = candidates(request, methods)
     if len(found) == 1:
-        _refuse_unused_width(request, found[0])
+        refuse_unused_width(request, found[0])
         return found[0].name, _planned(request, found[0])
     proposals = Proposals(request)
     for _, equal in groupby(found, lambda method: _rank(method, request)):
@@ -143,11 +143,11 @@ def best_run(request: SolveRequest, methods: Sequence[Method]) -> tuple[str, Pla
         if proposals.add(list(equal)).planned:
             break
     best = proposals.best(found)
-    _refuse_unused_width(request, best)
+    refuse_unused_width(request, best)
     return best.name, proposals.planned[best.name]
 
 
-def _refuse_unused_width(request: SolveRequest, method: Method) -> None:
+def refuse_unused_width(request: SolveRequest, method: Method) -> None:
     """Refuse a declared bound that the method would pass over."""
     if request.width is not None and "width" in method.auto_leaves_out:
         cause = (

@@ -48,6 +48,8 @@ _LENGTH = 8.0
 _FORCE, _CHANGE, _FAR_BACK, _FAR_BEYOND = 0.7, 1.4, 0.5, -0.3
 # A search leads beyond a point by this share of the way to it, at most; the last one by less.
 _BEYOND, _LAST_BEYOND = 2.0, 1.5
+# The last search likely ends near the last point.
+_LIKELY = -0.15, 0.25
 # Units of variables are this power of their share of room, or of the floor.
 _POWER, _LEAST_SHARE = 0.5, 0.1
 _SAFE = 0.97
@@ -344,7 +346,12 @@ class ChainSearch(StagedSearch):
         counts = self._counts(self._draws.last)
         path = self._path(region, deep, x)
         posterior = TargetSearch(
-            self._last_target, -_LAST_BEYOND, 1.0, sigma=counts.sigma, most=float(self._largest_n)
+            self._last_target,
+            -_LAST_BEYOND,
+            1.0,
+            sigma=counts.sigma,
+            most=float(self._largest_n),
+            likely=_LIKELY,
         )
         t = posterior.search(lambda t: self._counted(counts, path(t)), counts.left, _SAFE)
         self._x = np.clip(path(t), *self._whole.bounds.T)
