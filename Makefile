@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves scm_kernel private_lp_svc few_positives whitened svm_audits
+SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves scm_kernel private_lp_svc few_positives svm_audits
 # What test-range tests: the lowest versions that pyproject.toml allows and the newest ones, each on a Python of its own.
 RANGE ?= oldest-3.11 newest-3.13
 RESOLUTION_oldest := lowest-direct
@@ -11,7 +11,7 @@ RESOLUTION_newest := highest
 TOGETHER := -n 2 --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-step bench-covering bench-low-sensitivity bench-unknown bench-svm clean
+.PHONY: help demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-covering bench-low-sensitivity bench-unknown bench-svm clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -92,9 +92,6 @@ bench: $(VENV)/dev  ## The quick benchmarks: prices of noise, times of plans and
 	$(BIN)/python -m benchmarks.accounting
 	$(BIN)/python -m benchmarks.speed
 
-bench-step: $(VENV)/dev  ## The step size, tried on four families of programs
-	$(BIN)/python -m benchmarks.step
-
 bench-covering: $(VENV)/dev  ## The default against published and tight multiplicative weights on the covering program (resumable)
 	$(BIN)/python -m benchmarks.covering
 
@@ -106,7 +103,7 @@ bench-low-sensitivity: $(VENV)/dev  ## Private numbers: multiplicative weights a
 bench-allocation: $(VENV)/dev  ## Supplies shared by private prices: welfare and supply used
 	$(BIN)/python -m benchmarks.allocation
 
-bench-unknown: $(VENV)/dev  ## Programs whose optimum nobody knows: cost, rows missed, success; model files (resumable)
+bench-unknown: $(VENV)/dev  ## Programs whose optimum nobody knows: cost, rows missed, success (resumable)
 	$(BIN)/python -m benchmarks.unknown
 
 bench-svm: $(VENV)/dev  ## Published tables and figures of private support vector machines, re-run (hours; resumable; needs the data)

@@ -13,6 +13,7 @@ from dp_accounting.pld import privacy_loss_distribution
 from tqdm import tqdm
 
 from benchmarks.published import write_page
+from benchmarks.tables import column_names
 from privlp import Budget, BudgetExceededError, ConstraintPrivate
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, Randomness
 from privlp.privacy.gaussian_dp import delta_of, eps_of, mu_of
@@ -201,14 +202,10 @@ def _against_published() -> list[Part]:
             " = 1,000."
         ),
         (
-            [
-                "T",
-                "published ε'",
-                "tight ε'",
-                "tight / published",
-                "ε spent, published",
-                "ε spent, tight",
-            ],
+            column_names(
+                "T | published ε' | tight ε' | tight / published | ε spent, published | ε spent, "
+                "tight"
+            ),
             rows,
         ),
     ]

@@ -54,7 +54,7 @@ def seconds_of_u(rows: int) -> float:
 
 
 def print_costs(folder: str, rows: int, sparse: bool) -> None:
-    """Seconds of building, of a first round and of others; of a whole solve of sparse rows; peak."""
+    """Seconds of building, of a first round, of others, of a whole sparse solve; peak."""
     small, opt = program(matrix(1000, COLUMNS, STORED))
     privlp.plan(small, EPS, DELTA, 100, opt=opt)
     before = resident_bytes()

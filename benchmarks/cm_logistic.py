@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-import matplotlib.pyplot as plt
 
 from benchmarks.folds import Cell, measure
 from benchmarks.published import (
@@ -19,7 +18,7 @@ from benchmarks.published import (
     CM_FIGURE_1,
     PUBLISHED_STYLE,
     STYLES,
-    save_picture,
+    picture,
     store,
     write_page,
 )
@@ -133,33 +132,23 @@ def _why() -> str:
 
 
 def _draw() -> None:
-    figure, axes = plt.subplots(2, 2, figsize=(11, 7.4), sharey="row", layout="constrained")
-    for row, kind in zip(axes, KINDS, strict=True):
-        by_size = {n: run(kind, n, [EPS], DRAWS_OF_CURVES) for n in SIZES}
-        by_eps = run(kind, N_OF_EPSILONS, EPSILONS, DRAWS_OF_CURVES)
-        _curves(row[0], SIZES, lambda learner, n, found=by_size: found[n][_cell(learner, EPS)])
-        _curves(row[1], EPSILONS, lambda learner, eps, found=by_eps: found[_cell(learner, eps)])
-        for learner, (mean, _) in zip(LEARNERS, CM_FIGURE_1[kind], strict=True):
-            if learner != "non-private logistic":
-                style = {**STYLES[LOOKS[learner]], **PUBLISHED_STYLE}
-                row[0].plot(
-                    N,
-                    float(mean),
-                    label=f"{NAMES[learner].partition(' (')[0]}: published, N = {N:,}",
-                    **style,
-                )
-        row[0].set(
-            xlabel="number of records N", ylabel="test error (share of records)", ylim=(0, 0.52)
-        )
-        row[0].set(title=f"{kind} ({TITLES[kind]})\nε = {EPS:g}, δ = 0, replace one record")
-        row[1].set(
-            xlabel="privacy parameter ε",
-            title=f"{kind}\nN = {N_OF_EPSILONS:,}, δ = 0, replace one record",
-            xlim=(0, None),
-        )
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
-    save_picture("cm_logistic", figure)
+    with picture("cm_logistic", 4, columns=2, size=(11.0, 7.6)) as axes:
+        for k, kind in enumerate(KINDS):
+            of_size, of_eps = axes[2 * k : 2 * k + 2]
+            by_size = {n: run(kind, n, [EPS], DRAWS_OF_CURVES) for n in SIZES}
+            by_eps = run(kind, N_OF_EPSILONS, EPSILONS, DRAWS_OF_CURVES)
+            _curves(of_size, SIZES, lambda learner, n, found=by_size: found[n][_cell(learner, EPS)])
+            _curves(of_eps, EPSILONS, lambda learner, eps, found=by_eps: found[_cell(learner, eps)])
+            for learner, (mean, _) in zip(LEARNERS, CM_FIGURE_1[kind], strict=True):
+                if learner != "non-private logistic":
+                    label = f"{NAMES[learner].partition(' (')[0]}: published, N = {N:,}"
+                    style = {**STYLES[LOOKS[learner]], **PUBLISHED_STYLE}
+                    of_size.plot(N, float(mean), label=label, **style)
+            relation = "δ = 0, replace one record"
+            of_size.set(xlabel="number of records N", ylabel="test error (share of records)")
+            of_size.set(title=f"{kind} ({TITLES[kind]})\nε = {EPS:g}, {relation}", ylim=(0, 0.52))
+            title = f"{kind}\nN = {N_OF_EPSILONS:,}, {relation}"
+            of_eps.set(xlabel="privacy parameter ε", title=title, xlim=(0, None), ylim=(0, 0.52))
 
 
 def _curves(ax: Any, at: Sequence[float], result: Any) -> None:

@@ -1,15 +1,13 @@
 """Rows that hold nearly, with a probability, or always: what each promise costs.
 
 Staffing with private demands, a flow of least cost with private capacities, and advertising with
-private budgets, each at three eps; then right-hand sides of a real file.
+private budgets, each at three eps.
 
-Run with ``python -m benchmarks.feasible --mps ../shared/data/lp/25fv47.mps``; about 10 minutes of
-one core.
+Run with ``python -m benchmarks.feasible``; about 10 minutes of one core.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -34,8 +32,6 @@ PROMISES: dict[str, str | float | None] = {
     f"{PROBABILITY:g}": PROBABILITY,
     '"always"': "always",
 }
-FILE_EPSILONS = (1.0, 10.0)
-_SPREAD = 0.1
 
 
 def staffing(seed: int = 0, *, hours: int = 168, shift: int = 8) -> LinearProgram:
@@ -106,73 +102,10 @@ def measure(lp: LinearProgram, eps: float, promise: Any, draws: int) -> tuple[np
     return np.array([lp.objective(x) / best for x in found]), sum(map(fails, found))
 
 
-def with_private_sides(lp: LinearProgram) -> LinearProgram:
-    """A file's inequalities, with non-zero right-hand sides private within a tenth of them."""
-    side = np.where(np.isfinite(lp.b), lp.b, lp.row_lower)
-    ends = np.where(np.isfinite(side), side, 0.0)
-    room = _SPREAD * np.abs(ends)
-    relation = ScalarPrivate(0.01, norm="1", lower=ends - room, upper=ends + room, zeros="public")
-    return replace(lp, private=lp.row_lower < lp.b, neighbours=relation)
-
-
-def real_file(path: str, seeds: int) -> list[Any]:
-    """The part of the page on a file."""
-    lp = with_private_sides(LinearProgram.from_mps(path))
-    best, fails = privlp.solve_exact(lp).objective, violates(lp)
-    private = len(lp.neighbours.private_numbers(StandardForm.of(lp))[0])
-    rows = []
-    for promise in (PROBABILITY, "always"):
-        for eps in FILE_EPSILONS:
-            plan = privlp.plan(lp, eps, DELTA, feasible=promise)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                found = [
-                    privlp.solve(lp, eps, DELTA, feasible=promise, rng=seed)
-                    for seed in tqdm(range(seeds), desc=f"{promise}, {eps:g}", leave=False)
-                ]
-            cost = np.array([lp.objective(solution.x) / best for solution in found])
-            rows.append(
-                (
-                    promise,
-                    f"{eps:g}",
-                    f"{cost.mean():.5f}",
-                    f"{cost.max():.5f}",
-                    sum(fails(solution.x) for solution in found),
-                    sum("public point" in solution.message for solution in found),
-                    len(caught),
-                    plan.best,
-                )
-            )
-    n, d = lp.shape
-    return [
-        f"## A real file: {lp.name or '25fv47'}",
-        (
-            f"{n} rows, {d} variables; {private} inequalities have a right-hand side that is not"
-            ' zero, which is private; zeros are declared public (`zeros="public"`). One record'
-            f" moves one of them by at most 0.01, in a range of ± {_SPREAD:.0%}. {seeds} seeds."
-        ),
-        (
-            (
-                "feasible",
-                "ε",
-                "mean cost / optimum",
-                "worst",
-                "draws in which a row fails",
-                "falls back to a public point",
-                "warnings",
-                "method",
-            ),
-            rows,
-        ),
-    ]
-
-
 @click.command()
 @click.option("--draws", default=1000, show_default=True, help="Draws with a probability.")
 @click.option("--draws-of-others", default=200, show_default=True, help="Draws of None and always.")
-@click.option("--mps", help="A model file whose right-hand sides to make private, such as 25fv47.")
-@click.option("--seeds", default=20, show_default=True, help="Draws of the model file.")
-def main(draws: int, draws_of_others: int, mps: str | None, seeds: int) -> None:
+def main(draws: int, draws_of_others: int) -> None:
     """Measure, write the page, and draw the picture."""
     headers = (
         "ε",
@@ -202,7 +135,6 @@ def main(draws: int, draws_of_others: int, mps: str | None, seeds: int) -> None:
         parts += [f"## {program[0].upper()}{program[1:]}", f"{words}.", (headers, rows)]
     _draw(curves)
     parts.append("![Cost over ε](feasible.png)")
-    parts += real_file(mps, seeds) if mps else []
     write_page("feasible", "Between nothing and always", parts)
 
 

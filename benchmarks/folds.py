@@ -2,9 +2,9 @@
 
 The records of a fold are made ready once for all its draws.
 
-The releases are those of :mod:`~svm_models.classifiers.perturbation`. What is shared among draws
-changes none of them: the signed records, the exact minimiser to which output perturbation adds its
-noise, and fits at a regularisation that objective perturbation raises to the same value anyway.
+The releases are those of :mod:`svm_models.perturbation`. What is shared among draws changes none of
+them: the signed records, the exact minimiser to which output perturbation adds its noise, and fits
+at a regularisation that objective perturbation raises to the same value anyway.
 """
 
 from __future__ import annotations
@@ -68,13 +68,7 @@ class Learner:
 
 
 def perturb_objective_with_two_logs(risk: RegularizedRisk, account: Account) -> FloatArray:
-    """Objective perturbation as published: the curvature is paid for twice.
-
-    eps' = eps - 2 ln(1 + q/(n reg)) is left for the noise; where that is not positive, reg is
-    raised to q/(n (e^{eps/4} - 1)) and eps/2 is left (Chaudhuri, Monteleoni and Sarwate 2011,
-    Algorithm 2). The error of the computed minimiser is covered as in
-    :func:`svm_models.classifiers.perturbation.perturb_objective`.
-    """
+    """Objective perturbation as published: the curvature is paid for twice."""
     ledger, n = account.ledger, risk.shape[0]
     if raised_with_two_logs(risk, ledger.eps):
         risk = replace(

@@ -1,6 +1,6 @@
 """Private numbers that move a little: multiplicative weights against direct noise.
 
-What is predicted, proven and measured.
+What is predicted and measured.
 Run with ``python -m benchmarks.low_sensitivity``; about ten minutes of one core.
 """
 
@@ -19,17 +19,11 @@ import privlp
 from benchmarks import problems
 from benchmarks.published import picture, write_page
 from privlp import ColumnPrivate, LinearProgram, RowPrivate, ScalarPrivate
-from privlp.methods import METHODS as REGISTRY
-from privlp.methods import SolveRequest
-from privlp.methods.auto import best_run, protecting
-from privlp.methods.noisy_numbers import largest_of, quieter_noise
-from privlp.methods.published.multiplicative_weights import Forecast
 from privlp.pictures.figure import MARKERS
-from privlp.privacy import GaussianMechanism, LaplaceMechanism
 
 STEPS = (1e-4, 3e-4, 1e-3)
 PICTURED = 3e-4
-EPS, DELTA, BETA = 1.0, 1e-6, 0.05
+EPS, DELTA = 1.0, 1e-6
 METHODS = {"mw": "multiplicative weights", "direct-noise": "direct noise"}
 
 
@@ -82,8 +76,6 @@ class Cell:
     predicted: tuple[float, ...]
     mean: tuple[float, ...]
     error: tuple[float, ...]
-    largest: tuple[float, ...]
-    proven: tuple[float, ...]
     auto: str
 
     @property
@@ -98,46 +90,13 @@ class Cell:
 
     def row(self) -> list[str]:
         """The cell as a row of a table."""
-        proven = ["–" if math.isnan(bound) else f"{bound:.2f}" for bound in self.proven]
         texts = [
             text
-            for k, _ in enumerate(METHODS)
-            for text in (
-                f"{self.predicted[k]:.4f}",
-                f"{self.mean[k]:.4f} ± {self.error[k]:.4f}",
-                proven[k],
-            )
+            for predicted, mean, error in zip(self.predicted, self.mean, self.error, strict=True)
+            for text in (f"{predicted:.4f}", f"{mean:.4f} ± {error:.4f}")
         ]
-        return [
-            f"{self.step:g}",
-            f"{self.n:,}",
-            *texts,
-            "tie" if self.tie else self.better,
-            self.auto,
-        ]
-
-
-def proven_violations(task: SolveRequest) -> tuple[float, float]:
-    """The bounds of docs/proofs.md that hold with probability 0.95, where b is private."""
-    forecast = Forecast(task)
-    rounds, span, n = forecast.rounds(), forecast.span, task.form.n_private
-    log_d = math.log(len(forecast.rows.simplex.vertices))
-    select, _ = forecast.mechanisms(rounds)
-    regret = span * math.sqrt(log_d / rounds) + span * (4 / 3 * log_d + 2) / rounds
-    (part,) = task.relation.private_numbers(task.form)
-    noise = quieter_noise(task, part.l1, part.l2, lambda noise: largest_of(noise, n))[1]
-    largest = noise.scale * math.log(n / BETA) if isinstance(noise, LaplaceMechanism) else None
-    if isinstance(noise, GaussianMechanism):
-        largest = noise.sigma * math.sqrt(2 * math.log(2 * n / BETA))
-    selection = 2 * select.sensitivity / select.eps * math.log(n * rounds / BETA)
-    return regret + selection, 2 * float(largest or 0.0)
-
-
-def predicted_violation(task: SolveRequest, method: str) -> float:
-    """The largest violation that a method expects to leave, from public numbers."""
-    run = REGISTRY[method].plan(task)
-    assert run.predict is not None
-    return run.predict().violation
+        better = "tie" if self.tie else self.better
+        return [f"{self.step:g}", f"{self.n:,}", *texts, better, self.auto]
 
 
 def largest_violations(lp: LinearProgram, method: str, opt: float, draws: int) -> list[float]:
@@ -149,18 +108,15 @@ def largest_violations(lp: LinearProgram, method: str, opt: float, draws: int) -
 def measure(lp: LinearProgram, step: float, draws: int) -> Cell:
     """Predict from public numbers, then draw; the optimum is given to both methods."""
     opt = privlp.solve_exact(lp).objective
-    task = SolveRequest.of(lp, EPS, DELTA, opt=opt)
-    scalar = isinstance(lp.neighbours, ScalarPrivate)
+    plan = privlp.plan(lp, EPS, DELTA, opt=opt)
     found = np.array([largest_violations(lp, method, opt, draws) for method in METHODS])
     return Cell(
         step=step,
         n=lp.shape[0],
-        predicted=tuple(predicted_violation(task, method) for method in METHODS),
+        predicted=tuple(plan.predictions[method].violation for method in METHODS),
         mean=tuple(found.mean(axis=1).tolist()),
         error=tuple((found.std(axis=1, ddof=1) / math.sqrt(draws)).tolist()),
-        largest=tuple(found.max(axis=1).tolist()),
-        proven=proven_violations(task) if scalar else (math.nan, math.nan),
-        auto=best_run(task, protecting(task.relation, None))[0],
+        auto=str(plan.best),
     )
 
 
@@ -187,7 +143,7 @@ def main(draws: int) -> None:
         ]
         for name, section in SECTIONS.items()
     }
-    columns = ("predicted", "measured", "proven")
+    columns = ("predicted", "measured")
     headers = (
         "sensitivity",
         "n",
@@ -201,10 +157,9 @@ def main(draws: int) -> None:
             f" error of {draws} draws; covering programs with 20 variables, packing programs with"
             f" 60, and a covering program with 80 that was held out, ε = {EPS:g}, δ = {DELTA:g},"
             " the optimum given to both methods. *Predicted*: typical shares, chosen by trial on"
-            " the first two kinds of programs, of bounds like the proven ones. *Proven*: the bound"
-            " of docs/proofs.md at probability 0.95, for scalar-private programs. *auto* takes the"
-            " smaller prediction; it sees public numbers alone. Means that differ by less than two"
-            " standard errors count as a tie."
+            " the first two kinds of programs, of bounds like those of docs/proofs.md. *auto* takes"
+            " the smaller prediction; it sees public numbers alone. Means that differ by less than"
+            " two standard errors count as a tie."
         )
     ]
     for name, cells in found.items():
@@ -222,17 +177,10 @@ def main(draws: int) -> None:
     clear = [cell for cell in cells if not cell.tie]
     wrong = [cell for cell in cells if cell.better != cell.auto]
     cost = max((max(cell.mean) / min(cell.mean) for cell in wrong), default=1.0)
-    within = all(
-        cell.largest[k] <= cell.proven[k]
-        for cell in cells
-        for k in range(2)
-        if not math.isnan(cell.proven[k])
-    )
     parts.append(
         f"*auto* is on the right side in {sum(c.better == c.auto for c in clear)} of the"
         f" {len(clear)} cells that are no tie; ties included, what it loses by a wrong choice is at"
-        f" most a factor of {cost:.2f}. {'No' if within else 'SOME'} single draw violates more than"
-        " the proven bound."
+        f" most a factor of {cost:.2f}."
     )
     _draw(found)
     write_page(

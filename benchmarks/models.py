@@ -54,52 +54,39 @@ class Case:
         return {} if self.share is None else {"s": int(self.share * lp.private.sum())}
 
 
+def _made(data: Callable[..., dict[str, Any]], **sizes: Any) -> Callable[[int], dict[str, Any]]:
+    """Made-up data of other sizes, or with other arguments of the model."""
+    moved = {"sensitivity": sizes.pop("sensitivity")} if "sensitivity" in sizes else {}
+    return lambda seed: data(seed, **sizes) | moved
+
+
+_FAR = {"sensitivity": 5.0}
 CASES: dict[str, list[Case]] = {
     "diet": [
         Case("20,000 people, 3 nutrients, 24 foods", models.diet, simulated.canteen, 0.05),
-        Case("2,000 people", models.diet, lambda seed: simulated.canteen(seed, people=2_000), 0.05),
+        Case("2,000 people", models.diet, _made(simulated.canteen, people=2_000), 0.05),
     ],
     "staffing": [
         Case("20,000 clients, 20 shifts", models.staffing, simulated.care, 0.05),
-        Case(
-            "2,000 clients", models.staffing, lambda seed: simulated.care(seed, clients=2_000), 0.05
-        ),
+        Case("2,000 clients", models.staffing, _made(simulated.care, clients=2_000), 0.05),
     ],
     "min-cost flow": [
-        Case(
-            "80 towns, about 450 arcs; a carrier moves a capacity by 1",
-            models.min_cost_flow,
-            simulated.road_network,
-            always=True,
-        ),
-        Case(
-            "a carrier moves a capacity by 5",
-            models.min_cost_flow,
-            lambda seed: simulated.road_network(seed) | {"sensitivity": 5.0},
-            always=True,
-        ),
+        Case(words, models.min_cost_flow, data, always=True)
+        for words, data in (
+            ("80 towns, about 450 arcs; a carrier moves a capacity by 1", simulated.road_network),
+            ("a carrier moves a capacity by 5", _made(simulated.road_network, **_FAR)),
+        )
     ],
     "transport": [
-        Case(
-            "12 warehouses, 60 shops; a client moves an order by 1",
-            models.transport,
-            simulated.deliveries,
-            always=True,
-        ),
-        Case(
-            "a client moves an order by 5",
-            models.transport,
-            lambda seed: simulated.deliveries(seed) | {"sensitivity": 5.0},
-            always=True,
-        ),
+        Case(words, models.transport, data, always=True)
+        for words, data in (
+            ("12 warehouses, 60 shops; a client moves an order by 1", simulated.deliveries),
+            ("a client moves an order by 5", _made(simulated.deliveries, **_FAR)),
+        )
     ],
     "portfolio": [
         Case("20,000 scenarios, 10 assets, beta = 0.95", models.cvar_portfolio, simulated.market),
-        Case(
-            "2,000 scenarios",
-            models.cvar_portfolio,
-            lambda seed: simulated.market(seed, scenarios=2_000),
-        ),
+        Case("2,000 scenarios", models.cvar_portfolio, _made(simulated.market, scenarios=2_000)),
     ],
 }
 WHAT = {

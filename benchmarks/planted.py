@@ -12,16 +12,12 @@ import time
 from tqdm import tqdm
 
 from benchmarks.published import write_page
+from benchmarks.tables import column_names
 from tests.planted.paths import FAMILIES
 from tests.planted.trial import ended_as_expected, try_path
 
-HEADERS = (
-    "paths",
-    "tried",
-    "fail, as they are to",
-    "compared with a twin",
-    "leaks",
-    "of these in the tests",
+HEADERS = column_names(
+    "paths | tried | fail, as they are to | compared with a twin | leaks | of these in the tests"
 )
 LEAD = """Private parts of programs and records are numbers that can be recognised by their digits, at magnitudes from 1e-300 to \
 1e19, private names, and, where rows come and go, the number of rows. Each path is a call with them. \

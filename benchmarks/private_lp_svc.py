@@ -1,8 +1,7 @@
-"""PrivateLPSVC beside objective perturbation and noisy gradient descent, on the same folds.
+"""PrivateLPSVC beside objective perturbation and noisy gradient descent, both tuned.
 
-The other two are tuned.
-
-Under both neighbour relations, in tables of their own.
+Objective perturbation also in whitened coordinates. On the same folds, under both neighbour
+relations, in tables of their own.
 
 Run with ``python -m benchmarks.private_lp_svc``; an interrupted run goes on where it stopped. About
 two hours of one core. With ``--data``, ``--preprocessing`` or ``--relation`` it measures a part and
@@ -11,23 +10,36 @@ writes no page.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from itertools import product
 from typing import Any
 
 import click
-import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.model_selection import KFold
 from tqdm import tqdm
 
-from benchmarks.measure import Turns, in_fresh_process, peak_resident_bytes
-from benchmarks.published import RANKINGS, power_of_ten, rankings, save_picture, store, write_page
+from benchmarks.published import (
+    RANKINGS,
+    over_eps,
+    picture,
+    power_of_ten,
+    rankings,
+    store,
+    write_page,
+)
+from benchmarks.tables import Part, said
+from benchmarks.tables import over_eps as eps_table
 from benchmarks.thesis import DataSet, Model, data_set, measure
 from privlp.privacy import GaussianMechanism, Ledger
-from svm_models import HuberSVC, ObjectivePerturbationSVC, PrivateLPSVC
+from svm_models import (
+    ObjectivePerturbationLogisticRegression,
+    ObjectivePerturbationSVC,
+    PrivateLPSVC,
+)
 from svm_models.evaluation import CrossValidation, scores_of_decisions
 from svm_models.records import signed
 
@@ -50,13 +62,24 @@ NAMES = {
     "lp": "PrivateLPSVC, no tuning",
     "objective": "objective perturbation, pure eps, best of grid",
     "gaussian": "objective perturbation, Gaussian, best of grid",
+    "whitened": "the same, whitened",
+    "logistic": "the same, whitened, logistic",
     "descent": "accelerated noisy gradient descent, best of grid",
+}
+#: Objective perturbation: estimator, whether eps is pure, and options.
+OBJECTIVE: dict[str, tuple[Any, bool, dict[str, Any]]] = {
+    "objective": (ObjectivePerturbationSVC, True, {}),
+    "gaussian": (ObjectivePerturbationSVC, False, {}),
+    "whitened": (ObjectivePerturbationSVC, False, {"whiten": True}),
+    "logistic": (ObjectivePerturbationLogisticRegression, False, {"whiten": True}),
 }
 #: Colours that the colour-blind can tell apart (Okabe and Ito 2008), with markers and dashes.
 STYLES: dict[str, dict[str, Any]] = {
     "lp": {"color": "#000000", "marker": "*", "linestyle": "-"},
     "objective": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
     "gaussian": {"color": "#56B4E9", "marker": "v", "linestyle": "--"},
+    "whitened": {"color": "#009E73", "marker": "D", "linestyle": "--"},
+    "logistic": {"color": "#CC79A7", "marker": "^", "linestyle": "--"},
     "descent": {"color": "#D55E00", "marker": "s", "linestyle": "-."},
 }
 
@@ -67,14 +90,13 @@ def models(relation: str) -> dict[Any, Model]:
         ("lp", eps, ""): lambda n, eps=eps: PrivateLPSVC(eps, 1 / n**2, relation=relation)
         for eps in EPSILONS
     }
-    for way, delta in (("objective", lambda _n: 0.0), ("gaussian", lambda n: 1 / n**2)):
-        for eps in EPSILONS:
-            for reg in REGS:
-                found[way, eps, f"reg = {power_of_ten(reg)}"] = (
-                    lambda n, eps=eps, reg=reg, delta=delta: ObjectivePerturbationSVC(
-                        eps, reg, delta(n), relation=relation
-                    )
-                )
+    for (way, (estimator, pure, options)), eps, reg in product(OBJECTIVE.items(), EPSILONS, REGS):
+        asked = {"eps": eps, "reg": reg, "relation": relation, **options}
+        found[way, eps, f"reg = {power_of_ten(reg)}"] = (
+            lambda n, estimator=estimator, pure=pure, asked=asked: estimator(
+                delta=0.0 if pure else 1 / n**2, **asked
+            )
+        )
     return found
 
 
@@ -166,8 +188,7 @@ def best(found: dict[Any, CrossValidation], way: str, eps: float) -> tuple[str, 
 
 def difference(ours: CrossValidation, theirs: CrossValidation) -> str:
     """Paired over folds, draws averaged; in units of 0.0001."""
-    folds = 1e4 * (ours.errors.mean(axis=1) - theirs.errors.mean(axis=1))
-    return f"{folds.mean():+.1f} ± {folds.std(ddof=1) / np.sqrt(len(folds)):.1f}"
+    return said(1e4 * (ours.errors.mean(axis=1) - theirs.errors.mean(axis=1)), "{:+.1f} ± {:.1f}")
 
 
 @click.command()
@@ -183,17 +204,8 @@ def difference(ours: CrossValidation, theirs: CrossValidation) -> str:
 @click.option(
     "--relation", multiple=True, type=click.Choice(list(RELATIONS)), help="Measure this one only."
 )
-@click.option("--memory", type=click.Choice(["lp", "huber"]), hidden=True)
-def main(
-    names: tuple[str, ...],
-    preprocessing: tuple[str, ...],
-    relation: tuple[str, ...],
-    memory: str | None,
-) -> None:
+def main(names: tuple[str, ...], preprocessing: tuple[str, ...], relation: tuple[str, ...]) -> None:
     """Measure; then write the tables and draw the picture."""
-    if memory:
-        print(_memory(memory))
-        return
     found = {
         (name, way, one): errors_on(name, way, one)
         for one in relation or RELATIONS
@@ -205,24 +217,16 @@ def main(
         return
     _draw({key[:2]: errors for key, errors in found.items() if key[2] == "replace"})
     page: list[Any] = [SETTINGS, WHERE_BEHIND, "![Test error over eps](private_lp_svc.png)"]
-    said: set[str] = set()
+    told: set[str] = set()
     for (name, way, one), errors in found.items():
-        if one != "replace" and one not in said:
+        if one != "replace" and one not in told:
             page.append(ADDED)
-        said.add(one)
+        told.add(one)
         page += [
             f"## {data_set(name, way).title}, preprocessing “{way}”, {RELATIONS[one]}",
-            _table(errors),
-            RANKINGS,
-            _rankings(errors),
-            DIFFERENCES,
-            _differences(errors),
+            *_tables(errors),
         ]
-    write_page(
-        "private_lp_svc",
-        "PrivateLPSVC beside its strongest rivals",
-        [*page, "## Time and memory", *_costs()],
-    )
+    write_page("private_lp_svc", "PrivateLPSVC beside its strongest rivals", page)
 
 
 WHERE_BEHIND = (
@@ -257,105 +261,47 @@ DIFFERENCES = (
 )
 
 
-def _table(found: dict[Any, CrossValidation]) -> tuple[list[str], list[list[str]]]:
-    rows = []
-    for way, title in NAMES.items():
-        cells = [best(found, way, eps) for eps in EPSILONS]
-        rows.append(
-            [
-                title,
-                *(
-                    f"{errors}" + (f" [{parameters}]" if parameters else "")
-                    for parameters, errors in cells
-                ),
-            ]
-        )
-    return ["method", *(f"eps = {eps:g}" for eps in EPSILONS)], rows
+def _tables(found: dict[Any, CrossValidation]) -> list[Part]:
+    """Errors, other scores at the parameters of least error, and how much better ours is."""
 
+    def error(way: str) -> Callable[[float], str]:
+        def cell(eps: float) -> str:
+            parameters, errors = best(found, way, eps)
+            return f"{errors}" + (f" [{parameters}]" if parameters else "")
 
-def _rankings(found: dict[Any, CrossValidation]) -> tuple[list[str], list[list[str]]]:
-    """Balanced accuracy and area under the curve, at the parameters of least error."""
-    rows = []
-    for way, title in NAMES.items():
-        cells = [best(found, way, eps)[1] for eps in EPSILONS]
-        rows.append([title, *map(rankings, cells)])
-    return ["method", *(f"eps = {eps:g}" for eps in EPSILONS)], rows
+        return cell
 
-
-def _differences(found: dict[Any, CrossValidation]) -> tuple[list[str], list[list[str]]]:
-    rows = [
-        [
-            NAMES[way],
-            *(difference(found["lp", eps, ""], best(found, way, eps)[1]) for eps in EPSILONS),
-        ]
-        for way in NAMES
+    ours = {eps: found["lp", eps, ""] for eps in EPSILONS}
+    errors = {title: error(way) for way, title in NAMES.items()}
+    ranked = {
+        title: lambda eps, way=way: rankings(best(found, way, eps)[1])
+        for way, title in NAMES.items()
+    }
+    beside = {
+        title: lambda eps, way=way: difference(ours[eps], best(found, way, eps)[1])
+        for way, title in NAMES.items()
         if way != "lp"
+    }
+    return [
+        eps_table(EPSILONS, errors, name="eps"),
+        RANKINGS,
+        eps_table(EPSILONS, ranked, name="eps"),
+        DIFFERENCES,
+        eps_table(EPSILONS, beside, first="rival", name="eps"),
     ]
-    return ["rival", *(f"eps = {eps:g}" for eps in EPSILONS)], rows
 
 
 def _draw(found: dict[tuple[str, str], dict[Any, CrossValidation]]) -> None:
-    figure, axes = plt.subplots(2, 2, figsize=(12, 9), layout="constrained")
-    for ax, ((name, way), errors) in zip(axes.flat, found.items(), strict=True):
-        for method, title in NAMES.items():
-            cells = [best(errors, method, eps)[1] for eps in EPSILONS]
-            bars = [cell.standard_error for cell in cells]
-            ax.errorbar(
-                EPSILONS,
-                [c.mean for c in cells],
-                bars,
-                label=title,
-                capsize=3,
-                linewidth=2,
-                markersize=8,
-                **STYLES[method],
-            )
-        ax.set(
-            title=f"{data_set(name).title}, “{way}”",
-            xlabel="eps",
-            ylabel="test error (share of records)",
-            xscale="log",
-        )
-        ax.set_ylim(0.15 if name == "adult" else 0.0, None)
-        ax.set_xticks(EPSILONS, [f"{eps:g}" for eps in EPSILONS])
-        ax.minorticks_off()
-    figure.legend(
-        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False
-    )
-    save_picture("private_lp_svc", figure)
-
-
-def _costs() -> list[Any]:
-    data, rows = data_set("adult"), []
-    for title, X in (("dense", data.X.toarray()), ("sparse", data.X)):
-        for eps in (EPSILONS[0], EPSILONS[-1]):
-            ours, rival = PrivateLPSVC(eps, 1 / len(data.y) ** 2, classes=(-1, 1)), HuberSVC()
-            turns = Turns(partial(ours.fit, X, data.y), partial(rival.fit, X, data.y), turns=5)
-            seconds = np.median(turns.ours), np.median(turns.baseline)
-            rows.append(
-                [title, f"{eps:g}", *(f"{s:.2f}" for s in seconds), f"{turns.of_medians:.2f}"]
-            )
-    lp, huber = (
-        in_fresh_process("benchmarks.private_lp_svc", "--memory", which)[0]
-        for which in ("lp", "huber")
-    )
-    return [
-        "Adult, all records, wall time in seconds, medians of 5 turns in one process:",
-        (["records", "eps", "PrivateLPSVC", "HuberSVC, not private", "ratio"], rows),
-        (
-            f"Peak memory above the records in memory, Adult dense: PrivateLPSVC {lp:.0f} MB,"
-            f" HuberSVC {huber:.0f} MB."
-        ),
-    ]
-
-
-def _memory(which: str) -> float:
-    X, y = data_set("adult").X.toarray(), data_set("adult").y
-    small = PrivateLPSVC(1.0, 1e-10, classes=(-1, 1)) if which == "lp" else HuberSVC()
-    small.fit(X[:2000], y[:2000])
-    before = peak_resident_bytes()
-    small.fit(X, y)
-    return (peak_resident_bytes() - before) / 2**20
+    with picture("private_lp_svc", 4, columns=2, size=(12.0, 9.0)) as axes:
+        for ax, ((name, way), errors) in zip(axes, found.items(), strict=True):
+            for method, title in NAMES.items():
+                cells = [best(errors, method, eps)[1] for eps in EPSILONS]
+                means, bars = [c.mean for c in cells], [c.standard_error for c in cells]
+                ax.errorbar(EPSILONS, means, bars, label=title, capsize=3, **STYLES[method])
+            over_eps(ax, EPSILONS)
+            ax.set(title=f"{data_set(name).title}, “{way}”", xlabel="eps")
+            ax.set_ylabel("test error (share of records)")
+            ax.set_ylim(0.15 if name == "adult" else 0.0, None)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from privlp import LinearProgram, solve_exact
-from svm_models import hard_margin_lp
 
 
 @dataclass(frozen=True)
@@ -63,20 +62,3 @@ def packing(seed: int = 0, *, n: int = 20_000, d: int = 60) -> Instance:
         name=f"packing {n} x {d}",
     )
     return Instance(lp, solve_exact(lp).objective)
-
-
-def game(seed: int = 0, *, n: int = 20_000, d: int = 50) -> Instance:
-    """Find a mixed strategy of value 0 against n opponents: A x <= 0, sum x = 1."""
-    rng = np.random.default_rng(seed)
-    A = rng.uniform(-1, 1, (n, d))
-    A[:, :5] -= 0.3 * (rng.random((n, 5)) < 0.6)
-    return Instance(LinearProgram(np.ones(d), A, np.zeros(n), name=f"game {n} x {d}"), 1.0)
-
-
-def classification(seed: int = 0, *, n: int = 20_000, p: int = 50) -> Instance:
-    """Separate n noisy labelled points on the sphere by a rule of 1-norm 40."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p)) * np.exp(rng.normal(0, 0.7, p))
-    weights = np.where(rng.random(p) < 0.2, rng.normal(size=p), 0.0)
-    y = np.where(X @ weights + 0.5 * rng.normal(size=n) > 0, 1, -1)
-    return Instance(hard_margin_lp(X / np.linalg.norm(X, axis=1, keepdims=True), y), 40.0)

@@ -85,9 +85,6 @@ PUBLISHED_STYLE: dict[str, Any] = {
 METHOD_STYLES: dict[str, dict[str, Any]] = {
     "dmw-published": {"color": COLOURS["blue"], "marker": "o"},
     "dmw": {"color": COLOURS["vermilion"], "marker": "s"},
-    "staged": {"color": COLOURS["green"], "marker": "D"},
-    "perturbed": {"color": COLOURS["purple"], "marker": "^"},
-    "chain": {"color": COLOURS["orange"], "marker": "v"},
     "auto": {"color": COLOURS["black"], "linewidth": 9, "alpha": 0.25, "zorder": 1},
 }
 
@@ -118,10 +115,15 @@ def write_page(
 
 @contextmanager
 def picture(
-    name: str, panels: int = 1, *, size: tuple[float, float] | None = None, sharey: bool = False
+    name: str,
+    panels: int = 1,
+    *,
+    columns: int = 3,
+    size: tuple[float, float] | None = None,
+    sharey: bool = False,
 ) -> Iterator[list[Axes]]:
     """Draw docs/results/<name>.png in the house style, at most 12 inches wide."""
-    columns = min(panels, 3)
+    columns = min(panels, columns)
     rows = math.ceil(panels / columns)
     with plt.rc_context(STYLE):
         figure, grid = plt.subplots(
@@ -143,9 +145,9 @@ def picture(
         if len(spare):
             spare[0].legend(named.values(), named.keys(), loc="center")
         elif named:
-            figure.legend(
-                named.values(), named.keys(), loc="outside lower center", ncols=len(named)
-            )
+            room = int(13 * figure.get_figwidth()) // (8 + max(map(len, named)))  # letters
+            ncols = max(1, min(len(named), room))
+            figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=ncols)
         save_picture(name, figure)
 
 

@@ -6,7 +6,7 @@ Run with ``python -m benchmarks.regression_plan``. About three minutes of one co
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from benchmarks.published import write_page
 from benchmarks.regression import DELTA, Data, family, lost
+from benchmarks.tables import by_group
 from privlp import MostlyNoiseWarning, Verdict
 from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor, plan
 
@@ -105,35 +106,19 @@ def _ignoring(data: Data, predicted: FloatArray) -> float:
     return float(np.mean(np.maximum(np.abs(data.y - predicted) - IGNORED, 0.0)))
 
 
-def row_of(title: str, found: list[Fit], verdict: Verdict) -> list[str]:
-    """One row: how fits of a verdict turned out."""
-    own = [fit for fit in found if fit.verdict is verdict]
-    excess = np.array([fit.excess for fit in own])
-    if not own:
-        return [title, f"`{verdict.name}`", "0", *[""] * 5]
+def _told(own: Sequence[Fit]) -> str:
     told = [fit.excess <= fit.foreseen for fit in own if np.isfinite(fit.foreseen)]
-    return [
-        title,
-        f"`{verdict.name}`",
-        str(len(own)),
-        f"{100 * np.median(excess):.3g}",
-        f"{100 * np.quantile(excess, 0.9):.3g}",
-        f"{np.mean(excess <= FINE):.1%}",
-        f"{np.mean(excess > NOISE):.1%}",
-        f"{np.mean(told):.1%}" if told else "not foretold",
-    ]
+    return f"{np.mean(told):.1%}" if told else "not foretold"
 
 
-HEADERS = [
-    "fits",
-    "verdict",
-    "number",
-    "% more loss: median",
-    "nine in ten below",
-    f"fine (≤ {FINE:.0%})",
-    f"mostly noise (> {NOISE:.0%})",
-    "≤ what the plan foretold",
-]
+COLUMNS: dict[str, Callable[[Sequence[Fit]], str]] = {
+    "number": lambda own: str(len(own)),
+    "% more loss: median": lambda own: f"{100 * np.median([fit.excess for fit in own]):.3g}",
+    "nine in ten below": lambda own: f"{100 * np.quantile([f.excess for f in own], 0.9):.3g}",
+    f"fine (≤ {FINE:.0%})": lambda own: f"{np.mean([f.excess <= FINE for f in own]):.1%}",
+    f"mostly noise (> {NOISE:.0%})": lambda own: f"{np.mean([f.excess > NOISE for f in own]):.1%}",
+    "≤ what the plan foretold": _told,
+}
 SETTINGS = (
     f"{', '.join(map(str, FEATURES))} features, {', '.join(map(str, SIZES))} records, ε ="
     f" {', '.join(f'{eps:g}' for eps in EPSILONS)}, δ = {DELTA:g}, seeds"
@@ -158,7 +143,11 @@ def main() -> None:
     groups = {"all": found}
     groups |= {kind.title: [f for f in found if f.kind == kind.title] for kind in KINDS}
     groups |= {name: [f for f in found if f.family == name] for name in FAMILIES}
-    rows = [row_of(title, own, verdict) for title, own in groups.items() for verdict in VERDICTS]
+    by_verdict = [
+        ((title, f"`{verdict.name}`"), [fit for fit in own if fit.verdict is verdict])
+        for title, own in groups.items()
+        for verdict in VERDICTS
+    ]
     warned = [fit for fit in found if fit.warned]
     fine = [fit for fit in found if fit.excess <= FINE]
     noise = [fit for fit in found if fit.excess > NOISE]
@@ -170,7 +159,7 @@ def main() -> None:
         f" the others {sum(f.verdict is Verdict.ROUGH for f in noise if not f.warned)} had the"
         " verdict `ROUGH`."
     )
-    parts: list[Any] = [SETTINGS, EXEMPT, said, (HEADERS, rows)]
+    parts: list[Any] = [SETTINGS, EXEMPT, said, by_group(by_verdict, ("fits", "verdict"), COLUMNS)]
     write_page("regression_plan", "Is the plan of a private regression right?", parts)
 
 

@@ -1,4 +1,4 @@
-"""What a descent costs as rows grow: a round, its set-up and its memory, and what rounding adds.
+"""What a descent costs as rows grow: a round, its set-up, a default solve and its memory.
 
 Run with ``python -m benchmarks.scale``; ``--quick`` leaves out the largest programs. Times are in
 units of u: one product A@x and one A.T@z, by
@@ -27,12 +27,12 @@ from benchmarks.measure import (
     print_table,
     resident_bytes,
 )
-from benchmarks.published import picture, write_page
+from benchmarks.published import write_page
+from benchmarks.tables import column_names
 from privlp import LinearProgram
 from privlp.game.descent import ElasticDual
 from privlp.regions.simplex import Simplex
 from privlp.rows.on_simplex import RowsOfEqualNorm
-from privlp.rows.parts import using_threads
 
 EPS, DELTA = 1.0, 1e-9
 TURNS, SET_UPS = 15, 3
@@ -44,7 +44,6 @@ SHAPES: dict[str, tuple[int, int, int | None]] = {
     "CSR, 200,000 x 8,000 (2.2 million entries)": (200_000, 8_000, 11),
 }
 ROUND, SET_UP, PEAK = 1.3, 10.0, 1.5
-GROWTH = (10**4, 10**5, 10**6, 10**7)
 #: Rows of whole default solves.
 DEFAULTS = (10**6, 10**7)
 COLUMNS, STORED = 100, 5
@@ -85,24 +84,8 @@ def unit_of(A: Any) -> Callable[[], Any]:
     return lambda: (A @ x, A.T @ z)
 
 
-def in_two_threads(turns: int) -> float:
-    """The time of a round in two threads over that in one."""
-    A = matrix(*SHAPES["CSR, 2,000,000 x 100 (5 %)"])
-    lp, opt = program(A)
-    simplex = Simplex(lp.public().form, opt)
-    rows = lp.rows().keep(partial(RowsOfEqualNorm, simplex=simplex, largest_n=len(lp.b)))
-    equal = simplex.point(np.full(simplex.size, 1 / A.shape[1]))
-    dual = ElasticDual(rows, equal, 0.1)
-
-    def two() -> Any:
-        with using_threads(2):
-            return dual.scores()
-
-    return Turns(two, dual.scores, turns=turns).of_minima
-
-
 def print_map(n: int) -> None:
-    """On a map: exact seconds, then seconds and violation of a default solve, without opt and with."""
+    """On a map: exact seconds; seconds and violation of default solves, without opt and with."""
     instance = map_covering(0, n=n)
     lp, s = instance.lp, instance.s
     small = map_covering(0, n=2_000)
@@ -145,36 +128,6 @@ def costs_of_a_round(A: Any, turns: int) -> tuple[float, float, float, float]:
     return played.of_medians, played.of_minima, set_up.of_minima, built.of_minima
 
 
-def print_whole_solve(n: int) -> None:
-    """A whole plan and solve: seconds, unit, peak over A, sensitivity, violation, rounds."""
-    A = matrix(n, COLUMNS, STORED)
-    held = A.data.nbytes + A.indices.nbytes + A.indptr.nbytes
-    unit = unit_of(A)
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        unit()
-        times.append(time.perf_counter() - start)
-    small, opt = program(A[:1000])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # so few rows are mostly noise: this is for imports
-        privlp.solve(small, EPS, DELTA, 100, opt=opt, method="staged", rng=0)
-    c = np.random.default_rng(1).uniform(0.5, 2.0, COLUMNS)
-    b = -np.ones(n)
-    before = resident_bytes()
-    start = time.perf_counter()
-    lp = LinearProgram(c, A, b)
-    options = {"s": n / 20, "opt": 2 * opt}
-    privlp.plan(lp, EPS, DELTA, **options)
-    solution = privlp.solve(lp, EPS, DELTA, method="staged", rng=0, **options)
-    seconds = time.perf_counter() - start
-    peak = (peak_resident_bytes() - before) / held
-    missed = np.sort(A @ solution.x - b)[-int(n / 20)]
-    sums = [e for e in solution.privacy.entries if e.purpose.startswith("release the sum")]
-    rounds = sum(entry.draws for entry in sums)
-    print(seconds, min(times), peak, sums[0].sensitivity, missed, rounds)
-
-
 def print_default_solve(n: int, given: bool) -> None:
     """A whole default solve, with opt or without: seconds, peak over A, violation."""
     A = matrix(n, COLUMNS, STORED)
@@ -194,19 +147,16 @@ def print_default_solve(n: int, given: bool) -> None:
 
 
 def main() -> None:
-    """Run, write the page and draw the picture."""
+    """Run, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--solve", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--default", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--given", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--map", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="up to 200,000 rows; no page")
     parser.add_argument("--turns", type=int, default=TURNS)
     asked = parser.parse_args()
+    most = _QUICK if asked.quick else 10**9
     with threadpool_limits(1):
-        if asked.solve is not None:
-            print_whole_solve(asked.solve)
-            return
         if asked.default is not None:
             print_default_solve(asked.default, bool(asked.given))
             return
@@ -214,75 +164,27 @@ def main() -> None:
             print_map(asked.map)
             return
         rounds = [
-            [name, *costs_of_a_round(matrix(*shape), asked.turns)]
+            _round(name, *costs_of_a_round(matrix(*shape), asked.turns))
             for name, shape in SHAPES.items()
-            if not asked.quick or shape[0] <= _QUICK
+            if shape[0] <= most
         ]
-        threads = None if asked.quick else in_two_threads(asked.turns)
-    solves, maps = (
-        [
-            [n, *in_fresh_process("benchmarks.scale", option, n)]
-            for n in sizes
-            if not asked.quick or n <= _QUICK
-        ]
-        for option, sizes in (("--solve", GROWTH), ("--map", MAPS))
-    )
     defaults = [
-        [n, given, *in_fresh_process("benchmarks.scale", "--default", n, "--given", given)]
+        _default(n, given, *in_fresh_process("benchmarks.scale", "--default", n, "--given", given))
         for n in DEFAULTS
         for given in (0, 1)
-        if not asked.quick or n <= _QUICK
+        if n <= most
+    ]
+    maps = [_map(n, *in_fresh_process("benchmarks.scale", "--map", n)) for n in MAPS if n <= most]
+    tables = [
+        (_ABOUT_ROUNDS, (_OF_ROUNDS, rounds)),
+        (_ABOUT_DEFAULTS, (_OF_DEFAULTS, defaults)),
+        (_ABOUT_MAPS, (_OF_MAPS, maps)),
     ]
     if asked.quick:
-        print_table("Rounds", _OF_ROUNDS, [_round(*line) for line in rounds])
-        print_table("Solves", _OF_SOLVES, [_solve(*line) for line in solves])
-        print_table("Default solves", _OF_DEFAULTS, [_default(*line) for line in defaults])
-        print_table("Maps", _OF_MAPS, [_map(*line) for line in maps])
-        return
-    _write(rounds, solves, defaults, maps, threads)
-
-
-def _write(
-    rounds: list[list[Any]],
-    solves: list[list[Any]],
-    defaults: list[list[Any]],
-    maps: list[list[Any]],
-    threads: float | None,
-) -> None:
-    large = [line for line in solves if line[0] >= 10**5]
-    logs = np.log([line[0] for line in large])
-    measured = ([line[1] / line[6] for line in large], [line[3] * line[0] for line in large])
-    growth = [float(np.polyfit(logs, np.log(each), 1)[0]) for each in measured]
-    with picture("scale", 2) as (of_time, of_memory):
-        numbers = [line[0] for line in large]
-        for axis, values, power, label in (
-            (of_time, measured[0], growth[0], "seconds a round, set-up included"),
-            (of_memory, measured[1], growth[1], "peak memory (rows of A)"),
-        ):
-            axis.loglog(numbers, values, "o")
-            fitted = values[-1] * (np.array(numbers) / numbers[-1]) ** power
-            axis.loglog(numbers, fitted)
-            axis.set(xlabel="rows (number)", ylabel=label, title=f"grows as n^{power:.2f}")
-    write_page(
-        "scale",
-        "Scale",
-        [
-            _ABOUT_ROUNDS,
-            (_OF_ROUNDS, [_round(*line) for line in rounds]),
-            _ABOUT_SOLVES,
-            (_OF_SOLVES, [_solve(*line) for line in solves]),
-            f"From 10⁵ rows on, the time of a round grows as n^{growth[0]:.2f} and the memory as"
-            f" n^{growth[1]:.2f}. The target for the peak is {PEAK:g} times A at 10⁷ rows.",
-            "![Time of a round, and memory, over the number of rows](scale.png)",
-            f"In two threads (`PRIVLP_THREADS=2`) a round of 2,000,000 x 100 takes {threads:.2f}"
-            " times as long as in one, with the same bits.",
-            _ABOUT_DEFAULTS,
-            (_OF_DEFAULTS, [_default(*line) for line in defaults]),
-            _ABOUT_MAPS,
-            (_OF_MAPS, [_map(*line) for line in maps]),
-            _ON_A_CLUSTER,
-        ],
-    )
+        for _, table in tables:
+            print_table("", *table)
+    else:
+        write_page("scale", "Scale", [part for about_table in tables for part in about_table])
 
 
 _ABOUT_ROUNDS = (
@@ -293,27 +195,14 @@ _ABOUT_ROUNDS = (
     " not copied. Times are those of the process, in one thread, because the machine was shared."
     " Its caches were too, so minima are nearer to its own speed than medians."
 )
-_OF_ROUNDS = [
-    "matrix",
-    "round, medians",
-    "round, minima",
-    "target ≤",
-    "set-up",
-    "building",
-    "target, both ≤",
-]
-_ABOUT_SOLVES = (
-    f"Whole `plan` and `solve` with method `staged`, ε = {EPS:g}, δ = {DELTA:g}, s ="
-    f" n/20, {COLUMNS} variables, {STORED} stored entries a row. The peak of resident memory counts"
-    " what is beyond the data as the user holds it. The violation is that of all rows but s. The"
-    " sensitivity is that of the ledger: exactly 2, whatever the number of rows."
+_OF_ROUNDS = column_names(
+    "matrix | round, medians | round, minima | target ≤ | set-up | building | target, both ≤"
 )
-_OF_SOLVES = ["rows", "seconds", "rounds", "u a round", "peak / A", "sensitivity", "violation"]
-
-
 _ABOUT_DEFAULTS = (
-    "The same for the default, `staged`, with and without opt; twice the optimum of the average row"
-    " was given."
+    f"A whole default `solve`, without opt and with it, ε = {EPS:g}, δ = {DELTA:g}, s = n/20,"
+    f" {COLUMNS} variables, {STORED} stored entries a row; twice the optimum of the average row was"
+    " given. The peak of resident memory counts what is beyond the data as the user holds it. The"
+    " violation is that of all rows but s."
 )
 _OF_DEFAULTS = ["rows", "opt", "seconds", "peak / A", "target ≤", "violation"]
 _QUICK = 200_000
@@ -323,26 +212,8 @@ _ABOUT_MAPS = (
     f" {MAP_TURNS} turns, with the same seed. The violation is the"
     " (s+1)-th largest, and 0 if that is negative; the cost is beside the optimum of all rows."
 )
-_OF_MAPS = [
-    "rows",
-    "exact, s",
-    "without opt",
-    "violation",
-    "cost",
-    "opt given",
-    "violation",
-    "cost",
-    "target ≤",
-]
-_ON_A_CLUSTER = (
-    "**10⁹ rows on a cluster, on paper.** A round sends the point to each block and brings back one"
-    " sum: d numbers of 8 bytes each way, whatever the number of rows. With d = 100, a block on"
-    " each of 1,000 workers and 663 rounds that is 2 · 800 B · 1,000 · 663 = 1.1 GB in all,"
-    " 1.6 MB a round. Rows stay where they are: 64 bytes each with 5 stored entries, 64 MB on a"
-    " worker, and as much again for rows on the grid. A worker reads its 10⁶ rows about as fast as"
-    " the table above says for 10⁶ rows, so 663 rounds take as long as there, plus 663 times the"
-    " latency of a sum over 1,000 workers: 50 ms a round would be half a minute. Sums stay exact"
-    " up to 2³³ rows, about 8.6 · 10⁹; at 10⁹ rows entries keep 14 bits and weights 8."
+_OF_MAPS = column_names(
+    "rows | exact, s | without opt | violation | cost | opt given | violation | cost | target ≤"
 )
 
 
@@ -369,21 +240,6 @@ def _default(n: int, given: int, seconds: float, peak: float, violation: float) 
 def _round(name: str, median: float, least: float, set_up: float, built: float) -> list[str]:
     times = [f"{median:.2f} u", f"{least:.2f} u", f"{ROUND} u"]
     return [name, *times, f"{set_up:.1f} u", f"{built:.1f} u", f"{SET_UP:g} u"]
-
-
-def _solve(
-    n: int, seconds: float, unit: float, peak: float, moved: float, missed: float, count: float
-) -> list[str]:
-    of_round = f"{seconds / unit / count:.2f}"
-    return [
-        f"{n:,}",
-        f"{seconds:.1f}",
-        f"{count:,.0f}",
-        of_round,
-        f"{peak:.2f}",
-        repr(moved),
-        f"{missed:.4f}",
-    ]
 
 
 if __name__ == "__main__":

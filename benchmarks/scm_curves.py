@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import click
-import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
@@ -28,14 +27,16 @@ from benchmarks.published import (
     SCM_FIGURE_2_KERNEL,
     STYLES,
     best,
+    over_eps,
+    picture,
     power_of_ten,
     rankings,
-    save_picture,
     store,
     write_page,
 )
 from benchmarks.scm_kernel import BAYES, CHOSEN, EPS, RECORDS, measure_kernel
 from benchmarks.scm_tables import ADULT, KDD, NAMES, DataSet, Found
+from benchmarks.tables import column_names
 from svm_models.classifiers.exact import HuberSVC
 from svm_models.classifiers.perturbed import (
     ObjectivePerturbationLogisticRegression,
@@ -184,12 +185,8 @@ def main() -> None:
     parts += [
         f"## (c) Nested balls, error against ε; {CHOSEN}",
         (
-            (
-                "ε",
-                "published",
-                "ours ± standard error",
-                "balanced accuracy",
-                "area under the curve",
+            column_names(
+                "ε | published | ours ± standard error | balanced accuracy | area under the curve"
             ),
             rows,
         ),
@@ -296,50 +293,32 @@ def _published_kernel(eps: float | None) -> tuple[str]:
 def _draw(
     linear: dict[str, Found], kernel: dict[float | None, CrossValidation], learned: dict[str, Any]
 ) -> None:
-    figure, axes = plt.subplots(2, 3, figsize=(13, 7.6), layout="constrained")
-    for ax, letter, data_set in zip(axes[0], "ab", (ADULT, KDD), strict=False):
-        _draw_by_eps(ax, data_set, linear[data_set.name])
-        ax.set(title=f"({letter}) {data_set.title}, best Λ")
-    at = sorted(eps for eps in kernel if eps is not None)
-    ax = axes[0, 2]
-    _line(ax, "objective", at, [kernel[eps] for eps in at])
-    ax.plot(
-        0.1, float(SCM_FIGURE_2_KERNEL["objective"]), **{**STYLES["objective"], **PUBLISHED_STYLE}
-    )
-    ax.axhline(kernel[None].mean, color="black", linestyle="--")
-    ax.set(xlabel="privacy parameter ε", title="(c) nested balls, Gaussian kernel", xscale="log")
-    _plain(ax, at)
-    for ax, (letter, curve, eps) in zip(axes[1], LEARNED, strict=True):
-        for learner, paid in (
-            *((learner, eps) for learner in curve.learners),
-            ("non-private", None),
-        ):
-            _line(
-                ax,
-                learner,
-                curve.sizes,
-                [learned[curve.name][learner, paid, n] for n in curve.sizes],
+    with picture("scm_curves", 6, size=(13.0, 7.8)) as axes:
+        for ax, letter, data_set in zip(axes, "ab", (ADULT, KDD), strict=False):
+            _draw_by_eps(ax, data_set, linear[data_set.name])
+            ax.set(title=f"({letter}) {data_set.title}, best Λ")
+        at, ax = sorted(eps for eps in kernel if eps is not None), axes[2]
+        _line(ax, "objective", at, [kernel[eps] for eps in at])
+        hollow = {**STYLES["objective"], **PUBLISHED_STYLE}
+        ax.plot(0.1, float(SCM_FIGURE_2_KERNEL["objective"]), **hollow)
+        ax.axhline(kernel[None].mean, color="black", linestyle="--")
+        ax.set_title("(c) nested balls, Gaussian kernel")
+        over_eps(ax, at)
+        for ax, (letter, curve, eps) in zip(axes[3:], LEARNED, strict=True):
+            for learner in (*curve.learners, "non-private"):
+                paid = None if learner == "non-private" else eps
+                found = [learned[curve.name][learner, paid, n] for n in curve.sizes]
+                _line(ax, learner, curve.sizes, found)
+            title = f"({letter}) {curve.title}, private Λ, ε = {eps:g}"
+            ax.set(xlabel="training records", title=title, xscale="log")
+        for ax in axes[2::3]:
+            ax.axhline(
+                BAYES, color="0.5", linestyle=":", label="(c), (f): no classifier does better"
             )
-        ax.set(
-            xlabel="training records",
-            title=f"({letter}) {curve.title}, Λ tuned privately, ε = {eps:g}",
-            xscale="log",
-        )
-    for ax in axes[:, 2]:
-        ax.axhline(BAYES, color="0.5", linestyle=":", label="(c), (f): no classifier does better")
-    for ax in axes.flat:
-        ax.set(ylim=(0, None))
-    for ax in axes[:, 0]:
-        ax.set_ylabel("test error (share of records)")
-    known = {
-        label: handle
-        for ax in axes.flat
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(
-        known.values(), known, loc="outside lower center", ncols=4, frameon=False, fontsize=9
-    )
-    save_picture("scm_curves", figure)
+        for ax in axes:
+            ax.set(ylim=(0, None))
+        for ax in axes[::3]:
+            ax.set_ylabel("test error (share of records)")
 
 
 def _draw_by_eps(ax: Any, data_set: DataSet, found: Found) -> None:
@@ -358,18 +337,12 @@ def _draw_by_eps(ax: Any, data_set: DataSet, found: Found) -> None:
         )
     errors = data_set.along_reg(found, "non-private", None)
     ax.axhline(errors[best(errors)].mean, label=SHORT["non-private"], color="black", linestyle="--")
-    ax.set(xlabel="privacy parameter ε", xscale="log")
-    _plain(ax, at)
+    over_eps(ax, at)
 
 
 def _line(ax: Any, learner: str, at: Sequence[float], results: Sequence[CrossValidation]) -> None:
     means, errors = [r.mean for r in results], [r.standard_error for r in results]
     ax.errorbar(at, means, errors, label=SHORT[learner], capsize=2, **STYLES[learner])
-
-
-def _plain(ax: Any, at: Sequence[float]) -> None:
-    ax.set_xticks(at, [f"{eps:g}" for eps in at])
-    ax.minorticks_off()
 
 
 if __name__ == "__main__":

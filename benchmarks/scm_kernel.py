@@ -12,20 +12,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import click
-import matplotlib.pyplot as plt
-import numpy as np
 
 from benchmarks.folds import SCORES, Cell, Fold, Scores, validated
-from benchmarks.published import (
-    PUBLISHED_STYLE,
-    SCM,
-    SCM_FIGURE_2_KERNEL,
-    STYLES,
-    power_of_ten,
-    save_picture,
-    store,
-    write_page,
-)
+from benchmarks.published import SCM, SCM_FIGURE_2_KERNEL, power_of_ten, store, write_page
+from benchmarks.tables import column_names
 from svm_models.datasets import make_nested_balls
 from svm_models.evaluation import CrossValidation
 from svm_models.kernel import RandomFourierFeatures
@@ -135,22 +125,11 @@ def main() -> None:
             "",
         )
     )
-    headers = (
-        "ε",
-        "kernel, Λ",
-        "published (γ = 0.5)",
-        "ours ± standard error",
-        "balanced accuracy",
-        "area under the curve",
-        "relation, δ",
-        "preprocessing",
+    headers = column_names(
+        "ε | kernel, Λ | published (γ = 0.5) | ours ± standard error | balanced accuracy | area "
+        "under the curve | relation, δ | preprocessing"
     )
-    write_page(
-        "scm_kernel",
-        "Nested balls with a Gaussian kernel",
-        [_caption(), (headers, rows), "![Test error of each kernel](scm_kernel.png)"],
-    )
-    _draw(found)
+    write_page("scm_kernel", "Nested balls with a Gaussian kernel", [_caption(), (headers, rows)])
 
 
 def _caption() -> str:
@@ -174,44 +153,6 @@ def _caption() -> str:
         " error). The source does not say whether its 0.1141 includes private tuning; ours with"
         " private tuning are in the learning curve of [scm_curves](scm_curves.md)."
     )
-
-
-def _draw(found: dict[Kernel, dict[float | None, CrossValidation]]) -> None:
-    figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
-    places = np.arange(len(KERNELS))[::-1]
-    for learner, eps, label in (
-        ("objective", EPS, f"private, ε = {EPS:g}"),
-        ("non-private", None, "not private"),
-    ):
-        style = {**STYLES[learner], "linestyle": "", "marker": STYLES[learner]["marker"] or "x"}
-        results = [found[kernel][eps] for kernel in KERNELS]
-        ax.errorbar(
-            [r.mean for r in results],
-            places,
-            xerr=[r.standard_error for r in results],
-            label=label,
-            capsize=3,
-            **style,
-        )
-        ax.plot(
-            float(SCM_FIGURE_2_KERNEL[learner]),
-            places[-1] - 0.22,
-            label=f"published: {label}" + (" (as claimed)" if eps else ""),
-            **{**style, **PUBLISHED_STYLE},
-        )
-    ax.axvline(BAYES, color="0.5", linestyle=":", label="no classifier does better")
-    ax.set(
-        yticks=places,
-        yticklabels=[str(kernel) for kernel in KERNELS],
-        ylim=(-0.6, len(KERNELS) - 0.5),
-        xlim=(0, 0.13),
-    )
-    ax.set(
-        xlabel="test error (share of records)",
-        title=f"Nested balls, {RECORDS:,} records, δ = 0, replace one record",
-    )
-    ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))
-    save_picture("scm_kernel", figure)
 
 
 if __name__ == "__main__":

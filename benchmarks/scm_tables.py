@@ -8,14 +8,12 @@ minutes of one core.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import click
-import matplotlib.pyplot as plt
 import numpy as np
 
 from benchmarks.folds import Cell, measure
@@ -27,11 +25,12 @@ from benchmarks.published import (
     SCM_FIGURE_3_KDD,
     STYLES,
     best,
+    picture,
     power_of_ten,
-    save_picture,
     store,
     write_page,
 )
+from benchmarks.tables import column_names
 from svm_models.classifiers.perturbation import _SHARE_OF_THE_CURVATURE
 from svm_models.datasets import fetch_adult, fetch_kddcup99
 from svm_models.evaluation import CrossValidation
@@ -45,7 +44,6 @@ NAMES = {
     "two logs": "objective perturbation, SVM, two logs",
 }
 FOLDS, DRAWS = 10, 10
-SHARES, DRAWS_OF_RAISES = (1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32), 3
 Found = dict[Cell, CrossValidation]
 
 
@@ -82,30 +80,6 @@ class DataSet:
         return measure(
             store("scm_tables"), self.name, X, y, cells, folds=FOLDS, draws=DRAWS, progress=progress
         )
-
-    def measure_raises(
-        self, *, progress: bool = True
-    ) -> dict[tuple[float, float], CrossValidation]:
-        """(eps, share) to test error."""
-        X, y = self.fetch(preprocessing="unit", return_X_y=True)
-        n = round(len(y) * (1 - 1 / FOLDS))
-        cells = {
-            (eps, share): Cell("objective, Λ as given", 1 / (n * math.expm1(share * eps)), eps)
-            for eps in self.epsilons
-            for share in SHARES
-        }
-        kept = store("scm_tables")
-        found = measure(
-            kept,
-            self.name,
-            X,
-            y,
-            cells.values(),
-            folds=FOLDS,
-            draws=DRAWS_OF_RAISES,
-            progress=progress,
-        )
-        return {key: found[cell] for key, cell in cells.items()}
 
     def along_reg(
         self, found: Found, learner: str, eps: float | None
@@ -153,7 +127,6 @@ def main(data: str) -> None:
     """Measure, write the page, and draw the picture."""
     chosen = {"adult": (ADULT,), "kddcup99": (KDD,), "both": (ADULT, KDD)}[data]
     found = {data_set.name: data_set.measure() for data_set in chosen}
-    raises = {data_set.name: data_set.measure_raises() for data_set in chosen}
     if data != "both":
         return
     parts: list[Any] = [
@@ -168,7 +141,6 @@ def main(data: str) -> None:
             *_by_reg(data_set, found[data_set.name]),
         ]
     parts += ["## One logarithm in place of two", _TWO_LOGS, _one_log_against_two(found)]
-    parts += ["## How far to raise Λ", _raises_text(), _raises(raises)]
     write_page("scm_tables", "Private support vector machines on Adult and KDDCup99", parts)
     _draw(found)
 
@@ -223,17 +195,9 @@ def _summary(found: dict[str, Found]) -> Any:
                         "unit",
                     )
                 )
-    headers = (
-        "data",
-        "ε",
-        "learner",
-        "published",
-        "ours ± standard error",
-        "balanced accuracy",
-        "area under the curve",
-        "our best Λ",
-        "relation, δ",
-        "preprocessing",
+    headers = column_names(
+        "data | ε | learner | published | ours ± standard error | balanced accuracy | area under "
+        "the curve | our best Λ | relation, δ | preprocessing"
     )
     return headers, list(dict.fromkeys(tuple(map(str, row)) for row in rows))
 
@@ -314,76 +278,32 @@ def _one_log_against_two(found: dict[str, Found]) -> Any:
                         ),
                     )
                 )
-    return (
-        "data",
-        "ε",
-        "Λ",
-        "two logs, published rule",
-        "one log (ours)",
-        "difference, paired",
+    return column_names(
+        "data | ε | Λ | two logs, published rule | one log (ours) | difference, paired"
     ), rows
 
 
-def _raises_text() -> str:
-    return (
-        "Objective perturbation, one logarithm, Λ = q/(n(e^{share·ε} − 1)): where the curvature"
-        f" costs that share of ε. {FOLDS} folds × {DRAWS_OF_RAISES} draws. In brackets Λ; bold: the"
-        " best share. The estimators raise a smaller Λ to the value of the share"
-        f" {_SHARE_OF_THE_CURVATURE:g}. At 1/4, Λ is that of the published rule above, but 3/4 of ε"
-        " are left for the noise in place of 1/2. A small share is a choice of Λ that needs no"
-        " tuning, as it depends on n and ε only."
-    )
-
-
-def _raises(found: dict[str, dict[tuple[float, float], CrossValidation]]) -> Any:
-    rows = []
-    for data_set in (ADULT, KDD):
-        n = round({"Adult": 45_222, "KDDCup99": 60_000}[data_set.title] * (1 - 1 / FOLDS))
-        for eps in data_set.epsilons:
-            errors = {share: found[data_set.name][eps, share] for share in SHARES}
-            smallest = min(SHARES, key=lambda share, errors=errors: errors[share].mean)
-            row = [
-                f"{_cell(errors[s], bold=s == smallest)} ({1 / (n * math.expm1(s * eps)):.1e})"
-                for s in SHARES
-            ]
-            rows.append((data_set.title, f"{eps:g}", *row))
-    return ("data", "ε", *(f"share 1/{1 / share:g}" for share in SHARES)), rows
-
-
 def _draw(found: dict[str, Found]) -> None:
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-    for ax, data_set in zip(axes, (ADULT, KDD), strict=True):
-        eps = data_set.pictured_eps
-        for learner in ("non-private", *PRIVATE):
-            at = None if learner == "non-private" else eps
-            errors = data_set.along_reg(found[data_set.name], learner, at)
-            ax.errorbar(
-                list(errors),
-                [result.mean for result in errors.values()],
-                [result.standard_error for result in errors.values()],
-                label=NAMES[learner],
-                capsize=2,
-                **STYLES[learner],
-            )
-            if learner != "non-private" and (learner, at) in data_set.figure_3:
-                style = {**STYLES[learner], **PUBLISHED_STYLE}
-                claim = " (not ε-private)" if learner == "objective" else ""
-                ax.plot(
-                    data_set.regs,
-                    data_set.figure_3[learner, at],
-                    label=f"{NAMES[learner]}: published{claim}",
-                    **style,
-                )
-        ax.set(
-            xscale="log",
-            xlabel="regularisation Λ",
-            title=f"{data_set.title}, ε = {eps:g}, δ = 0, replace one record",
-        )
-        ax.set(ylabel="test error (share of records)", ylim=(0, 0.55))
-        ax.invert_xaxis()
-    handles, labels = axes[1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
-    save_picture("scm_tables", figure)
+    with picture("scm_tables", 2, size=(11.0, 4.8)) as axes:
+        for ax, data_set in zip(axes, (ADULT, KDD), strict=True):
+            eps = data_set.pictured_eps
+            for learner in ("non-private", *PRIVATE):
+                at, look = None if learner == "non-private" else eps, STYLES[learner]
+                errors = data_set.along_reg(found[data_set.name], learner, at)
+                means, bars = ([getattr(of, what) for of in errors.values()] for what in _BARS)
+                ax.errorbar(list(errors), means, bars, label=NAMES[learner], capsize=2, **look)
+                if learner != "non-private" and (learner, at) in data_set.figure_3:
+                    claim = " (not ε-private)" if learner == "objective" else ""
+                    label = f"{NAMES[learner]}: published{claim}"
+                    printed = data_set.figure_3[learner, at]
+                    ax.plot(data_set.regs, printed, label=label, **{**look, **PUBLISHED_STYLE})
+            ax.set(xscale="log", xlabel="regularisation Λ", ylim=(0, 0.55))
+            ax.set(title=f"{data_set.title}, ε = {eps:g}, δ = 0, replace one record")
+            ax.set_ylabel("test error (share of records)")
+            ax.invert_xaxis()
+
+
+_BARS = ("mean", "standard_error")
 
 
 if __name__ == "__main__":

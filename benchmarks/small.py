@@ -20,6 +20,7 @@ import privlp
 from benchmarks.families.hard import diet, map_covering, needs
 from benchmarks.families.instance import missed
 from benchmarks.published import write_page
+from benchmarks.tables import column_names
 from privlp import LinearProgram
 
 FIRST_SEED, PROGRAMS, DRAWS = 100, 5, 2
@@ -227,26 +228,16 @@ def main() -> None:
         [
             _ABOUT,
             (
-                [
-                    "program",
-                    "ε",
-                    "plan",
-                    "at most s missed",
-                    "objective",
-                    "most missed / s",
-                    "warned",
-                ],
+                column_names(
+                    "program | ε | plan | at most s missed | objective | most missed / s | warned"
+                ),
                 rows,
             ),
             "## By what the plan said",
             (
-                [
-                    "plan",
-                    "draws",
-                    "at most s missed",
-                    "interval right",
-                    "more than s missed, unsaid",
-                ],
+                column_names(
+                    "plan | draws | at most s missed | interval right | more than s missed, unsaid"
+                ),
                 [*by_verdict, _summary("all", draws)],
             ),
         ],

@@ -1,13 +1,11 @@
 """How long a plan, a default solve and a refusal take, beside staged descent and the exact solve.
 
-Run with ``python -m benchmarks.speed``, half a minute; ``python -m benchmarks.speed model.mps ...``
-prints plans of files, with and without a box of 10^4, and writes no page. Times are those of the
-process, medians of turns.
+Run with ``python -m benchmarks.speed``, half a minute. Times are those of the process, medians of
+turns.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -19,7 +17,6 @@ import scipy.sparse as sp
 
 import privlp
 from benchmarks.families.hard import map_covering
-from benchmarks.measure import print_table
 from benchmarks.published import write_page
 from privlp import LinearProgram, PrivLPError, models
 
@@ -117,15 +114,6 @@ def main() -> None:
     """Measure, and write the page; or print plans of files."""
     warnings.simplefilter("ignore")
     row("imports", sparse(200, 5), 10)
-    if len(sys.argv) > 1:
-        rows = []
-        for path in sys.argv[1:]:
-            for box in (None, BOX):
-                lp = LinearProgram.from_mps(path, box=box)
-                s = max(1, lp.public().n // 20)
-                rows.append(row(f"{path}, box {box:g}" if box else path, lp, s, solved=False))
-        print_table("Plans", _HEADERS, rows)
-        return
     rows = [
         row(name, lp, int(lp.private.sum()) // of_s)
         for name, (make, of_s) in PROGRAMS.items()

@@ -3,7 +3,8 @@
 ``python -m benchmarks.stale`` lists them. A page keeps, in a comment at its end, what its probes
 gave when it was measured: small seeded results, of :mod:`benchmarks.probes`. They are computed
 again and compared, so that moved files, new names and new words do not count. What a script itself
-measures (sizes, seeds, rivals) is no probe: who changes it measures its page anew.
+measures (sizes, seeds, rivals) is no probe: who changes it measures its page anew. Where a page is
+older than its probes, they were computed with the code of the commit that its stamp names.
 """
 
 from __future__ import annotations
@@ -63,17 +64,17 @@ PAGES: dict[str, tuple[str, ...]] = {
         "thesis_table1": "exact SVM, DMWSVC",
         "trust": "mechanisms, audits, default, perturbed SVM",
         "unknown": "default, soft, plan, families",
-        "whitened": "perturbed SVM, PrivateLPSVC",
     }.items()
 }
 
 State = dict[str, tuple[float, ...]]
 
 _STAMP = re.compile(
-    r"^Measured with privlp (?P<version>\S+), state (?P<state>[0-9a-f]+)\.\n\n"
+    r"^Measured with privlp \S+, state [0-9a-f]+(; probes of commit [0-9a-f]+)?\.\n\n"
     r"<!-- probes\n(?P<lines>.*?)-->",
     re.M | re.S,
 )
+#: Of pages measured before there were probes.
 _OLD_STAMP = re.compile(r"^Measured with privlp \S+, state [0-9a-f]+\.$", re.M)
 
 

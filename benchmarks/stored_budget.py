@@ -22,11 +22,10 @@ import numpy as np
 import privlp
 from benchmarks.measure import ROOT, Turns
 from benchmarks.published import write_page
+from benchmarks.tables import column_names
 from privlp import Budget, BudgetExceededError, ConstraintPrivate, LinearProgram
-from privlp.cli.budget import summary
 from privlp.privacy import LaplaceMechanism, Randomness
 from privlp.privacy.budget import StoredBudget
-from privlp.privacy.ledger import MemoryStore
 from privlp.privacy.record_file import START
 
 #: A worker asks for one of these at random, so that its requests do not all look alike.
@@ -170,56 +169,6 @@ def filled(path: Path, calls: int) -> StoredBudget:
     return Budget.open(path)
 
 
-def milliseconds(action: Callable[[], Any], times: int) -> float:
-    """Median time."""
-    found = []
-    for _ in range(times):
-        start = time.perf_counter()
-        action()
-        found.append(time.perf_counter() - start)
-    return 1e3 * float(np.median(found))
-
-
-def costs(folder: Path, calls: int, times: int) -> list[str]:
-    """What an access costs where so many calls are on record."""
-    path = folder / f"{calls}.budget"
-    budget = filled(path, calls)
-    draw = LaplaceMechanism.of_eps(1.0, 0.001)
-
-    def charge(budget: Budget) -> Callable[[], Any]:
-        return lambda: budget.ledger(1.0, 0.0).charge(
-            draw, 1, "a count", ConstraintPrivate(), Randomness(0)
-        )
-
-    memory = Budget(1e6, 1e-6, _store=MemoryStore(budget.calls))
-    numbers = [
-        milliseconds(lambda: Budget.open(path), max(3, times // 10)),
-        milliseconds(charge(budget), times),
-        milliseconds(charge(memory), times),
-        milliseconds(budget.spent, 3),
-        milliseconds(lambda: summary(budget), 3),
-    ]
-    return [
-        f"{calls:,}",
-        f"{path.stat().st_size / 1000:,.0f} kB",
-        *(f"{number:.1f} ms" for number in numbers),
-    ]
-
-
-def milliseconds_of_a_sync(folder: Path, times: int) -> float:
-    """What the disk itself needs for 4 kB."""
-    file = os.open(folder / "sync", os.O_WRONLY | os.O_CREAT)
-
-    def write() -> None:
-        os.pwrite(file, os.urandom(4096), 0)
-        os.fsync(file)
-
-    try:
-        return milliseconds(write, times)
-    finally:
-        os.close(file)
-
-
 @click.command()
 @click.option("--worker", nargs=4, hidden=True)
 @click.option("--trials", default=3, show_default=True, help="Trials with kills.")
@@ -242,8 +191,6 @@ def main(
         rows.append([*map(str, counts), f"{trial.spent:.4f} of 1", "yes" if trial.holds else "NO"])
         print(rows[-1], flush=True)
     with TemporaryDirectory(dir=ROOT) as folder:
-        sync = milliseconds_of_a_sync(Path(folder), 50)
-        by_size = [costs(Path(folder), calls, 30) for calls in (10, 1_000, 10_000)]
         solves = compared(Path(folder), turns)
     write_page(
         "stored_budget",
@@ -266,26 +213,10 @@ def main(
                 " file, in turns in one run; medians."
             ),
             (
-                [
-                    "rows x variables",
-                    "solve paid from memory",
-                    "more from a file",
-                    "ratio of times",
-                ],
+                column_names(
+                    "rows x variables | solve paid from memory | more from a file | ratio of times"
+                ),
                 solves,
-            ),
-            (
-                f"A write of 4 kB that reaches the disk takes {sync:.1f} ms here; a charge needs"
-                " several, one after another, and opens the file anew. None of that grows with the"
-                " program."
-            ),
-            (
-                "**Many calls.** Times of one access, by the number of calls on record; the charge"
-                " in memory checks the same rule."
-            ),
-            (
-                ["calls", "file", "open", "charge", "the same in memory", "spent", "statement"],
-                by_size,
             ),
         ],
     )

@@ -15,11 +15,11 @@ from functools import partial
 from typing import Any
 
 import click
-import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.dummy import DummyClassifier
 
-from benchmarks.published import RANKINGS, rankings, save_picture, write_page
+from benchmarks.published import RANKINGS, picture, rankings, write_page
+from benchmarks.tables import column_names
 from benchmarks.thesis import VDR, DataSet, Fits, Model, cpu_seconds, data_set, measure
 from svm_models import DMWSVC, LPSVC, HuberSVC, ObjectivePerturbationSVC
 
@@ -173,17 +173,9 @@ def main(names: tuple[str, ...], folds: int) -> None:
             "## The soft margin over 2p + n vertices",
             SOFT,
             (
-                (
-                    "data",
-                    "method",
-                    "form",
-                    "eps",
-                    "ours ± standard error",
-                    "balanced accuracy",
-                    "area under the curve",
-                    "radius",
-                    "rounds",
-                    "rounds on slack variables",
+                column_names(
+                    "data | method | form | eps | ours ± standard error | balanced accuracy | "
+                    "area under the curve | radius | rounds | rounds on slack variables"
                 ),
                 _soft_rows(soft),
             ),
@@ -219,13 +211,13 @@ SOFT = (
 
 def _page(curves: dict[str, Curves]) -> list[Any]:
     parts: list[Any] = []
-    for figure, title, axis, picture in (
+    for figure, title, axis, file in (
         ("1a", "Figure 1a: density s", "s / n", "thesis_figure1"),
         ("1b", "Figure 1b: alpha (with rounds)", "alpha", "thesis_figure1"),
         ("2", "Figure 2: eps", "eps", "thesis_figure2"),
         ("3", "Figure 3: tolerance phi of the count score", "phi", "thesis_figure3"),
     ):
-        parts += [f"## {title}", f"![{title}]({picture}.png)"]
+        parts += [f"## {title}", f"![{title}]({file}.png)"]
         for name, found in curves.items():
             parts += [f"{data_set(name).title}: {_references(found)}", _table(found, figure, axis)]
             parts += [RANKINGS, _table(found, figure, axis, ranked=True)]
@@ -442,26 +434,14 @@ AXES = {
 
 
 def _draw(name: str, curves: dict[str, Curves], figures: tuple[str, ...]) -> None:
-    figure, grid = plt.subplots(
-        len(figures), 2, figsize=(11, 4.2 * len(figures)), layout="constrained", squeeze=False
-    )
-    for row, part in zip(grid, figures, strict=True):
-        for ax, (data, found) in zip(row, curves.items(), strict=True):
+    panels = [(part, *of) for part in figures for of in curves.items()]
+    with picture(name, len(panels), columns=2, size=(11.0, 4.4 * len(figures))) as axes:
+        for ax, (part, data, found) in zip(axes, panels, strict=True):
             _panel(ax, found, part)
-            ax.set(
-                title=f"{data_set(data).title}" + ("" if part == "2" else f", eps = {EPS:g}"),
-                xlabel=AXES[part],
-            )
-        row[0].set_ylabel("test error (share of records)")
-    handles = {
-        label: handle
-        for ax in grid.flat
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=3, frameon=False
-    )
-    save_picture(name, figure)
+            at = "" if part == "2" else f", eps = {EPS:g}"
+            ax.set(title=f"{data_set(data).title}{at}", xlabel=AXES[part])
+        for ax in axes[::2]:
+            ax.set_ylabel("test error (share of records)")
 
 
 def _panel(ax: Any, found: Curves, part: str) -> None:

@@ -11,14 +11,13 @@ from __future__ import annotations
 import math
 
 import click
-import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.dummy import DummyClassifier
 
-from benchmarks.published import save_picture, write_page
+from benchmarks.published import write_page
+from benchmarks.tables import column_names
 from benchmarks.thesis import VDR, DataSet, Fits, Model, cpu_seconds, data_set, measure
 from svm_models import DMWSVC, LPSVC, HuberSVC
-from svm_models.evaluation import CrossValidation
 
 PUBLISHED = {
     "adult": {"fixed": 0.248, "QP-SVM": 0.173, "argmax DMW": 0.243},
@@ -51,7 +50,7 @@ def models(data: DataSet) -> dict[str, Model]:
 @click.command()
 def main() -> None:
     """Measure, and write the table."""
-    rows, vertices, bars, seconds = [], [], [], 0.0
+    rows, vertices, seconds = [], [], 0.0
     for name, published in PUBLISHED.items():
         data = data_set(name)
         found = measure(data, models(data))
@@ -78,7 +77,6 @@ def main() -> None:
                     RELATION,
                 ]
             )
-            bars.append((f"{data.title}: {model}", error, fits.errors))
             if "DMW" in model:
                 vertices.append([data.title, model, *_vertices(data, fits)])
     write_page(
@@ -95,35 +93,21 @@ def main() -> None:
                 " the minimiser of the Huber loss QP-SVM."
             ),
             (
-                (
-                    "data",
-                    "model",
-                    "settings",
-                    "published",
-                    "ours ± standard error",
-                    "balanced accuracy",
-                    "area under the curve",
-                    "within",
-                    "relation, delta, preprocessing",
+                column_names(
+                    "data | model | settings | published | ours ± standard error | balanced "
+                    "accuracy | area under the curve | within | relation, delta, preprocessing"
                 ),
                 rows,
             ),
-            "![Published errors and ours](thesis_table1.png)",
             "## Vertices selected",
             (
                 "A vertex is one feature with a sign: w = ±radius e_j. Distinct vertices over all"
                 " folds, and within one fold; which."
             ),
             (
-                (
-                    "data",
-                    "model",
-                    "rounds",
-                    "radius",
-                    "all folds",
-                    "most in one fold",
-                    "share of the first",
-                    "vertices",
+                column_names(
+                    "data | model | rounds | radius | all folds | most in one fold | share of the "
+                    "first | vertices"
                 ),
                 vertices,
             ),
@@ -131,39 +115,6 @@ def main() -> None:
             f"CPU time of the fits: {seconds:.0f} s.",
         ],
     )
-    _draw(bars)
-
-
-def _draw(bars: list[tuple[str, float | None, CrossValidation]]) -> None:
-    figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
-    rows = range(len(bars))
-    axes.errorbar(
-        [e.mean for *_, e in bars],
-        rows,
-        xerr=[e.standard_error for *_, e in bars],
-        fmt="o",
-        color="#0072b2",
-        label="ours ± s.e.",
-    )
-    published = [(error, row) for row, (_, error, _) in enumerate(bars) if error is not None]
-    axes.plot(
-        *zip(*published, strict=True),
-        "s",
-        color="#d55e00",
-        markerfacecolor="none",
-        markersize=10,
-        label="published",
-    )
-    axes.set(
-        yticks=list(rows),
-        yticklabels=[name for name, *_ in bars],
-        xlabel="test error (share of records)",
-        xlim=(0, None),
-    )
-    axes.invert_yaxis()
-    axes.grid(axis="x", alpha=0.3)
-    axes.legend(frameon=False)
-    save_picture("thesis_table1", figure)
 
 
 EXPLANATION = (

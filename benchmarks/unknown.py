@@ -1,148 +1,436 @@
-"""Programs whose optimum nobody knows beforehand: hard rows, soft rows, model files.
+"""Programs whose optimum nobody knows beforehand: hard rows, and soft rows as written in CVXPY.
 
-Run with ``python -m benchmarks.unknown``; an interrupted run goes on where it stopped. ``--only``
-measures some of the tables and prints them; all together write the page. Model files are read from
-the folder that the environment variable PRIVLP_DATA names.
+Run with ``python -m benchmarks.unknown``; an interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
+from itertools import product
 from typing import Any
 
 import click
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
-from benchmarks.cache import Cache
+import privlp
+from benchmarks.cache import Cache, finished
+from benchmarks.families import HARD, SOFT, Instance, missed, ratio
 from benchmarks.measure import print_table
 from benchmarks.published import over_eps, picture, write_page
-from benchmarks.unknown_tables import files, hard, soft
-from benchmarks.unknown_tables.cases import (
-    CASES,
-    DELTA,
-    EPSILONS,
-    FIRST_SEED,
-    SOFT_CASES,
-    maximised,
-)
-from benchmarks.unknown_tables.cells import Cell, Result
-from benchmarks.unknown_tables.draws import standard_error, values
-from benchmarks.unknown_tables.runner import Runner
+from benchmarks.tables import Part, standard_error
+from privlp import Verdict
 from privlp.pictures.figure import GREY, MARKERS
 
-TABLES = {"hard": hard, "soft": soft, "files": files}
-_FULL = 20
+#: Seeds below are for choosing constants.
+FIRST_SEED = 1000
+EPSILONS, DELTA = (0.5, 1.0, 4.0), 1e-6
+#: A draw succeeds up to this cost over the optimum, and up to s rows missed.
+LARGEST_COST = 1.05
+
+#: A family and its sizes, those of a quick run, and a public bound on the cost in times OPT.
+Case = tuple[str, dict[str, Any], dict[str, Any], float | None]
+_TINY = {"n": 1_000, "d": 6}
+CASES: dict[str, Case] = {
+    "map 20,000 x 80, cost ≤ 2 OPT": ("map_covering", {}, _TINY, 2.0),
+    "map 20,000 x 80, cost ≤ 5 OPT": ("map_covering", {}, _TINY, 5.0),
+    "map 20,000 x 80, cost ≤ 20 OPT": ("map_covering", {}, _TINY, 20.0),
+    "map 20,000 x 80": ("map_covering", {}, _TINY, None),
+    "map 5,000 x 80": ("map_covering", {"n": 5_000}, {"n": 200, "d": 20}, None),
+    "diet 20,000 x 25": ("diet", {}, _TINY, None),
+    "diet with stock 20,000 x 25": ("diet", {"stock": True}, {"stock": True, **_TINY}, None),
+    "random covering 50,000 x 12": ("random_covering", {}, {"n": 1_000, "d": 4}, None),
+    "packing 20,000 x 30 (maximised)": ("packing", {}, _TINY, None),
+    "transport 20,000 x 48": ("transport", {}, {"n": 1_000, "sources": 2, "sinks": 3}, None),
+    "portfolio 10,000 x 11": ("portfolio", {}, {"n": 1_000, "d": 3}, None),
+}
+_TWO = {"n": 1_000, "d": 2}
+SOFT_CASES: dict[str, Case] = {
+    "L1 regression 5,000 x 8": ("l1_regression", {}, _TWO, None),
+    "0.9-quantile regression 5,000 x 8": ("quantile_regression", {}, _TWO, None),
+    "hinge loss 5,000 x 8": ("hinge", {}, _TWO, None),
+    "CVaR of a portfolio 5,000 x 11": ("cvar", {}, _TWO, None),
+}
+
+Cell = dict[str, Any]
+Result = dict[str, Any]
+
+
+@lru_cache(maxsize=2)
+def instance(name: str, seed: int, quick: bool) -> Instance:
+    """The program of a case."""
+    family, sizes, small, _ = {**CASES, **SOFT_CASES}[name]
+    return {**HARD, **SOFT}[family](seed, **(small if quick else sizes))
+
+
+@cache
+def maximised(name: str) -> bool:
+    """Whether more is better in a case."""
+    return instance(name, FIRST_SEED, True).lp.sense == "max"
+
+
+def told(name: str, optimum: float) -> tuple[float, float] | None:
+    """What is public of the optimum of a case: the argument ``opt``."""
+    bound = CASES[name][3]
+    return None if bound is None else (0.0, bound * optimum)
+
+
+# ------------------------------------------------------------------------------ measurements
+
+_ANSWERS = {
+    Verdict.ENOUGH_ROWS: "yes",
+    Verdict.ROUGH: "rough",
+    Verdict.TOO_FEW_ROWS: "no",
+    Verdict.TOO_MUCH_NOISE: "no",
+}
+
+
+def measure(cell: Cell) -> Result:
+    """The measurement that a cell asks for, in CPU seconds; a refusal is a result."""
+    wanted = dict(cell)
+    run = {"exact": exact, "plan": plan, "solve": solve, "soft": soft}[wanted.pop("what")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", privlp.MostlyNoiseWarning)
+        return run(**wanted)
+
+
+def exact(case: str, seed: int, quick: bool) -> Result:
+    """Seconds of the exact solve."""
+    program = instance(case, seed, quick)
+    return {"seconds": _timed(lambda: privlp.solve_exact(program.lp))[1]}
+
+
+def plan(case: str, seed: int, quick: bool, eps: float) -> Result:
+    """The answer of a plan (yes, rough, no), and the s and eps that it names."""
+    program = instance(case, seed, quick)
+    hint = told(case, program.opt)
+    try:
+        found, seconds = _timed(lambda: privlp.plan(program.lp, eps, DELTA, program.s, opt=hint))
+    except privlp.PrivLPError as refusal:
+        return {"answer": "no", "refused": str(refusal), **named(str(refusal))}
+    return {"answer": _ANSWERS[found.verdict], "seconds": seconds, **named(found.advice)}
+
+
+def solve(
+    case: str, seed: int, quick: bool, eps: float, draw: int, s: float | None = None
+) -> Result:
+    """Cost over optimum, rows missed by more than 1 %, s and the method of one private solve."""
+    program = instance(case, seed, quick)
+    s, hint = s or program.s, told(case, program.opt)
+    try:
+        found, seconds = _timed(lambda: privlp.solve(program.lp, eps, DELTA, s, opt=hint, rng=draw))
+    except privlp.PrivLPError as refusal:
+        return {"refused": str(refusal)}
+    if found.x is None:
+        return {"refused": found.message}
+    cost = ratio(program.lp, found.x, program.opt)
+    left = missed(program.lp, found.x)
+    return {"ratio": cost, "missed": left, "s": s, "method": found.method, "seconds": seconds}
+
+
+def soft(case: str, seed: int, quick: bool, eps: float, draw: int) -> Result:
+    """Objective of the CVXPY problem at the private answer beyond its optimum, as a share."""
+    program = instance(case, seed, quick)
+    assert program.natural is not None
+    problem = program.natural()
+    try:
+        lp = privlp.LinearProgram.from_cvxpy(problem)
+        verdict = privlp.plan(lp, eps, DELTA).verdict
+        found, seconds = _timed(lambda: privlp.solve(lp, eps, DELTA, rng=draw))
+        found.assign(problem)
+    except privlp.PrivLPError as refusal:
+        return {"refused": str(refusal)}
+    broken = [float(constraint.violation().max()) for constraint in problem.constraints]
+    excess = float(problem.objective.value) / program.opt - 1
+    most = max(broken, default=0.0)
+    return {"excess": excess, "broken": most, "answer": _ANSWERS[verdict], "seconds": seconds}
+
+
+def named(advice: str) -> Result:
+    """The s and the eps that an advice names as enough, each None if it names none.
+
+    Examples
+    --------
+    >>> from benchmarks.unknown import named
+    >>> named("Rough: ... About s = 1,900, or eps = 7.5, or 38,000 rows, would do.")
+    {'s': 1900.0, 'eps': 7.5}
+    >>> named("Enough rows for this eps: .... Up to s = 125 rows are given up.")
+    {'s': None, 'eps': None}
+    """
+    ways = advice.partition("About ")[2]
+    found = {name: re.search(rf"\b{name} = ([\d,.]*\d)", ways) for name in ("s", "eps")}
+    return {name: hit and float(hit[1].replace(",", "")) for name, hit in found.items()}
+
+
+def _timed(run: Callable[[], Any]) -> tuple[Any, float]:
+    start = time.process_time()
+    return run(), time.process_time() - start
+
+
+class Runner:
+    """How much is measured, and the results from disk or from processes in parallel."""
+
+    def __init__(self, programs: int, draws: int, processes: int, *, quick: bool) -> None:
+        self.programs, self.draws = (1, 1) if quick else (programs, draws)
+        self._quick, self._processes = quick, processes
+        self._cache = None if quick else Cache("unknown")
+        self.epsilons = EPSILONS[:1] if quick else EPSILONS
+
+    def of(self, what: str, cases: Iterable[str]) -> dict[Any, list[Result]]:
+        """Results by (case, eps), program by program and draw by draw."""
+        seeds = range(FIRST_SEED, FIRST_SEED + self.programs)
+        drawn = what in ("solve", "soft")
+        draws: list[Cell] = [{"draw": k} for k in range(self.draws)] if drawn else [{}]
+        epsilons = [{}] if what == "exact" else [{"eps": eps} for eps in self.epsilons]
+        groups = {
+            (case, of.get("eps")): [
+                {"what": what, "case": case, "seed": seed, "quick": self._quick, **of, **draw}
+                for seed, draw in product(seeds, draws)
+            ]
+            for case, of in product(cases, epsilons)
+        }
+        return self.groups(groups, what)
+
+    def groups(self, cells: dict[Any, list[Cell]], description: str) -> dict[Any, list[Result]]:
+        """Results of named groups of cells, measured all together."""
+        every = [cell for group in cells.values() for cell in group]
+        if self._cache is None:
+            results = [found for _, found in finished(every, measure, 1, description)]
+        else:
+            results = self._cache.measure_all(
+                every, measure, processes=self._processes, description=description
+            )
+        found = iter(results)
+        return {name: [next(found) for _ in group] for name, group in cells.items()}
+
+    def again(self, **asked: Any) -> list[Cell]:
+        """Cells of more solves of one program."""
+        of = {"what": "solve", "quick": self._quick, **asked}
+        return [{**of, "draw": draw} for draw in range(self.draws)]
+
+
+# ------------------------------------------------------------------------ draws put together
+
+
+def succeeded(result: Result, *, maximised: bool) -> bool:
+    """Whether a draw costs at most 1.05 OPT, or earns OPT / 1.05, and misses at most s rows."""
+    if "refused" in result or result["missed"] > result["s"]:
+        return False
+    found = result["ratio"]
+    return found * LARGEST_COST >= 1 if maximised else found <= LARGEST_COST
+
+
+def values(results: Sequence[Result], name: str) -> npt.NDArray[np.float64]:
+    """One number of every draw that was not refused."""
+    return np.array([result[name] for result in results if name in result], dtype=float)
+
+
+def mean_and_error(numbers: npt.NDArray[np.float64]) -> str:
+    """Mean ± standard error."""
+    if not len(numbers):
+        return "refused"
+    error = f" ± {standard_error(numbers):.3f}" if len(numbers) > 1 else ""
+    return f"{numbers.mean():.3f}{error}"
+
+
+def span(numbers: npt.NDArray[np.float64], digits: int = 2) -> str:
+    """Least and largest number."""
+    ends = [f"{end(numbers):,.{digits}f}" for end in (np.min, np.max)] if len(numbers) else ["–"]
+    return "–".join(dict.fromkeys(ends))
+
+
+def share(successes: Iterable[bool]) -> str:
+    """How many of how many, in percent."""
+    found = list(successes)
+    return f"{sum(found) / len(found):.0%} ({sum(found)} of {len(found)})" if found else "none"
+
+
+def counted(words: Iterable[str]) -> str:
+    """Each word once, with its number where they differ."""
+    found = Counter(words)
+    if len(found) == 1:
+        return next(iter(found))
+    return ", ".join(f"{word} {number}" for word, number in sorted(found.items()))
+
+
+def _seconds(results: Iterable[Result]) -> str:
+    found = [result["seconds"] for result in results if "seconds" in result]
+    return f"{np.median(found):.2g}" if found else "–"
+
+
+def _outcome(name: str, draws: Sequence[Result]) -> tuple[str, ...]:
+    """Cost, range, rows missed and successes of the draws of a case."""
+    costs, left = values(draws, "ratio"), values(draws, "missed")
+    most = f"{left.mean():,.0f}; {left.max():,.0f}" if len(left) else "–"
+    good = share(succeeded(draw, maximised=maximised(name)) for draw in draws)
+    return mean_and_error(costs), span(costs), most, good
+
+
+# ---------------------------------------------------------------------------------- the page
+
+_SUCCESS = f"cost ≤ {LARGEST_COST:g} OPT (earnings ≥ OPT / {LARGEST_COST:g}), at most s rows missed"
+_HARD = (
+    'Each program is solved by `privlp.solve` with `method="auto"`. Of the optimum nothing is told,'
+    " or a bound on the cost, `opt=(0, bound)`, where the name says so; packing, transport and"
+    " portfolio have bounds on variables or public equalities. OPT meets every row, so a cost below"
+    " 1 is earned by rows that are missed; s of them may be. Rows missed: by more than 1 % of their"
+    f" side. Success: {_SUCCESS}. Plan: what `privlp.plan` says beforehand (yes, rough, no), then"
+    " the s and the ε that it names."
+)
+_SOFT = (
+    "`LinearProgram.from_cvxpy(problem)`, `privlp.solve(lp, eps, delta)`,"
+    " `solution.assign(problem)`: the value that the CVXPY problem then has, beyond its exact"
+    " optimum, in percent. The coefficients are free in a box ten times too large, stated as bounds"
+    " of the variables. No s, no penalty, no width is given."
+)
+_OUTCOME = ("cost / OPT", "range", "missed: mean; most", "success")
+
+
+def hard_rows(run: Runner) -> list[Part]:
+    """Hard rows and nothing known: cost, rows missed, success, what the plan said, time."""
+    solves, plans, exactly = (run.of(what, CASES) for what in ("solve", "plan", "exact"))
+    rows, answered = [], {"yes": [], "rough": [], "no": []}  # type: ignore[var-annotated]
+    for (name, eps), draws in solves.items():
+        rows.append((name, f"{eps:g}", _planned(plans[name, eps]), *_outcome(name, draws)))
+        for k, draw in enumerate(draws):
+            answer = plans[name, eps][k // run.draws]["answer"]
+            answered[answer].append(succeeded(draw, maximised=maximised(name)))
+    times = [
+        (
+            name,
+            *(
+                _seconds(of for (case, _), group in found.items() if case == name for of in group)
+                for found in (plans, solves, exactly)
+            ),
+            counted(d["method"] for e in run.epsilons for d in solves[name, e] if "method" in d),
+        )
+        for name in CASES
+    ]
+    return [
+        "## Nothing known",
+        _HARD,
+        (("program", "ε", "plan", *_OUTCOME), rows),
+        "Success by what the plan said, over all programs, ε and draws (aim: 95 % where it said"
+        " yes):",
+        (("plan", "success"), [(answer, share(good)) for answer, good in answered.items()]),
+        *_named_ways(run, plans),
+        "Seconds of CPU with one thread, medians over draws and ε, measured in one run.",
+        (("program", "plan", "solve", "exact solve", "method"), times),
+    ]
+
+
+def _planned(plans: list[Result]) -> str:
+    """The answers of plans, and the median s and eps that they name."""
+    ways = []
+    for name, words in (("s", "s = {:,.0f}"), ("eps", "ε = {:.2g}")):
+        found = [plan[name] for plan in plans if plan[name] is not None]
+        ways += [words.format(np.median(found))] if found else []
+    words = counted(plan["answer"] for plan in plans)
+    return f"{words}: {', '.join(ways)}" if ways else words
+
+
+def _named_ways(run: Runner, plans: dict[Any, list[Result]]) -> list[Part]:
+    """Solves with the s, and with the eps, that a plan names which says no."""
+    cells: dict[tuple[str, float, str], list[Cell]] = {}
+    for ((name, eps), of_programs), way in product(plans.items(), ("s", "eps")):
+        for k, plan in enumerate(of_programs):
+            if plan["answer"] == "no" and plan[way] is not None:
+                asked = {"case": name, "seed": FIRST_SEED + k, "eps": eps, way: plan[way]}
+                cells.setdefault((name, eps, way), []).extend(run.again(**asked))
+    if not cells:
+        return ["No plan said no."]
+    rows = []
+    for (name, eps, way), draws in run.groups(cells, "s and ε named").items():
+        asked_for = span(np.array([cell[way] for cell in cells[name, eps, way]]), int(way == "eps"))
+        solved = f"{'ε' if way == 'eps' else 's'} = {asked_for}"
+        rows.append((name, f"{eps:g}", solved, *_outcome(name, draws)))
+    about = "Where the plan said no: the same with the s, or the ε, that it names."
+    return [about, (("program", "ε", "solved with", *_OUTCOME), rows)]
+
+
+def soft_rows(run: Runner) -> list[Part]:
+    """Soft rows as one writes them in CVXPY: how far from the exact optimum the answers are."""
+    rows = []
+    for (name, eps), draws in run.of("soft", SOFT_CASES).items():
+        percent = 100 * values(draws, "excess")
+        answers = counted(draw.get("answer", "refused") for draw in draws)
+        broken = f"{max(values(draws, 'broken'), default=0.0):.0e}"
+        ends = mean_and_error(percent), span(percent), broken, _seconds(draws)
+        rows.append((name, f"{eps:g}", answers, *ends))
+    headers = ("problem", "ε", "plan", "excess in %", "range", "public rows broken by", "seconds")
+    return ["## Soft rows, as written in CVXPY", _SOFT, (headers, rows)]
+
+
+TABLES = {"hard": hard_rows, "soft": soft_rows}
 
 
 @click.command()
-@click.option(
-    "--programs", default=4, show_default=True, help=f"Of each family; seeds from {FIRST_SEED}."
-)
+@click.option("--programs", default=4, show_default=True, help=f"Of each; seeds from {FIRST_SEED}.")
 @click.option("--draws", default=5, show_default=True, help="Noise seeds for each program.")
-@click.option(
-    "--only", multiple=True, type=click.Choice(list(TABLES)), help="Print these tables alone."
-)
-@click.option(
-    "--without", multiple=True, type=click.Choice(list(TABLES)), help="Leave these tables out."
-)
+@click.option("--only", type=click.Choice(list(TABLES)), help="Print this table alone.")
 @click.option("--processes", default=2, show_default=True, help="In parallel.")
 @click.option("--quick", is_flag=True, help="Try tiny programs; nothing is kept or written.")
-def main(
-    programs: int,
-    draws: int,
-    only: tuple[str, ...],
-    without: tuple[str, ...],
-    processes: int,
-    *,
-    quick: bool,
-) -> None:
+def main(programs: int, draws: int, only: str | None, processes: int, *, quick: bool) -> None:
     """Measure, and write the page with its picture; with --only or --quick print tables alone."""
-    cache = None if quick else Cache("unknown")
-    programs, draws = (1, 1) if quick else (programs, draws)
-    run = Runner(programs, draws, quick, processes, cache)
-    found = {name: TABLES[name].parts(run) for name in only or TABLES if name not in without}
+    run = Runner(programs, draws, processes, quick=quick)
+    parts = [part for name in ([only] if only else TABLES) for part in TABLES[name](run)]
     if only or quick:
-        for part in (part for parts in found.values() for part in parts):
-            _print(part)
+        for part in parts:
+            print(part) if isinstance(part, str) else print_table("", *part, disable_numparse=True)
         return
     _draw(run)
-    write_page(
-        "unknown",
-        "Nothing known beforehand",
-        [
-            _about(run),
-            "![Cost and excess over ε](unknown.png)",
-            *(part for parts in found.values() for part in parts),
-        ],
-    )
-
-
-def _about(run: Runner) -> str:
-    short = "**A short run, to try the page.** " if run.programs * run.draws < _FULL else ""
-    return (
-        f"{short}Programs of which nobody knows the optimum: what a private solve costs, what it"
-        f" misses, and whether `privlp.plan` foretold it. δ = {DELTA:g}, one record with its row is"
+    about = (
+        "Programs of which nobody knows the optimum: what a private solve costs, what it misses,"
+        f" and whether `privlp.plan` foretold it. δ = {DELTA:g}, one record with its row is"
         " replaced. The programs are those of `benchmarks/families`. The constants of the methods"
         f" were chosen on seeds below 100; what is shown here has seeds from {FIRST_SEED} on:"
         f" {run.programs} of each family, {run.draws} noise seeds for each. Mean ± standard error"
         " over all draws."
     )
-
-
-def _print(part: Any) -> None:
-    if isinstance(part, str):
-        print(f"\n{part}")
-    else:
-        print_table("", *part, disable_numparse=True)
+    shown = "![Cost and excess over ε](unknown.png)"
+    write_page("unknown", "Nothing known beforehand", [about, shown, *parts])
 
 
 def _draw(run: Runner) -> None:
     """Cost of maps and of other programs, excess of soft rows; all from measurements on disk."""
     maps = [name for name in CASES if name.startswith("map")]
-    others = [name for name in CASES if name not in maps]
+    solves, excess = run.of("solve", CASES), run.of("soft", SOFT_CASES)
+
+    def cost(name: str, eps: float) -> npt.NDArray[np.float64]:
+        ratios = values(solves[name, eps], "ratio")
+        return 1 / ratios if maximised(name) else ratios
+
     with picture("unknown", 3, size=(18.0, 5.5)) as axes:
         for axis, names, title in (
             (axes[0], maps, "covering on a map"),
-            (axes[1], others, "other programs"),
+            (axes[1], [name for name in CASES if name not in maps], "other programs"),
         ):
-            costs = {
-                name: [_cost(name, draws) for draws in _at_each_eps(run, name, hard.solve_cells)]
-                for name in names
-            }
-            _lines(axis, costs)
+            _lines(axis, {name: [cost(name, eps) for eps in EPSILONS] for name in names})
             axis.axhline(1, color=GREY, linestyle=":")
             axis.set(title=title, ylabel="cost / OPT, or OPT / earnings")
-        excess = {
-            name: [100 * values(draws, "excess") for draws in _at_each_eps(run, name, soft.cells)]
+        percent = {
+            name: [100 * values(excess[name, eps], "excess") for eps in EPSILONS]
             for name in SOFT_CASES
         }
-        _lines(axes[2], excess)
+        _lines(axes[2], percent)
         axes[2].set(title="soft rows", ylabel="excess over the optimum in %")
         for axis in (axes[0], axes[2]):
             axis.set(yscale="log")
             axis.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _at_each_eps(
-    run: Runner, name: str, cells: Callable[[Runner, str, float], list[Cell]]
-) -> list[list[Result]]:
-    return list(run.groups({eps: cells(run, name, eps) for eps in EPSILONS}, name).values())
-
-
-def _cost(name: str, draws: list[Result]) -> np.ndarray:
-    """Cost over optimum, and optimum over earnings where more is better."""
-    ratios = values(draws, "ratio")
-    return 1 / ratios if maximised(name) else ratios
-
-
-def _lines(axis: Axes, found: dict[str, list[np.ndarray]]) -> None:
+def _lines(axis: Axes, found: dict[str, list[npt.NDArray[np.float64]]]) -> None:
     """Means with standard errors over eps, one line a program, and a legend below."""
     lines = []
     for draws, marker in zip(found.values(), MARKERS, strict=False):
-        means = [np.nanmean(numbers) for numbers in draws]
-        errors = [standard_error(numbers) for numbers in draws]
+        means, errors = ([of(numbers) for numbers in draws] for of in (np.mean, standard_error))
         lines.append(axis.errorbar(EPSILONS, means, errors, marker=marker)[0])
     over_eps(axis, EPSILONS)
     axis.legend(lines, found, fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.2))

@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from svm_models.regression.plan import Plan
 
 from privlp.audits.tape import Tape, differences, largest_changes
 from privlp.privacy import Ledger
 from svm_models import PrivateLPSVC, PrivateQuantileRegressor, fallback, regression_descent
 from svm_models.account import Neighbours
 from svm_models.regression.losses import Pinball
-from svm_models.regression.plan import OF_LEVELS
+from svm_models.regression.plan import OF_LEVELS, Plan
 
 QUANTILES = (0.1, 0.5, 0.9)
 RULES = [(fallback, "keeps"), (regression_descent, "keeps"), (regression_descent, "reach")]

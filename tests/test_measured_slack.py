@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-from benchmarks.advertising_sizes import violated_rows
+from benchmarks.never_violated import violated_rows
 from privlp import (
     ColumnPrivate,
     LinearProgram,

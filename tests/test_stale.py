@@ -65,7 +65,6 @@ def test_pages_without_probes_are_told_apart(repository, listed, monkeypatch):
 
 
 # ------------------------------------------------------------------ this repository
-# this repository
 
 
 def test_every_page_has_its_probes_listed():

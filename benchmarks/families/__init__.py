@@ -1,50 +1,26 @@
 """Families of programs whose optimum nobody knows beforehand, made from a seed.
 
 Seeds below 100 are for choosing constants; seeds from 1000 on are for reporting. Every size is an
-argument. ``python -m benchmarks.families`` prints the families with their sizes and optima.
+argument.
 """
 
-from benchmarks.families.hard import (
-    diet,
-    map_covering,
-    packing,
-    portfolio,
-    random_covering,
-    transport,
-)
-from benchmarks.families.instance import Instance, loss, missed, ratio
-from benchmarks.families.soft import cvar, hinge, l1_regression, quantile_regression
+from benchmarks.families import hard, soft
+from benchmarks.families.instance import Instance as Instance
+from benchmarks.families.instance import loss as loss
+from benchmarks.families.instance import missed as missed
+from benchmarks.families.instance import ratio as ratio
 
 HARD = {
-    "map_covering": map_covering,
-    "diet": diet,
-    "random_covering": random_covering,
-    "packing": packing,
-    "transport": transport,
-    "portfolio": portfolio,
+    "map_covering": hard.map_covering,
+    "diet": hard.diet,
+    "random_covering": hard.random_covering,
+    "packing": hard.packing,
+    "transport": hard.transport,
+    "portfolio": hard.portfolio,
 }
 SOFT = {
-    "l1_regression": l1_regression,
-    "quantile_regression": quantile_regression,
-    "hinge": hinge,
-    "cvar": cvar,
+    "l1_regression": soft.l1_regression,
+    "quantile_regression": soft.quantile_regression,
+    "hinge": soft.hinge,
+    "cvar": soft.cvar,
 }
-
-__all__ = [
-    "HARD",
-    "SOFT",
-    "Instance",
-    "cvar",
-    "diet",
-    "hinge",
-    "l1_regression",
-    "loss",
-    "map_covering",
-    "missed",
-    "packing",
-    "portfolio",
-    "quantile_regression",
-    "random_covering",
-    "ratio",
-    "transport",
-]

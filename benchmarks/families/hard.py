@@ -13,15 +13,13 @@ from benchmarks.families.instance import Instance
 from privlp import LinearProgram, solve_exact
 
 
-def map_covering(
-    seed: int = 0, *, n: int = 20_000, d: int = 80, s: int | None = None, factor: float = 2
-) -> Instance:
+def map_covering(seed: int = 0, *, n: int = 20_000, d: int = 80, s: int | None = None) -> Instance:
     """Open sites on a map at least cost, so that each of n people is near enough of them.
 
     Sites and people live in the unit square; three quarters of the people live around 6 to 12
     centres. The entry is 1 where a person lies within a site's radius, uniform in 0.1-0.45; who
     lies in none gets the nearest site. A site costs 0.3 + radius^1.5 u, u uniform in 1-6. b = 1.
-    s = n/40 by default. The public knowledge: the cost is at most `factor` times the optimum.
+    s = n/40 by default.
     """
     rng = np.random.default_rng(seed)
     sites = rng.random((d, 2))
@@ -34,7 +32,7 @@ def map_covering(
     lp = LinearProgram(
         cost, -sp.csc_array(near, dtype=float), -np.ones(n), name=f"map covering {n} x {d}"
     )
-    return Instance(lp, n // 40 if s is None else s, factor)
+    return Instance(lp, n // 40 if s is None else s)
 
 
 def _people(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
@@ -48,13 +46,7 @@ def _people(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
 
 
 def diet(
-    seed: int = 0,
-    *,
-    n: int = 20_000,
-    d: int = 25,
-    s: int | None = None,
-    stock: bool = False,
-    factor: float = 2,
+    seed: int = 0, *, n: int = 20_000, d: int = 25, s: int | None = None, stock: bool = False
 ) -> Instance:
     """Feed n people from d foods at least cost: one row is what a person needs of one nutrient.
 
@@ -73,7 +65,7 @@ def diet(
     lp = LinearProgram(cost, -A, -need, name=f"diet {n} x {d}")
     s = n // 100 if s is None else s
     if not stock:
-        return Instance(lp, s, factor)
+        return Instance(lp, s)
     cheapest = solve_exact(lp).x
     even = np.full(d, (need / A.sum(axis=1)).max())
     group = rng.permutation(d) % 5
@@ -85,11 +77,11 @@ def diet(
         private=np.arange(5 + n) >= 5,
         name=f"diet with stock {n} x {d}",
     )
-    return Instance(limited, s, factor)
+    return Instance(limited, s)
 
 
 def random_covering(
-    seed: int = 0, *, n: int = 50_000, d: int = 12, s: int | None = None, factor: float = 2
+    seed: int = 0, *, n: int = 50_000, d: int = 12, s: int | None = None
 ) -> Instance:
     """Cover n people at least cost: entries uniform in 0.2-1, costs in 1-3. s = n/100."""
     rng = np.random.default_rng(seed)
@@ -99,22 +91,16 @@ def random_covering(
         -np.ones(n),
         name=f"random covering {n} x {d}",
     )
-    return Instance(lp, n // 100 if s is None else s, factor)
+    return Instance(lp, n // 100 if s is None else s)
 
 
 def packing(
-    seed: int = 0,
-    *,
-    n: int = 20_000,
-    d: int = 30,
-    s: int | None = None,
-    upper: float = 1,
-    factor: float | None = None,
+    seed: int = 0, *, n: int = 20_000, d: int = 30, s: int | None = None, upper: float = 1
 ) -> Instance:
     """Earn the most within n capacities: a fifth of A is filled, 0 <= x <= `upper`. s = n/40.
 
     The bound on x is about 8 times the largest x at the optimum; the bound on the earnings that
-    follows is about 16 times the optimum. A `factor` adds a bound on the earnings.
+    follows is about 16 times the optimum.
     """
     rng = np.random.default_rng(seed)
     filled = rng.random((n, d)) < 0.2
@@ -127,7 +113,7 @@ def packing(
         sense="max",
         name=f"packing {n} x {d}",
     )
-    return Instance(lp, n // 40 if s is None else s, factor)
+    return Instance(lp, n // 40 if s is None else s)
 
 
 def needs(

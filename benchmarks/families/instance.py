@@ -28,31 +28,18 @@ class Instance:
     lp : LinearProgram
     s : int or None
         Rows that may be missed; None for a program whose private rows are all soft.
-    factor : float or None
-        The public bound on the objective is so many times the optimum; None where bounds on
-        variables are all that is known.
     natural : callable, optional
         The same program as one writes it in CVXPY: returns a fresh ``cvxpy.Problem``. Constraints
         are public, the data in the objective are private.
-    given : float, optional
-        The objective to solve for, if it need not be computed: a known optimum, or what stands for
-        it where no point satisfies all rows.
     """
 
     lp: LinearProgram
     s: int | None
-    factor: float | None = None
     natural: Callable[[], Any] | None = None
-    given: float | None = None
 
     @cached_property
     def opt(self) -> float:
-        """The exact optimum by HiGHS with every row met, penalties included; kept on disk.
-
-        `given`, if that is not None.
-        """
-        if self.given is not None:
-            return self.given
+        """The exact optimum by HiGHS with every row met, penalties included; kept on disk."""
         settings, store = {"program": _fingerprint(self.lp)}, ResultStore(_STORE)
         if settings not in store:
             exact = solve_exact(self.lp)
@@ -60,30 +47,6 @@ class Instance:
                 raise RuntimeError(f"{self.lp.name}: {exact.message}")
             store.add(settings, exact.objective)
         return float(store[settings])
-
-    @cached_property
-    def unit(self) -> float:
-        """What a violation is measured in: the median abs(b_i) of the private rows.
-
-        If that is 0, the median of their largest coefficients.
-        """
-        lp = self.lp
-        sides = np.where(np.isfinite(lp.b), lp.b, lp.row_lower)[lp.private]
-        typical = float(np.median(np.abs(sides)))
-        if typical > 0:
-            return typical
-        return float(np.median(abs(sp.csr_array(lp.A)[lp.private]).max(axis=1).toarray()))
-
-    @property
-    def cost_bound(self) -> float | None:
-        """Public bound on the objective, None where there is none."""
-        return None if self.factor is None else self.factor * self.opt
-
-    @property
-    def hint(self) -> tuple[float, float] | None:
-        """The public bound as the range ``opt`` of ``privlp.solve``, None where there is none."""
-        bound = self.cost_bound
-        return None if bound is None else (0.0, bound)
 
 
 def missed(lp: LinearProgram, x: npt.ArrayLike, *, tolerance: float = 0.01) -> int:

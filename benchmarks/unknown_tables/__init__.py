@@ -1,1 +1,0 @@
-"""Tables of the page on programs whose optimum nobody knows beforehand, one a file."""
