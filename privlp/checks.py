@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from numbers import Real
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +73,8 @@ def unquoted(read: Callable[[], _Found], message: str, parameter: str | None = N
         raise MemoryError(f"There is too little memory for {parameter or 'what is read'}.")
     raise InvalidProblemError(message, parameter=parameter)
 
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 #: Public numbers that are multiplied and divided have sizes between these.
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -212,16 +214,14 @@ def real_dtype(dtype: np.dtype[Any], name: str) -> type[np.float64]:
     return np.float64
 
 
-def as_floats(
-    values: Any, name: str, order: Any = "K", *, flags: bool = True
-) -> npt.NDArray[np.float64]:
+def as_floats(values: Any, name: str, order: Any = "K", *, flags: bool = True) -> FloatArray:
     """A new float array of real numbers.
 
     A string of digits is no number, and what is masked or missing is none either. Booleans are
     numbers where `flags` may stand for 0 and 1.
     """
 
-    def read() -> npt.NDArray[np.float64]:
+    def read() -> FloatArray:
         dense = values.toarray().ravel() if sp.issparse(values) else values
         if _has_mask(dense):
             raise InvalidProblemError(

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 
-from privlp.checks import positive, require_kind
+from privlp.checks import FloatArray, positive, require_kind
 from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram
 from privlp.problem.highs import quiet_highs, run, to_highs
@@ -19,8 +18,6 @@ from privlp.status import Status
 
 if TYPE_CHECKING:
     import cvxpy
-
-FloatArray = npt.NDArray[np.float64]
 
 # HiGHS aims at 1e-7; a certificate worse than this is not called optimal.
 _TOLERANCE = 1e-5

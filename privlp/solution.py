@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import as_floats
+from privlp.checks import FloatArray, as_floats
 from privlp.errors import (
     InvalidParameterError,
     InvalidProblemError,
@@ -80,7 +80,7 @@ class Solution:
     (1.0, True)
     """
 
-    x: npt.NDArray[np.float64] | None
+    x: FloatArray | None
     objective: float | None
     method: str
     iterations: int
@@ -91,11 +91,11 @@ class Solution:
     variable_names: tuple[str, ...] | None = field(default=None, repr=False)
     verdict: Verdict | None = None
     advice: str = field(default="", repr=False)
-    released_prices: npt.NDArray[np.float64] | None = field(default=None, repr=False)
+    released_prices: FloatArray | None = field(default=None, repr=False)
     missed: MissedRows | None = None
 
     @property
-    def prices(self) -> npt.NDArray[np.float64]:
+    def prices(self) -> FloatArray:
         """Shadow prices of the program's rows, (n,), where they follow from released numbers.
 
         Entry i is the change of the optimum, in the user's sense, per unit by which the active side
@@ -335,11 +335,11 @@ class Solution:
         return solution
 
 
-def _floats(values: Any) -> npt.NDArray[np.float64]:
+def _floats(values: Any) -> FloatArray:
     return np.array(values, dtype=float)
 
 
-def point_of(lp: LinearProgram, solution: Any) -> npt.NDArray[np.float64]:
+def point_of(lp: LinearProgram, solution: Any) -> FloatArray:
     """The x of a solution, or a point itself, checked against the program: shape (d,), finite."""
     x = getattr(solution, "x", solution)
     if x is None:

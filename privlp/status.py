@@ -79,7 +79,7 @@ class Verdict(StrEnum):
 
 
 # A normal deviate beyond which there is a chance of 2.5 % at either side. The answer may be one of
-# two points, the second only if a count speaks against the first: so the interval of either
+# two points, the second only if the count of the first is too large: so the interval of either
 # fails with a chance of 5 %, and the one that is released with at most 10 %.
 _DEVIATIONS = 1.96
 _PROBABILITY = 0.9

@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("privlp/privacy", "privlp/audits")
 FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 #: Loaded where they are needed.
-SLOW = ("dp_accounting", "matplotlib", "mpmath", "scipy.optimize", "scipy.stats", "sqlite3")
+SLOW = ("dp_accounting", "matplotlib", "mpmath", "randomgen", "scipy.optimize", "scipy.stats")
+SLOW += ("sqlite3", "tabulate")
 
 
 def name_of(path):

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privlp.allocation.demand import People, Sizes
 from privlp.allocation.people import Allocation
 from privlp.allocation.planning import AllocationPlan, StagePlan, planned
 from privlp.allocation.result import AllocationResult
-from privlp.checks import frozen, require_kind, warn_of_large_delta
+from privlp.checks import FloatArray, frozen, require_kind, warn_of_large_delta
 from privlp.errors import MostlyNoiseWarning
 from privlp.float_errors import unnoticed
 from privlp.game.prices import PriceProgram
@@ -21,8 +20,6 @@ from privlp.privacy import Budget, ChargedDraws, Randomness
 from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.randomness import RandomSource
 from privlp.status import Verdict
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class HiddenDemand:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from privlp.checks import is_integer, is_one_of, shown
+from privlp.checks import FloatArray, is_integer, is_one_of, shown
 from privlp.errors import InvalidParameterError
 from privlp.privacy.charges import AccountedRelation
 
@@ -103,9 +102,6 @@ class PersonPrivate:
         such vectors differ by at most 2 in sum; if she joins or leaves, by at most 1.
         """
         return 1.0 if self.hides_people else 2.0
-
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

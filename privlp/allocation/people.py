@@ -6,17 +6,14 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.allocation.demand import People, PersonPrivate, Sizes
 from privlp.allocation.planning import AllocationPlan, planned
-from privlp.checks import LARGEST, SMALLEST, as_floats, frozen, positive, real, unquoted
+from privlp.checks import LARGEST, SMALLEST, FloatArray, as_floats, frozen, positive, real, unquoted
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.linear_program import LinearProgram
 from privlp.privacy import Ledger
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Sums of uses may exceed the largest one by this factor: they are rounded.
 ROUNDED = 1 + 1e-12

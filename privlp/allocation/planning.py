@@ -7,10 +7,9 @@ import textwrap
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from privlp.allocation.demand import Sizes, rounding
-from privlp.checks import PROBABILITY, is_probability, shown
+from privlp.checks import PROBABILITY, FloatArray, is_probability, shown
 from privlp.errors import InvalidParameterError
 from privlp.privacy import (
     Accountant,
@@ -145,8 +144,6 @@ def _two_digits(number: float) -> str:
     step = 10.0 ** (math.floor(math.log10(number)) - 1)
     return f"{math.ceil(number / step) * step:.3g}"
 
-
-FloatArray = npt.NDArray[np.float64]
 
 # Where supplies are this many times the noise that eps alone would give, a second and a third stage
 # pay: they cost a part of eps, but centre the quadratic of the last.

@@ -9,18 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privlp.allocation.people import Allocation, people_of
-from privlp.checks import as_floats, is_one_of, real, require_kind
+from privlp.checks import FloatArray, as_floats, is_one_of, real, require_kind
 from privlp.errors import InvalidParameterError
 from privlp.files import read_saved, write_whole
 from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.randomness import Randomness, RandomSource
 from privlp.status import Verdict
-
-FloatArray = npt.NDArray[np.float64]
 
 _FORMAT = "privlp allocation 1"
 _ARRAYS = ("prices", "served", "uses")

@@ -11,13 +11,12 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincinv, ndtr
 from tqdm import tqdm
 
 from privlp.audits.results import AuditResult, Outcomes, bars, histogram
 from privlp.audits.tape import Release
-from privlp.checks import is_integer, real, require_flag
+from privlp.checks import FloatArray, is_integer, real, require_flag
 from privlp.errors import InvalidParameterError
 from privlp.privacy.budget_rule import validated_budget
 from privlp.privacy.mechanisms import (
@@ -29,8 +28,6 @@ from privlp.privacy.mechanisms import (
     TruncatedLaplaceMechanism,
 )
 from privlp.privacy.randomness import Randomness, RandomSource
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Larger numbers would overflow in the variance of a projection.
 LARGEST_OUTCOME = 1e100
@@ -287,7 +284,7 @@ def audit_draw(
         return None
     step = two.exact - one.exact
     bounds = _bounds_of_entries(mechanism)
-    if bounds:  # the price holds within these bounds: the change is stretched up to them
+    if bounds:  # the price holds within these bounds: the change is scaled up to them
         size = mechanism.distance(step, np.zeros_like(step)) / mechanism.sensitivity
         times = min(times, *(size * bound / norm(step) for norm, bound in bounds))
     elif isinstance(mechanism, LaplaceMechanism | TruncatedLaplaceMechanism) and step.ndim:
@@ -297,7 +294,7 @@ def audit_draw(
     step = step * (times * mechanism.sensitivity / mechanism.distance(step, np.zeros_like(step)))
     values = one.exact, one.exact + step
     if not math.isclose(mechanism.distance(*values), times * mechanism.sensitivity, rel_tol=1e-6):
-        return None  # drowned in rounding
+        return None  # lost in rounding errors
     size = float(np.linalg.norm(step))
 
     def run(value: Any, rng: np.random.Generator) -> Any:

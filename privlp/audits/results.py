@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.errors import InvalidParameterError
 from privlp.pictures.figure import COLOURS, drawing_on, place_legend
 from privlp.privacy.record import json_number
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from privlp.linear_program import LinearProgram
-
-FloatArray = npt.NDArray[np.float64]
 
 _NOTHING = "no fault found (no proof)"
 _MOST_BARS = 12
@@ -296,7 +294,7 @@ class SolveAudit:
     end_to_end : AuditResult or None
         A statistical audit of the released x on the worst pair; None without runs.
     worst : pair of LinearProgram
-        The two neighbours that were told apart best.
+        The two neighbours with the worst fault, or else with the largest change.
 
     Examples
     --------

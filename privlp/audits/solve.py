@@ -19,7 +19,7 @@ from tqdm import tqdm
 from privlp.audits.mechanism import LARGEST_OUTCOME, audit, audit_draw, require_confidence
 from privlp.audits.results import ROUNDING, AuditedRelease, SolveAudit
 from privlp.audits.tape import Release, Tape, changes, differences
-from privlp.checks import is_integer, require_flag, whole
+from privlp.checks import FloatArray, is_integer, require_flag, whole
 from privlp.errors import (
     BudgetExceededError,
     InvalidParameterError,
@@ -107,7 +107,7 @@ class PairSearch:
     #: For each purpose, the two releases that are farthest apart, and their distance in
     #: sensitivities.
     widest: dict[str, tuple[Release, Release, float]] = field(default_factory=dict)
-    #: The pair that was told apart best.
+    #: The pair with the worst fault, or else with the largest change.
     worst: tuple[LinearProgram, LinearProgram] = ()  # type: ignore[assignment]
     _severity: tuple[bool, float] = (False, -1.0)
 
@@ -199,8 +199,6 @@ def _entry_of(purpose: str, mechanism: Mechanism, paid: Counter[_Paid]) -> _Paid
     return weighted if is_weighted else own
 
 
-FloatArray = npt.NDArray[np.float64]
-
 # A single draw is much cheaper than a solve.
 _RUNS_OF_A_DRAW = 10
 # The eps that a solver that pays nothing is held to.
@@ -242,7 +240,7 @@ def audit_solve(
     3. *Price.* The draws that were made must be those that were paid for, and together cost no more
        than (eps, delta).
     4. *Statistics.* A single draw of each kind of release is audited (:func:`audit`) along the
-       largest change that was found. The change is stretched to the size that noise of the charged
+       largest change that was found. The change is scaled to the size that noise of the charged
        size hides worst. The released x as a whole is audited on the worst pair, which finds gross
        faults only.
 

@@ -1,4 +1,4 @@
-"""Errors, warnings, tables and files as commands show and write them."""
+"""Errors and warnings as commands show them, and the files that they write."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import functools
 import json
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-import numpy as np
-from tabulate import tabulate
 
 from privlp.cli.options import RANGES, flag
 from privlp.errors import (
@@ -23,10 +21,6 @@ from privlp.errors import (
     PrivLPError,
     PublicPointWarning,
 )
-from privlp.files import write_whole
-
-if TYPE_CHECKING:
-    from privlp.linear_program import LinearProgram
 
 _STAYS_CHARGED = (
     "Nothing was released but what is printed above or saved; what was charged stays charged."
@@ -112,9 +106,6 @@ def _options(parameter: str | None) -> list[str]:
     return [options[name] for name in names if name in options]
 
 
-_MOST_SHOWN = 20
-
-
 def require_folder(target: str | None) -> None:
     """Refuse an output file without a folder, before anything is computed or spent."""
     if target not in (None, "-") and not Path(str(target)).resolve().parent.is_dir():
@@ -134,26 +125,6 @@ def write_json(data: Any, target: str | None) -> None:
     if target == "-":
         click.echo(document)
     elif target is not None:
+        from privlp.files import write_whole  # noqa: PLC0415 (loads NumPy)
+
         write_whole(target, document)
-
-
-def variables_table(lp: LinearProgram, x: Any) -> str:
-    """Table of the largest variables that are not zero."""
-    names = lp.variable_names or [f"x[{j}]" for j in range(len(x))]
-    return _largest(names, x, ("variable", "value")) or "All variables are 0."
-
-
-def prices_table(lp: LinearProgram, prices: Any) -> str:
-    """Table of the largest released shadow prices that are not zero."""
-    names = lp.row_names or [f"row[{i}]" for i in range(len(prices))]
-    found = _largest(names, np.nan_to_num(prices), ("row", "shadow price"))
-    return found or "All shadow prices are 0."
-
-
-def _largest(names: Sequence[str], values: Any, headers: tuple[str, str]) -> str:
-    """Table of the largest values that are not zero; empty if all are."""
-    order = sorted((j for j in range(len(values)) if values[j] != 0), key=lambda j: -abs(values[j]))
-    rows = [(names[j], f"{values[j]:.6g}") for j in order[:_MOST_SHOWN]]
-    table = tabulate(rows, headers=headers, disable_numparse=True) if rows else ""
-    hidden = len(order) - _MOST_SHOWN
-    return f"{table}\n... and {hidden} more that are not zero" if hidden > 0 else table

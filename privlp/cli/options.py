@@ -176,7 +176,7 @@ REQUEST = options(
     method(
         "--opt",
         type=float,
-        help="Public optimal value, in the model's units and sense; mostly a mere hint.",
+        help="Public optimal value, in the model's units and sense; for most methods a hint.",
     ),
     method("--opt-range", **_RANGE, help="Public range of the optimal value, in place of --opt."),
     method(

@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.cli.options import RANGES, flag
 from privlp.errors import InvalidParameterError
 from privlp.linear_program import LinearProgram
@@ -34,7 +34,7 @@ def row_ranges(
     general: tuple[float, float] | None,
     file: str | None,
     of_rows: Sequence[RowRange],
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+) -> tuple[FloatArray, FloatArray]:
     """The declared ends of each row's right-hand side, each (n,).
 
     Rows that the file names have its range, rows that an option names the option's, all others the

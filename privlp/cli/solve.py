@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
+import numpy as np
 from tabulate import tabulate
 
 from privlp.audits import audit_solve
 from privlp.cli import options
 from privlp.cli.messages import (
     plain_errors,
-    prices_table,
     require_folder,
     require_picture,
-    variables_table,
     write_json,
 )
 from privlp.cli.program import program, shares
@@ -29,6 +29,7 @@ from privlp.solution import Solution
 from privlp.solve import solve
 from privlp.status import Verdict
 
+_MOST_SHOWN = 20
 _MODEL = click.argument("model", type=click.Path())
 _AUDIT_EXIT_CODES = (
     "Exit codes: 0 no fault found (no proof of privacy); 1 fault found; 2 wrong input or options;"
@@ -243,3 +244,25 @@ def audit_command(
     if picture is not None:
         save_figure(found.plot(), picture)
     sys.exit(0 if found.passed else 1)
+
+
+def variables_table(lp: LinearProgram, x: Any) -> str:
+    """Table of the largest variables that are not zero."""
+    names = lp.variable_names or [f"x[{j}]" for j in range(len(x))]
+    return _largest(names, x, ("variable", "value")) or "All variables are 0."
+
+
+def prices_table(lp: LinearProgram, prices: Any) -> str:
+    """Table of the largest released shadow prices that are not zero."""
+    names = lp.row_names or [f"row[{i}]" for i in range(len(prices))]
+    found = _largest(names, np.nan_to_num(prices), ("row", "shadow price"))
+    return found or "All shadow prices are 0."
+
+
+def _largest(names: Sequence[str], values: Any, headers: tuple[str, str]) -> str:
+    """Table of the largest values that are not zero; empty if all are."""
+    order = sorted((j for j in range(len(values)) if values[j] != 0), key=lambda j: -abs(values[j]))
+    rows = [(names[j], f"{values[j]:.6g}") for j in order[:_MOST_SHOWN]]
+    table = tabulate(rows, headers=headers, disable_numparse=True) if rows else ""
+    hidden = len(order) - _MOST_SHOWN
+    return f"{table}\n... and {hidden} more that are not zero" if hidden > 0 else table

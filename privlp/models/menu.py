@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from privlp.checks import FloatArray
 from privlp.errors import InvalidProblemError
 from privlp.models.model import (
-    FloatArray,
     Model,
     column,
     each,

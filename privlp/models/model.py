@@ -13,14 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_floats, frozen, unquoted
+from privlp.checks import FloatArray, as_floats, frozen, unquoted
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.linear_program import LinearProgram
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def table(

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import is_missing, positive
+from privlp.checks import FloatArray, is_missing, positive
 from privlp.errors import InvalidProblemError
-from privlp.models.model import FloatArray, Model, column, distinct, nonnegative, range_of_each
+from privlp.models.model import Model, column, distinct, nonnegative, range_of_each
 from privlp.relations import ScalarPrivate
 
 _BALANCED = 1e-9

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import PROBABILITY, is_probability, positive, real, shown
+from privlp.checks import PROBABILITY, FloatArray, is_probability, positive, real, shown
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.models.model import (
-    FloatArray,
     Model,
     column,
     each,

@@ -7,10 +7,9 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import as_floats, positive
+from privlp.checks import FloatArray, as_floats, positive
 from privlp.errors import InvalidProblemError
 from privlp.models.model import (
-    FloatArray,
     Model,
     column,
     distinct,

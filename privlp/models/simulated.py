@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from privlp.checks import FloatArray
 
 FOODS = (
     *("oats", "bread", "rice", "pasta", "potatoes", "lentils", "beans", "tofu", "eggs", "milk"),
@@ -148,7 +149,7 @@ def road_network(seed: int = 0, *, nodes: int = 80) -> dict[str, Any]:
     }
 
 
-def towns(seed: int = 0, *, nodes: int = 80) -> npt.NDArray[np.float64]:
+def towns(seed: int = 0, *, nodes: int = 80) -> FloatArray:
     """Where the towns of :func:`road_network` lie on the map, shape (nodes, 2).
 
     Examples
@@ -194,7 +195,7 @@ def deliveries(seed: int = 0, *, suppliers: int = 12, customers: int = 60) -> di
 
 def places(
     seed: int = 0, *, suppliers: int = 12, customers: int = 60
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+) -> tuple[FloatArray, FloatArray]:
     """Where the warehouses and the shops of :func:`deliveries` lie on the map.
 
     Examples

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import are_places, as_floats
+from privlp.checks import FloatArray, are_places, as_floats
 from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
 from privlp.pictures.figure import COLOURS, GREY, MARKERS, drawing_on, label_of, place_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FloatArray = npt.NDArray[np.float64]
 
 # Unbounded regions are drawn up to this multiple of the points and corners that are shown.
 _FAR = 1e4

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import whole
+from privlp.checks import FloatArray, whole
 from privlp.errors import InvalidParameterError
 from privlp.pictures.figure import MARKERS, drawing_on, label_of, marks, place_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FloatArray = npt.NDArray[np.float64]
 
 _MOST_STEPS = 400
 _POINTS, _SELECTED = "x after rounds", "selected"

@@ -155,7 +155,7 @@ class Budget(Accountant):
     def disjoint(self, count: int) -> list[Budget]:
         """One budget for each of `count` disjoint parts of the records.
 
-        Together they cost what the dearest part costs.
+        Together they cost as much as the part that costs most.
 
         Which record falls into which part must not depend on the records. Then neighbours differ in
         one part alone, and all that was charged for the other parts has the same distribution on

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
@@ -144,11 +145,8 @@ _MOST_CHOICES = 64
 def largest_sum(calls: Iterable[Call], number: Callable[[Call], float]) -> float:
     """The largest sum of a number of each call, over all records; see :func:`_divided`."""
     common, partitions = _divided(calls)
-    sums = [number(call) for call in common]
-    sums += [
-        max(largest_sum(part, number) for part in parts.values()) for parts in partitions.values()
-    ]
-    return math.fsum(sums)
+    largest = (max(largest_sum(p, number) for p in parts.values()) for parts in partitions.values())
+    return math.fsum([*map(number, common), *largest])
 
 
 def calls_by_record(calls: Sequence[Call]) -> list[list[Call]] | None:
@@ -166,30 +164,24 @@ def _divided(calls: Iterable[Call]) -> tuple[list[Call], dict[str, dict[int, lis
     The outermost part is taken off them. A record lies in one part of each partition.
     """
     common: list[Call] = []
-    partitions: dict[str, dict[int, list[Call]]] = {}
+    partitions: dict[str, dict[int, list[Call]]] = defaultdict(lambda: defaultdict(list))
     for call in calls:
         if not call.parts:
             common.append(call)
             continue
         *inner, (partition, part) = call.parts
-        partitions.setdefault(partition, {}).setdefault(part, []).append(
-            replace(call, parts=tuple(inner))
-        )
+        partitions[partition][part].append(replace(call, parts=tuple(inner)))
     return common, partitions
 
 
 def _choices(calls: Sequence[Call]) -> Iterator[list[Call]]:
-    partitions: dict[str, dict[int, list[object]]] = {}
+    partitions: dict[str, dict[int, list[object]]] = defaultdict(lambda: defaultdict(list))
     for call in calls:
+        costs = tuple(charge.cost for charge in call.charges)
         for partition, part in call.parts:
             rest = tuple(other for other in call.parts if other[0] != partition)
-            costs = tuple(charge.cost for charge in call.charges)
-            partitions.setdefault(partition, {}).setdefault(part, []).append(
-                (call.eps, call.delta, costs, rest)
-            )
-    alike = [
-        {repr(paid): part for part, paid in of_parts.items()} for of_parts in partitions.values()
-    ]
+            partitions[partition][part].append((call.eps, call.delta, costs, rest))
+    alike = [{repr(paid): part for part, paid in of.items()} for of in partitions.values()]
     for parts in itertools.product(*(kinds.values() for kinds in alike)):
         chosen = set(zip(partitions, parts, strict=True))
         yield [call for call in calls if chosen.issuperset(call.parts)]
@@ -229,6 +221,8 @@ def _numbers(thing: Any) -> dict[str, Any]:
 
 def call_from_dict(body: dict[str, Any]) -> Call:
     """Undo :func:`call_to_dict`; other data raise Key-, Type-, Value- or AttributeError."""
+    share = body["share"]
+    limits = [] if share is None else [_number(share["eps"]), _number(share["delta"])]
     return Call(
         identifier=str(body["identifier"]),
         eps=_number(body["eps"]),
@@ -241,12 +235,8 @@ def call_from_dict(body: dict[str, Any]) -> Call:
         },
         randomness={str(text): bool(seeded) for text, seeded in body["randomness"].items()},
         parts=tuple((str(partition), int(part)) for partition, part in body["parts"]),
-        share=None if body["share"] is None else _share(body["share"]),
+        share=None if share is None else Share(str(share["identifier"]), *limits),
     )
-
-
-def _share(data: dict[str, Any]) -> Share:
-    return Share(str(data["identifier"]), _number(data["eps"]), _number(data["delta"]))
 
 
 def _price(data: dict[str, Any]) -> Price:

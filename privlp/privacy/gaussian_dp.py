@@ -207,7 +207,7 @@ def least_width(eps: float, delta: float, change: Change) -> tuple[float, float]
     """Deviation and least width at which truncated Gaussian noise spends at most (eps, delta)."""
     from scipy.optimize import brentq, minimize_scalar  # noqa: PLC0415 (slow to load)
 
-    unit = change.l2  # solved in units of the L2 change, and then stretched
+    unit = change.l2  # solved in units of the L2 change, and then scaled
     scaled = Change(1.0, change.l1 / unit, change.entry / unit, change.touched)
     goal = math.log(delta) - 2.0**-38
 

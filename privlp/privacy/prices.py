@@ -218,7 +218,7 @@ def _event(price: Price, library: Any) -> Any:
     Binary randomised response dominates every eps-DP mechanism. Beyond eps = 700 its probabilities
     leave the floating-point range; then only the sum of pure epsilons is of use. Below 1e-3 its
     Rényi divergences would drown in cancellation; there the bound eps^2/2 of zCDP (Bun and Steinke
-    2016) loses next to nothing.
+    2016) loses almost nothing.
     """
     if math.isinf(price.eps) and math.isinf(price.mu):
         return library.NonPrivateDpEvent()

@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 import numpy as np
-from randomgen import ChaCha
 
 from privlp.checks import is_integer
 from privlp.errors import BudgetExceededError, InvalidParameterError
@@ -40,6 +39,8 @@ class Randomness(Unique):
         super().__init__()
         self.seeded = rng is not None
         if rng is None:
+            from randomgen import ChaCha  # noqa: PLC0415 (slow to load)
+
             self._generator = np.random.Generator(ChaCha(key=secrets.randbits(256), rounds=20))
         elif isinstance(rng, np.random.Generator):
             self._generator = rng

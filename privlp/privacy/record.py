@@ -135,15 +135,12 @@ class PrivacyRecord:
             return head
         from tabulate import tabulate  # noqa: PLC0415 (slow to load)
 
+        headers = ("purpose", "mechanism", "sensitivity", "noise", "draws")
         rows = [
             (e.purpose, e.mechanism, f"{e.sensitivity:.4g}", e.parameter, e.draws)
             for e in self.entries
         ]
-        table = tabulate(
-            rows,
-            headers=("purpose", "mechanism", "sensitivity", "noise", "draws"),
-            disable_numparse=True,
-        )
+        table = tabulate(rows, headers=headers, disable_numparse=True)
         return f"{table}\n{head}\n{self.relation}; {self.randomness}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -175,32 +172,14 @@ class PrivacyRecord:
         True
         """
         numbers = {key: float(data[key]) for key in ("eps", "delta", "eps_limit", "delta_limit")}
-        record = cls(
-            **{
-                **data,
-                **numbers,
-                "entries": tuple(LedgerEntry(**entry) for entry in data["entries"]),
-            }
-        )
+        entries = tuple(LedgerEntry(**entry) for entry in data["entries"])
+        record = cls(**{**data, **numbers, "entries": entries})
         for entry in record.entries:
-            require_types(
-                entry,
-                purpose=str,
-                mechanism=str,
-                sensitivity=(float, int),
-                parameter=str,
-                draws=int,
-                arithmetic=str,
-            )
-        require_types(
-            record,
-            relation=(str, NoneType),
-            randomness=(str, NoneType),
-            seeded=bool,
-            versions=dict,
-            composition=(str, NoneType),
-            missed=(str, NoneType),
-        )
+            require_types(entry, purpose=str, mechanism=str, parameter=str, arithmetic=str)
+            require_types(entry, sensitivity=(float, int), draws=int)
+        words = (str, NoneType)
+        require_types(record, relation=words, randomness=words, composition=words, missed=words)
+        require_types(record, seeded=bool, versions=dict)
         return record
 
 
@@ -276,9 +255,7 @@ def _words(record: PrivacyRecord) -> str:
             "Not covered: running time, anything computed from the data outside this ledger, and an"
             " adversary who can tell the generator's bits from fair ones."
         ),
-        "Computed by "
-        + ", ".join(f"{name} {number}" for name, number in record.versions.items())
-        + ".",
+        f"Computed by {', '.join(map(' '.join, record.versions.items()))}.",
     ]
     if record.missed is not None:
         sentences.insert(1, f"Private rows that the answer misses: {record.missed}.")

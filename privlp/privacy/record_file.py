@@ -280,7 +280,7 @@ class RecordFile:
     # --- SQLite
 
     def _opened(self) -> sqlite3.Connection:
-        """A connection to an existing file that nothing speaks against so far."""
+        """A connection to an existing file; refused where the file itself shows a fault."""
         try:
             found = os.stat(self.path)
             deadline = time.monotonic() + min(5.0, PATIENCE)

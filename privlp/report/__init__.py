@@ -1,1 +1,1 @@
-"""Reports on a solution, exact or private, and every picture that privlp draws."""
+"""Reports on a solution: with the exact optimum, not private; or private, paid from a budget."""

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import real, require_kind
+from privlp.checks import FloatArray, real, require_kind
 from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution, solve_exact
 from privlp.float_errors import unnoticed
@@ -19,8 +18,6 @@ from privlp.solution import Solution, point_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FloatArray = npt.NDArray[np.float64]
 
 #: What HiGHS may violate a row by at an optimum, with a margin.
 TOLERANCE = 1e-6
@@ -237,7 +234,7 @@ def compare(
         )
 
 
-def _norms(A: Any, b: Any = None) -> npt.NDArray[np.float64]:  # noqa: ARG001 (of each block)
+def _norms(A: Any, b: Any = None) -> FloatArray:  # noqa: ARG001 (of each block)
     """Euclidean norm of each row."""
     if sp.issparse(A):
         return np.sqrt(np.asarray((A**2).sum(axis=1)).ravel())

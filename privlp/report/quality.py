@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from privlp.checks import real, require_kind
+from privlp.checks import FloatArray, real, require_kind
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.exact import ExactSolution
 from privlp.float_errors import unnoticed
@@ -20,8 +19,6 @@ from privlp.relations import ConstraintPrivate, RowPrivate
 from privlp.relations.numbers import LowSensitivity
 from privlp.rows.program_rows import RowBlock
 from privlp.solution import Solution, point_of
-
-FloatArray = npt.NDArray[np.float64]
 
 _CONFIDENCE = 0.95
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.errors import InvalidParameterError
 from privlp.privacy.mechanisms.base import (
     CHANCE,
     LARGEST_SCALE,
-    FloatArray,
     HasGenerator,
     Mechanism,
     l1_distance,

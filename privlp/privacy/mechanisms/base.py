@@ -12,8 +12,6 @@ import numpy.typing as npt
 from privlp.errors import InvalidParameterError
 from privlp.privacy.prices import Price
 
-FloatArray = npt.NDArray[np.float64]
-
 LARGEST_SCALE = 1e298
 _LEAST_DELTA = 1e-300
 #: The chance that secret or one-sided noise is larger than the bound that a proof puts on it: e^-64

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.errors import InvalidParameterError
 from privlp.privacy.mechanisms.base import (
     LARGEST_SCALE,
-    FloatArray,
     HasGenerator,
     Mechanism,
     require_positive,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.errors import InvalidParameterError
 from privlp.privacy.mechanisms.additive import (
     AdditiveNoise,
@@ -15,7 +16,7 @@ from privlp.privacy.mechanisms.additive import (
     GaussianMechanism,
     LaplaceMechanism,
 )
-from privlp.privacy.mechanisms.base import CHANCE, FloatArray, HasGenerator
+from privlp.privacy.mechanisms.base import CHANCE, HasGenerator
 from privlp.privacy.noise.rounding import nearly
 from privlp.privacy.prices import Price
 
@@ -102,10 +103,11 @@ class GaussianObjectivePerturbation(_SecretTerm, GaussianMechanism):
     record only. Proof: ``docs/proofs.md``, "Objective perturbation".
 
     A record of several rows changes g by a sum of several vectors, its *parts*, each with a bounded
-    slope of its own. The loss is convex in all slopes, so there are 2^parts corners. With slopes of
-    one sign a corner chooses m parts. There are C(parts, m) such choices, and g is then no longer
-    than m times the largest part, nor than all parts together. If the slope of a part may also have
-    the other sign, but is smaller there, the other parts add at most their number times
+    slope of its own. `sensitivity` bounds the sum of their norms: ||a x|| + ||a' x'|| where a
+    record has one row. The loss is convex in all slopes, so there are 2^parts corners. With slopes
+    of one sign a corner chooses m parts. There are C(parts, m) such choices, and g is then no
+    longer than m times the largest part, nor than all parts together. If the slope of a part may
+    also have the other sign, but is smaller there, the other parts add at most their number times
     `opposite_part`. Proof: ``docs/proofs.md``, "One perturbed convex program".
 
     Examples
@@ -116,7 +118,6 @@ class GaussianObjectivePerturbation(_SecretTerm, GaussianMechanism):
     ((1, 0.5), (4, 0.375), (6, 0.25), (4, 0.125))
     """
 
-    # `sensitivity` bounds the sum of the norms of all parts: ||a x|| + ||a' x'|| for one row.
     curvature_cost: float
     #: Whether slopes of a loss have one sign: a and a' lie between 0 and a bound, or between a
     #: bound and minus a smaller one, as `opposite_part` says.

@@ -10,8 +10,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import erfc, ndtri
+
+from privlp.checks import FloatArray
 
 
 class UniformReals:
@@ -108,9 +109,6 @@ def _interval_arithmetic(precision: int) -> Any:
     iv = MPIntervalContext()
     iv.prec = precision
     return iv
-
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Law(ABC):

@@ -24,8 +24,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.errors import InvalidProblemError
-from privlp.privacy.noise.laws import FloatArray, Law, UniformReals
+from privlp.privacy.noise.laws import Law, UniformReals
 
 #: The grid is finer than the scale by this power of two.
 _BITS = 20
