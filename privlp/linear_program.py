@@ -21,8 +21,8 @@ from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.combined import relation_of
 from privlp.relations.public_part import PublicPart
 from privlp.rows.access import Rows
+from privlp.rows.blocks import private_rows
 from privlp.rows.program_rows import RowBlock
-from privlp.rows.sources import private_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -66,7 +66,7 @@ class Threshold:
     """Where weights have the sum that they should have; private."""
 
     #: Level from which on rows have the largest weight.
-    threshold: int
+    level: int
     #: How far below the threshold the level stands that is moving.
     steps: int = 0
     #: How far it has moved.
@@ -131,9 +131,9 @@ class LogWeights:
         found = np.empty(len(self.raw), dtype=np.int64)
         for rows in self._pieces():
             levels = self._levels(rows)
-            steps = np.subtract(place.threshold, levels, out=found[rows])
+            steps = np.subtract(place.level, levels, out=found[rows])
             _clip(steps, 0, last)
-            if place.threshold <= _LOWEST + last:
+            if place.level <= _LOWEST + last:
                 steps[levels == _LOWEST] = last
         return found
 

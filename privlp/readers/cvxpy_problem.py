@@ -419,7 +419,8 @@ def _bounds(
     A variable that stands for a public term lies where the term does. One that stands for private
     terms lies in the box.
     """
-    start = {v.id: k for v, k in zip(every, _starts(every), strict=True)}
+    ends = np.cumsum([v.size for v in every])
+    start = {v.id: end - v.size for v, end in zip(every, ends.tolist(), strict=True)}
     bounds = np.vstack([bounds_of(variable) for variable in every])
     d = sum(variable.size for variable in variables)
     bounds[:d] = validation.boxed(bounds[:d], box)
@@ -442,7 +443,3 @@ def _bounds(
         bounds[own, 0] = np.maximum(bounds[own, 0], ends[:, 0])
         bounds[own, 1] = np.minimum(bounds[own, 1], ends[:, 1])
     return bounds
-
-
-def _starts(variables: list[cvxpy.Variable]) -> list[int]:
-    return [0, *np.cumsum([variable.size for variable in variables])[:-1].tolist()]

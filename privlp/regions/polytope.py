@@ -313,7 +313,8 @@ class ReducedPolytope:
             E.shape[0],
         )
         if E.shape[0]:
-            self.basis = _null_space(E.toarray())
+            null_space = scipy.linalg.null_space(E.toarray(), rcond=_DEPENDENT)
+            self.basis = np.ascontiguousarray(null_space)  # orthonormal, (d', p)
             if not self.basis.shape[1]:
                 raise UnsupportedProblemError(_SINGLE_POINT)
             self.dual = self.basis.T
@@ -323,8 +324,3 @@ class ReducedPolytope:
             self.inside = central_point(self.C, self.f, np.zeros(self.basis.shape[1]))
         else:
             self.C, self.f, self.inside = sp.csc_array(rows), sides, u
-
-
-def _null_space(E: FloatArray) -> FloatArray:
-    """Orthonormal directions in which no equality changes, (d', p)."""
-    return np.ascontiguousarray(scipy.linalg.null_space(E, rcond=_DEPENDENT))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import clarabel
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 FloatArray = npt.NDArray[np.float64]
+Result = TypeVar("Result")
 _TOLERANCE = 1e-9
 # Hessians are positive definite and need hardly any. Clarabel's own, 1e-8, hides how rows that are
 # nearly parallel differ.
@@ -31,13 +35,18 @@ def minimum(
     dropped. The result may break rows by rounding, or by Clarabel's tolerance. It is the step 0
     where a library gives up: an error would tell something about the function, which is private.
     """
+    step = _if_found(lambda: _minimum(hessian, gradient, rows, slack))
+    return np.zeros_like(gradient) if step is None or not np.isfinite(step).all() else step
+
+
+def _if_found(compute: Callable[[], Result]) -> Result | None:
+    """What a library computes, or None where it gives up."""
     try:
-        step = _minimum(hessian, gradient, rows, slack)
+        return compute()
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # a panic of Clarabel is no Exception
-        return np.zeros_like(gradient)
-    return step if np.isfinite(step).all() else np.zeros_like(gradient)
+        return None
 
 
 def _minimum(
@@ -54,12 +63,10 @@ def likely_tight(
     hessian: FloatArray, gradient: FloatArray, rows: sp.csc_array, slack: FloatArray
 ) -> list[int]:
     """Rows that may be tight at the step of :func:`minimum`, those of the largest prices first."""
-    try:
-        _, prices, tight = _by_clarabel(hessian, gradient, rows, slack)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:  # a panic of Clarabel is no Exception
+    found = _if_found(lambda: _by_clarabel(hessian, gradient, rows, slack))
+    if found is None:
         return []
+    _, prices, tight = found
     return [row for row in np.argsort(-prices).tolist() if tight[row]]
 
 
@@ -72,15 +79,10 @@ def nearest_step(
     way: FloatArray, rows: sp.csc_array, slack: FloatArray, equalities: int
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """The step nearest to `way` with rows @ step <= slack, and which inequalities are tight."""
-    try:
-        step, _, tight = _by_clarabel(sp.eye_array(len(way)), -way, rows, slack, equalities)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:  # a panic of Clarabel is no Exception
-        step = np.full_like(way, np.nan)
-    if not np.isfinite(step).all():
+    found = _if_found(lambda: _by_clarabel(sp.eye_array(len(way)), -way, rows, slack, equalities))
+    if found is None or not np.isfinite(found[0]).all():
         return np.zeros_like(way), np.zeros(len(slack) - equalities, dtype=bool)
-    return step, tight[equalities:]
+    return found[0], found[2][equalities:]
 
 
 def polished_step(

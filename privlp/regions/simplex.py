@@ -65,7 +65,11 @@ def require_optimum(opt: Any) -> None:
     """Refuse what is neither a finite number nor a range."""
     if is_range(opt):
         range_of(opt)
-    elif _is_sequence(opt) or not math.isfinite(real(opt, "opt")):
+    elif (
+        isinstance(opt, tuple | list)
+        or (isinstance(opt, np.ndarray) and opt.ndim > 0)
+        or not math.isfinite(real(opt, "opt"))
+    ):
         raise InvalidParameterError(
             f"opt must be a finite number, or a range (low, high), got {shown(opt)}.",
             parameter="opt",
@@ -77,10 +81,6 @@ def require_optimum(opt: Any) -> None:
 def _require_usual_size(end: float) -> None:
     if end != 0:
         of_usual_size(abs(end), "opt")
-
-
-def _is_sequence(opt: Any) -> bool:
-    return isinstance(opt, tuple | list) or (isinstance(opt, np.ndarray) and opt.ndim > 0)
 
 
 class Simplex:

@@ -124,7 +124,7 @@ class NeighbourRelation(ABC):
         100
         """
 
-    def soft_prices(self, lp: ProgramData) -> SoftPrices | None:  # noqa: ARG002
+    def soft_prices(self, lp: ProgramData) -> SoftPrices | None:
         """Prices of the private soft rows, where they are public; None by default.
 
         Examples
@@ -136,7 +136,7 @@ class NeighbourRelation(ABC):
         """
         return None
 
-    def rows_of_one_record(self, lp: ProgramData) -> int:  # noqa: ARG002
+    def rows_of_one_record(self, lp: ProgramData) -> int:
         """Public bound on the private ``<=`` rows that one record owns.
 
         0, the default, where only numbers within rows change.

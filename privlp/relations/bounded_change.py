@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,15 @@ ABOUT_ZEROS = (
 )
 
 
+def no_solver_if(what: str, moves: str) -> str:
+    """Why a part of a program may not change without bound."""
+    return (
+        f"if {what} may change without bound, no private solver can be accurate (Hsu, Roth,"
+        " Roughgarden and Ullman 2014: it would let the data be reconstructed). Declare how far one"
+        f" record moves {moves}."
+    )
+
+
 @dataclass(frozen=True)
 class BoundedChange(LowSensitivity):
     """What ScalarPrivate, RowPrivate, ColumnPrivate and ObjectivePrivate have in common.
@@ -47,7 +56,7 @@ class BoundedChange(LowSensitivity):
     upper: Any = field(default=None, compare=False, repr=False)
 
     #: Which numbers change: "b", "A" or "c".
-    part: ClassVar[str]
+    part: ClassVar[Literal["b", "A", "c"]]
     #: What messages call them.
     numbers_are: ClassVar[str]
     #: Why no bound on their change makes the program unsolvable, and what to do.
@@ -86,7 +95,7 @@ class BoundedChange(LowSensitivity):
         """One part."""
         return frozenset([self.part])
 
-    def describe(self, lp: ProgramData) -> str:  # noqa: ARG002
+    def describe(self, lp: ProgramData) -> str:
         """The relation in words, with what was declared public."""
         declared = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
         return (
@@ -108,6 +117,22 @@ class BoundedChange(LowSensitivity):
     @abstractmethod
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
         """The private numbers with their sensitivities, or none (m = 0)."""
+
+    def _moving(
+        self, at: tuple[Any, ...], low: FloatArray, high: FloatArray, count: int, **more: Any
+    ) -> PrivateNumbers:
+        """Private numbers at places, `count` of which move by the sensitivity each."""
+        return PrivateNumbers(
+            part=self.part,
+            at=at,
+            low=low,
+            high=high,
+            size=self._size(),
+            l1=count * self.sensitivity,
+            l2=math.sqrt(count) * self.sensitivity,
+            entry=self.sensitivity,
+            **{"touched": count} | more,
+        )
 
     @abstractmethod
     def _steps(
@@ -256,11 +281,7 @@ class ObjectivePrivate(BoundedChange):
 
     part = "c"
     numbers_are = "the costs c"
-    unbounded = (
-        "if c may change without bound, no private solver can be accurate (Hsu, Roth, Roughgarden"
-        " and Ullman 2014: it would let the data be reconstructed). Declare how far one record"
-        " moves c."
-    )
+    unbounded = no_solver_if("c", "c")
 
     @property
     def description(self) -> str:
@@ -277,22 +298,9 @@ class ObjectivePrivate(BoundedChange):
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
         lower, upper, _, _ = self._range_of(form.lp)
         at = np.flatnonzero(lower < upper)
-        return PrivateNumbers(
-            part="c",
-            at=(at,),
-            low=lower[at],
-            high=upper[at],
-            size=self._size(),
-            l1=self.sensitivity,
-            l2=self.sensitivity,
-            entry=self.sensitivity,
-            touched=len(at),
-        )
+        return self._moving((at,), lower[at], upper[at], 1, touched=len(at))
 
     def _steps(
-        self,
-        numbers: PrivateNumbers,
-        rng: np.random.Generator,
-        rows: Sequence[int],  # noqa: ARG002
+        self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]
     ) -> FloatArray:
         return split_among_few(self.sensitivity, len(numbers), rng)

@@ -323,10 +323,7 @@ class ConstraintPrivate(NeighbourRelation):
         return rows_of_one_record * largest * (2 if self.change == "replace" else 1)
 
     def extreme_pair(
-        self,
-        form: StandardForm,
-        rng: np.random.Generator,
-        rows: Sequence[int] = (),  # noqa: ARG002 (every row may become any other)
+        self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
     ) -> tuple[ProgramData, ProgramData]:
         """A program in which one record has extreme rows, and a neighbour of it.
 

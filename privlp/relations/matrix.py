@@ -14,7 +14,13 @@ import scipy.sparse as sp
 
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
-from privlp.relations.bounded_change import BoundedChange, FloatArray, require_zeros, signs
+from privlp.relations.bounded_change import (
+    BoundedChange,
+    FloatArray,
+    no_solver_if,
+    require_zeros,
+    signs,
+)
 from privlp.relations.numbers import PrivateNumbers
 
 BoolArray = npt.NDArray[np.bool_]
@@ -69,19 +75,8 @@ class MatrixPrivate(BoundedChange):
         at = np.nonzero(private)
         low, high = (np.broadcast_to(end, form.lp.shape)[at] for end in (self.lower, self.upper))
         count = self._most_changes(private)
-        return PrivateNumbers(
-            part="A",
-            at=at,
-            low=low,
-            high=high,
-            size=self._size(),
-            l1=count * self.sensitivity,
-            l2=math.sqrt(count) * self.sensitivity,
-            entry=self.sensitivity,
-            touched=count,
-            nonzero=self.zeros == "public",
-            in_one_row=self.moves_one_row,
-        )
+        nonzero = self.zeros == "public"
+        return self._moving(at, low, high, count, nonzero=nonzero, in_one_row=self.moves_one_row)
 
     #: Whether the entries that change stand in one row.
     moves_one_row: ClassVar[bool] = False
@@ -230,11 +225,7 @@ class ColumnPrivate(MatrixPrivate):
     privlp.errors.InvalidParameterError: sensitivity must be finite: if a column of A may change ...
     """
 
-    unbounded = (
-        "if a column of A may change without bound, no private solver can be accurate (Hsu, Roth,"
-        " Roughgarden and Ullman 2014: it would let the data be reconstructed). Declare how far one"
-        " record moves its entries."
-    )
+    unbounded = no_solver_if("a column of A", "its entries")
 
     @property
     def description(self) -> str:
@@ -262,10 +253,7 @@ class ColumnPrivate(MatrixPrivate):
         return int(private.sum(axis=0).max(initial=0))
 
     def _steps(
-        self,
-        numbers: PrivateNumbers,
-        rng: np.random.Generator,
-        rows: Sequence[int],  # noqa: ARG002
+        self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]
     ) -> FloatArray:
         owners = numbers.at[1]
         return np.where(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -17,6 +16,7 @@ from privlp.problem.standard_form import StandardForm
 from privlp.relations.bounded_change import (
     BoundedChange,
     FloatArray,
+    no_solver_if,
     require_zeros,
     signs,
     split_among_few,
@@ -76,11 +76,7 @@ class ScalarPrivate(BoundedChange):
 
     part = "b"
     numbers_are = "the right-hand sides of the private rows"
-    unbounded = (
-        "if b may change without bound, no private solver can be accurate (Hsu, Roth, Roughgarden"
-        " and Ullman 2014: it would let the data be reconstructed). Declare how far one record"
-        " moves b."
-    )
+    unbounded = no_solver_if("b", "b")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -124,24 +120,12 @@ class ScalarPrivate(BoundedChange):
         sides = np.setdiff1d(np.flatnonzero(private), equal_sides(form)[:, 1])
         lower, upper, above = lower[sides], upper[sides], form.row_sign[sides] > 0
         count = len(sides) if self.norm == "inf" else 1
-        return PrivateNumbers(
-            part="b",
-            at=(sides,),
-            low=np.where(above, lower, -upper),
-            high=np.where(above, upper, -lower),
-            size=self._size(),
-            l1=count * self.sensitivity,
-            l2=math.sqrt(count) * self.sensitivity,
-            entry=self.sensitivity,
-            touched=len(sides),
-            nonzero=self.zeros == "public",
-        )
+        low, high = np.where(above, lower, -upper), np.where(above, upper, -lower)
+        nonzero = self.zeros == "public"
+        return self._moving((sides,), low, high, count, touched=len(sides), nonzero=nonzero)
 
     def _steps(
-        self,
-        numbers: PrivateNumbers,
-        rng: np.random.Generator,
-        rows: Sequence[int],  # noqa: ARG002
+        self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]
     ) -> FloatArray:
         if self.norm == "inf":
             return self.sensitivity * signs(len(numbers), rng)

@@ -1,4 +1,4 @@
-"""Rows in blocks that are read one after the other: only a few of them are in memory at a time.
+"""The private rows of a program, wherever they are; blocks of rows that are read in every pass.
 
 What is prepared from a block (:meth:`~privlp.rows.access.Rows.keep`) is a pure function of the
 block and of public or released values. So it need not be kept: it is prepared anew when it is
@@ -20,9 +20,13 @@ from weakref import WeakSet
 import numpy as np
 import scipy.sparse as sp
 
+from privlp.problem.data import KnownProgram, ProgramData, of_a_block
+from privlp.problem.standard_form import StandardForm
 from privlp.problem.validation import is_mapped
+from privlp.readers.blocks import DaskRows
 from privlp.rows.access import BlockT_co, Result, Rows, State
-from privlp.rows.parts import slices
+from privlp.rows.cluster import current_client, program_on
+from privlp.rows.program_rows import ProgramRows, RowBlock
 
 _ASKED = os.environ.get("PRIVLP_MEMORY", "")
 _BYTES: ContextVar[float | None] = ContextVar(
@@ -107,7 +111,8 @@ def _parts(thing: Any) -> Iterable[Any]:
 
 def places_of_blocks(rows: int, columns: int) -> list[slice]:
     """Rows of each block of a matrix that is mapped to a file; of none, one block without a row."""
-    return [*slices(rows, max(1, _ENTRIES // max(1, columns)))] or [slice(0, 0)]
+    step = max(1, _ENTRIES // max(1, columns))
+    return [slice(k, min(k + step, rows)) for k in range(0, rows, step)] or [slice(0, 0)]
 
 
 class Blocks(Protocol[BlockT_co]):
@@ -218,3 +223,43 @@ class _Prepared(InBlocks[Any]):
     def forget(self) -> None:
         """Hold no blocks but what changed."""
         self._held, self.held_bytes = {}, 0
+
+
+def private_rows(lp: ProgramData) -> Rows[RowBlock]:
+    """The private rows of a program, wherever they are."""
+    if lp.in_blocks:
+        client = current_client() if isinstance(lp.A, DaskRows) else None
+        if client is not None:
+            return program_on(client, lp)
+        limit = np.inf if lp.A.in_memory_anyway else limit_for(lp.A.size)
+        return InBlocks(SourceBlocks(lp), limit)
+    if is_mapped(lp.A) and lp.neighbours.changes_whole_rows:
+        places = places_of_blocks(*lp.shape)
+        blocks = MadeBlocks(len(places), lambda number: _mapped_block(lp, places[number]))
+        return InBlocks(blocks, limit_for(lp.A.nbytes))
+    return ProgramRows(StandardForm.of(lp))
+
+
+class SourceBlocks:
+    """Blocks of a program that holds a source of rows."""
+
+    def __init__(self, lp: ProgramData) -> None:
+        self._lp, self._source = lp, lp.A
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def read(self, wanted: Sequence[int]) -> Iterator[RowBlock]:
+        """These blocks, one at a time."""
+        for number, (A, b) in zip(wanted, self._source.read(wanted), strict=True):
+            form = StandardForm.of(of_a_block(self._lp, A, b))
+            yield RowBlock(form, first=self._source.first_rows[number])
+
+
+def _mapped_block(lp: ProgramData, rows: slice) -> RowBlock:
+    """A few rows of a program whose matrix is mapped to a file: views of them."""
+    own: dict[str, Any] = {
+        name: getattr(lp, name)[rows] for name in ("A", "b", "row_lower", "private")
+    }
+    own["penalty"] = None if lp.penalty is None else lp.penalty[rows]
+    return RowBlock(StandardForm.of(KnownProgram.of(lp, **own)), first=rows.start)

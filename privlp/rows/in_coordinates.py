@@ -65,7 +65,8 @@ class RowsInCoordinates(SmoothedRows):
         if largest_price is not None and block.price is not None:
             weight = block.price / largest_price
         if sign:
-            weight = np.where(_has_entries(G, -sign), 0.0, weight)
+            wrong = np.asarray((-sign * G > 0).sum(axis=1)).ravel() > 0
+            weight = np.where(wrong, 0.0, weight)
         super().__init__(G, r, weight)
         self._first, self._row = block.first, form.row
 
@@ -120,12 +121,6 @@ def norms(block: RowBlock, region: ReducedPolytope) -> tuple[FloatArray, FloatAr
         x[region.live] = direction
         square += (form.row_sign * row_by_row(form.lp.A, x)[form.row]) ** 2
     return np.sqrt(square), largest
-
-
-def _has_entries(G: Any, sign: int) -> npt.NDArray[np.bool_]:
-    """Which rows have an entry of this sign."""
-    found = (sign * G > 0).sum(axis=1)
-    return np.asarray(found).ravel() > 0
 
 
 def _norms_of(G: FloatArray) -> FloatArray:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from privlp.regions.simplex import Simplex
 from privlp.rows.grid import Grid
-from privlp.rows.parts import Integers, Part, Room, over, summed, weighed_once
+from privlp.rows.parts import Integers, Part, Room, leave_out_longer, over, summed, weighed_once
 from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
@@ -78,21 +78,16 @@ class RowsOnGrid(ABC):
             factor = scale * self.grid.of_entry
             centre = np.rint(factor * centre)
             rounded = part.rounded(factor)
-            self._leave_out_long(rounded, centre)
+            # Norms of integers are exact, or not too small.
+            square = rounded.squares_about(centre, simplex.size)
+            most = self.largest_square * self.grid.of_entry**2
+            centre[leave_out_longer(rounded, square, most)] = 0.0
             self._parts.append((rows, rounded.stored(room)))
             self._centre[rows] = centre
 
     @abstractmethod
     def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:
         """The factor of each row, and what is subtracted from its entries before."""
-
-    def _leave_out_long(self, part: Part, centre: FloatArray) -> None:
-        """Set entries and centres of rounded rows to 0 that are too long; norms are exact."""
-        square = part.squares_about(centre, self._region.size)
-        long = ~(square <= self.largest_square * self.grid.of_entry**2)
-        if long.any():
-            part.without(long)
-            centre[long] = 0.0
 
     @property
     def count(self) -> int:
@@ -267,10 +262,8 @@ class RowsOnSimplex:
             rounded = part.rounded(factor[rows])
             low, high = rounded.ends()
             middle = self._centre[rows]
-            long = ~(np.maximum(high - middle, middle - low) <= span * units)
-            if long.any():
-                rounded.without(long)
-                middle[long] = 0.0
+            distance = np.maximum(high - middle, middle - low)
+            middle[leave_out_longer(rounded, distance, span * units)] = 0.0
             self._parts.append((rows, rounded.stored(room)))
 
     @classmethod
@@ -317,7 +310,4 @@ class RowsOnSimplex:
 
 def ends_of(block: RowBlock, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest entry of each row of A' diag(factors), zeros included."""
-    low, high = np.empty(len(block.rhs)), np.empty(len(block.rhs))
-    for rows, part in block.parts(factors):
-        low[rows], high[rows] = part.ends()
-    return low, high
+    return block.extremes(factors)

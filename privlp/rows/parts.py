@@ -189,7 +189,7 @@ class DensePart:
 
 
 class SparsePart:
-    """Sparse rows."""
+    """Sparse rows; methods as of :class:`DensePart`."""
 
     def __init__(self, entries: sp.csr_array) -> None:
         self.entries = entries
@@ -203,18 +203,15 @@ class SparsePart:
         return csr_of(data, self.entries.indices, self.entries.indptr, self.entries.shape)
 
     def sums(self) -> FloatArray:
-        """The sum of each row."""
         return np.asarray(self.entries @ np.ones(self.entries.shape[1]))
 
     def squares_about(self, centre: FloatArray, size: int) -> FloatArray:
-        """Sum of (entry - centre)^2 of each row, filled up with zeros to `size` entries."""
         off = self._spread(centre)
         np.subtract(self.entries.data, off, out=off)
         found = self._with(np.multiply(off, off, out=off)) @ np.ones(self.entries.shape[1])
         return np.asarray(found) + (size - self._stored) * centre**2
 
     def extremes(self) -> tuple[FloatArray, FloatArray]:
-        """The smallest and the largest entry of each row, or 0 if that is smaller or larger."""
         low, high = np.zeros(len(self._stored)), np.zeros(len(self._stored))
         some = self._stored > 0
         if some.any():
@@ -233,37 +230,30 @@ class SparsePart:
         return low, high
 
     def table(self, rows: slice = _ALL) -> FloatArray:
-        """All entries, (k, d), or those of some rows."""
         return np.asarray(self.entries[rows].toarray())
 
     def products(self, columns: FloatArray) -> FloatArray:
-        """The product of each row with each column; exact for integers of small sums."""
         return np.asarray(self.entries @ columns)
 
     def floors_of_shares(self, whole: FloatArray, units: float) -> FloatArray:
-        """Sum over rows of each squared entry's share of a number of the row, rounded down."""
         shares = np.floor(self.entries.data**2 / self._spread(whole) * units)
         count = self.entries.shape[1]
         return np.bincount(self.entries.indices, shares, count).astype(np.float64)
 
     def rounded(self, factor: FloatArray) -> SparsePart:
-        """Every row times its factor, rounded to the nearest integers."""
         scaled = self._spread(factor)
         scaled *= self.entries.data
         return SparsePart(self._with(np.rint(scaled, out=scaled)))
 
     def rest(self, factor: FloatArray, units: float) -> SparsePart:
-        """What rounding leaves of every row times its factor, in finer units, rounded in turn."""
         scaled = self.entries.data * self._spread(factor)
         scaled -= np.rint(scaled)
         return SparsePart(self._with(np.rint(units * scaled)))
 
     def without(self, rows: npt.NDArray[np.bool_]) -> None:
-        """Set the entries of some rows to 0."""
         self.entries.data[np.repeat(rows, self._stored)] = 0.0
 
     def stored(self, room: Room) -> SparseIntegers:
-        """The entries, which are integers of at most 24 bits, to be kept."""
         count, starts = len(self._stored), self.entries.indptr
         data = room.keep(self.entries.data, count, np.float32)
         starts = room.keep(starts, count, starts.dtype)
@@ -279,6 +269,19 @@ def _few(z: FloatArray) -> npt.NDArray[np.intp] | None:
 
 
 Part: TypeAlias = DensePart | SparsePart
+
+
+def part_of(rows: Any) -> Part:
+    """Some rows, dense or sparse, as a part."""
+    return SparsePart(rows) if sp.issparse(rows) else DensePart(rows)
+
+
+def leave_out_longer(part: Part, sizes: FloatArray, most: float) -> npt.NDArray[np.bool_]:
+    """Set rows to 0 whose size exceeds the most, or is no number; which these are."""
+    long = ~(sizes <= most)
+    if long.any():
+        part.without(long)
+    return np.asarray(long)
 
 
 class DenseIntegers:
@@ -313,7 +316,10 @@ class DenseIntegers:
 
 
 class SparseIntegers:
-    """Integers in rows, sparse: the places of the entries are those of the user's matrix."""
+    """Integers in rows, sparse: the places of the entries are those of the user's matrix.
+
+    Methods are as of :class:`DenseIntegers`.
+    """
 
     def __init__(self, entries: sp.csr_array) -> None:
         self._data, self._rows = entries.data, entries
@@ -328,15 +334,12 @@ class SparseIntegers:
             self._rows.indices = self._columns.indices = places
 
     def in_double(self) -> SparsePart:
-        """The integers in double precision."""
         return SparsePart(self._rows.astype(np.float64))
 
     def times(self, x: FloatArray) -> FloatArray:
-        """The product of each row with x."""
         return np.asarray(self._rows @ x)
 
     def transposed_times(self, z: FloatArray) -> FloatArray:
-        """The sum of all rows, each times its own number."""
         few = _few(z)
         if few is not None:
             return np.asarray(self._rows[few].T @ z[few])

@@ -106,28 +106,11 @@ class RowBlock:
         return entries * self.form.column_sign[j] if signed else entries
 
     def extremes(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest entry of each row of A' diag(factors), implicit zeros included."""
-        n = self._A.shape[0]
-        low, high = np.full(n, np.inf), np.full(n, -np.inf)
-        stored = np.zeros(n, dtype=np.int64)
-        for j, (k, sign) in enumerate(zip(self.form.column, self.form.column_sign, strict=True)):
-            at: Any = slice(None)
-            if self._sparse:
-                at, entries = _stored(self._columns, k)
-                stored[at] += 1
-            else:
-                entries = self._A[:, k]
-            values = entries * (sign * factors[j])
-            low[at] = np.minimum(low[at], values)
-            high[at] = np.maximum(high[at], values)
-        if self._sparse:
-            has_zero = stored < self.shape[1]
-            low[has_zero] = np.minimum(low[has_zero], 0.0)
-            high[has_zero] = np.maximum(high[has_zero], 0.0)
-        if self._plain:
-            return low, high
-        low, high, above = low[self.form.row], high[self.form.row], self.form.row_sign > 0
-        return np.where(above, low, -high), np.where(above, high, -low)
+        """Smallest and largest entry of each row of A' diag(factors), zeros included."""
+        low, high = np.empty(self.shape[0]), np.empty(self.shape[0])
+        for rows, part in self.parts(factors):
+            low[rows], high[rows] = part.ends()
+        return low, high
 
     def __matmul__(self, u: FloatArray) -> FloatArray:
         """A' u, shape (m,), with the same order of additions in every row."""

@@ -21,7 +21,7 @@ from privlp.problem.validation import is_mapped
 from privlp.readers.blocks import in_blocks, is_dask, is_sequence_of_blocks
 from privlp.rows.access import InMemory, Rows
 from privlp.rows.blocks import InBlocks, MadeBlocks, limit_for, places_of_blocks
-from privlp.rows.sources import OnCluster, current_client
+from privlp.rows.cluster import OnCluster, current_client
 from svm_models.parameters import FloatArray
 from svm_models.records.grid import SignedRecords, few_at_a_time
 from svm_models.records.scaled import decisions_of, within_norm

@@ -1,32 +1,27 @@
-"""Where the private rows of a program are: in memory, read in blocks, or on a Dask cluster.
+"""Rows on the workers of a Dask cluster: small results and released values travel, rows do not.
 
-On a cluster small results and released values travel, rows do not. What is kept of a block is a
-result of Dask, made of the block, of public and of released values by functions without randomness.
-So if a worker is lost, Dask makes anew what was there, and no draw is made again: noise is drawn by
-the client alone. An update makes a new result of the old one, for the same reason. Errors are
-caught on the worker, which would log their messages else.
+What is kept of a block is a result of Dask, made of the block, of public and of released values by
+functions without randomness. So if a worker is lost, Dask makes anew what was there, and no draw is
+made again: noise is drawn by the client alone. An update makes a new result of the old one, for the
+same reason. Errors are caught on the worker, which would log their messages else.
 """
 
 from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
 from typing import Any
-
-import numpy as np
 
 from privlp.float_errors import unnoticed
 from privlp.problem.data import KnownProgram, ProgramData, few_rows, of_a_block
 from privlp.problem.row_source import cleaned
 from privlp.problem.standard_form import StandardForm
-from privlp.problem.validation import is_mapped
 from privlp.readers.blocks import DaskRows
 from privlp.rows.access import BlockT_co, KernelError, Result, Rows, State
-from privlp.rows.blocks import InBlocks, MadeBlocks, limit_for, places_of_blocks
-from privlp.rows.program_rows import ProgramRows, RowBlock
+from privlp.rows.program_rows import RowBlock
 
 
 class OnCluster(Rows[BlockT_co]):
@@ -163,43 +158,3 @@ def _copied(state: Any) -> Any:
         elif hasattr(value, "changes"):
             setattr(new, name, _copied(value))
     return new
-
-
-def private_rows(lp: ProgramData) -> Rows[RowBlock]:
-    """The private rows of a program, wherever they are."""
-    if lp.in_blocks:
-        client = current_client() if isinstance(lp.A, DaskRows) else None
-        if client is not None:
-            return program_on(client, lp)
-        limit = np.inf if lp.A.in_memory_anyway else limit_for(lp.A.size)
-        return InBlocks(SourceBlocks(lp), limit)
-    if is_mapped(lp.A) and lp.neighbours.changes_whole_rows:
-        places = places_of_blocks(*lp.shape)
-        blocks = MadeBlocks(len(places), lambda number: _mapped_block(lp, places[number]))
-        return InBlocks(blocks, limit_for(lp.A.nbytes))
-    return ProgramRows(StandardForm.of(lp))
-
-
-class SourceBlocks:
-    """Blocks of a program that holds a source of rows."""
-
-    def __init__(self, lp: ProgramData) -> None:
-        self._lp, self._source = lp, lp.A
-
-    def __len__(self) -> int:
-        return len(self._source)
-
-    def read(self, wanted: Sequence[int]) -> Iterator[RowBlock]:
-        """These blocks, one at a time."""
-        for number, (A, b) in zip(wanted, self._source.read(wanted), strict=True):
-            form = StandardForm.of(of_a_block(self._lp, A, b))
-            yield RowBlock(form, first=self._source.first_rows[number])
-
-
-def _mapped_block(lp: ProgramData, rows: slice) -> RowBlock:
-    """A few rows of a program whose matrix is mapped to a file: views of them."""
-    own: dict[str, Any] = {
-        name: getattr(lp, name)[rows] for name in ("A", "b", "row_lower", "private")
-    }
-    own["penalty"] = None if lp.penalty is None else lp.penalty[rows]
-    return RowBlock(StandardForm.of(KnownProgram.of(lp, **own)), first=rows.start)
