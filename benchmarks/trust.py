@@ -178,7 +178,7 @@ def draw(names: list[str], table: list[list[Cell]]) -> None:
 
 def fingerprint() -> str:
     """Of the suite and of the estimators; what a cache knows is the code of privlp."""
-    sources = [*ROOT.glob("tests/conformance_*.py"), *ROOT.glob("svm_models/*.py")]
+    sources = [*ROOT.glob("tests/conformance_*.py"), *ROOT.glob("svm_models/**/*.py")]
     return hashlib.sha256(b"".join(source.read_bytes() for source in sorted(sources))).hexdigest()[
         :12
     ]

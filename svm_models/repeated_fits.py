@@ -10,6 +10,7 @@ import math
 import sys
 import threading
 import warnings
+from traceback import walk_stack
 from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -59,7 +60,7 @@ def warn_if_repeated(estimator: Any, eps: float, delta: float) -> None:
     """Warn where scikit-learn makes one fit of several, and no shared budget pays for them."""
     if estimator.budget is not None or math.isinf(eps):
         return
-    frames = _callers()
+    frames = [frame for frame, _ in walk_stack(sys._getframe(1))]
     names = [frame.f_globals.get("__name__", "") for frame in frames]
     outer = [frame for frame, name in zip(frames, names, strict=True) if _repeats(name)]
     loops = [
@@ -77,35 +78,24 @@ def warn_if_repeated(estimator: Any, eps: float, delta: float) -> None:
     elif outer[-1].f_code.co_name not in _TASKS:
         return
     number = _number_of_fits(outer)
-    kind = type(estimator).__name__
-    each = f"(eps, delta) = ({eps:g}, {delta:g})"
+    fits = "several fits" if number is None else f"{number} fits"
+    found = (
+        f"{_said(outer)} makes {fits} of {type(estimator).__name__} without a shared budget. Each"
+        " is a release"
+    )
     if _prices_differ(outer):
-        fits = "several fits" if number is None else f"{number} fits"
-        found = (
-            f"{_said(outer)} makes {fits} of {kind} without a shared budget."
-            " Each is a release, at an (eps, delta) of its own: together they cost up to the sum."
-        )
+        found += ", at an (eps, delta) of its own: together they cost up to the sum."
     elif number is None:
-        found = (
-            f"{_said(outer)} makes several fits of {kind} without a shared budget."
-            f" Each is a release at {each}, and k of them cost up to k times as much together."
+        found += (
+            f" at (eps, delta) = ({eps:g}, {delta:g}), and k of them cost up to k times as much"
+            " together."
         )
     else:
-        found = (
-            f"{_said(outer)} makes {number} fits of {kind} without a shared budget."
-            f" Each is a release: together they cost up to (eps, delta) = ({number * eps:g},"
+        found += (
+            f": together they cost up to (eps, delta) = ({number * eps:g},"
             f" {min(number * delta, 1.0):g})."
         )
     warnings.warn(found + _ADVICE, RepeatedFitsWarning, stacklevel=4)
-
-
-def _callers() -> list[FrameType]:
-    """The call stack, the innermost first."""
-    frames, frame = [], sys._getframe(2)
-    while frame is not None:
-        frames.append(frame)
-        frame = frame.f_back  # type: ignore[assignment]
-    return frames
 
 
 def _repeats(module: str) -> bool:
@@ -136,10 +126,8 @@ def _number_of_fits(outer: list[FrameType]) -> int | None:
     elif names[-1] in _VALIDATIONS or (
         type(owner).__name__ == "CalibratedClassifierCV" and "cross_val_predict" not in names
     ):
-        if any(
-            frame.f_locals.get("self") is not None and _repeats_in(frame) for frame in outer[:-1]
-        ):
-            return None
+        if any(hasattr(frame.f_locals.get("self"), "fit") for frame in outer[:-1]):
+            return None  # another estimator repeats the fit within the outer one
         told = outer[-2] if names[-1] == "cross_val_score" else outer[-1]
         splits = getattr(told.f_locals.get("cv"), "n_splits", None)
         return splits if isinstance(splits, int) else None
@@ -158,8 +146,3 @@ def _prices_differ(outer: list[FrameType]) -> bool:
         if isinstance(values.get("param_name"), str):
             tried.add(values["param_name"])
     return estimators or any(name.split("__")[-1] in ("eps", "delta") for name in tried)
-
-
-def _repeats_in(frame: FrameType) -> bool:
-    """Whether another estimator of scikit-learn repeats the fit within the outer one."""
-    return hasattr(frame.f_locals["self"], "fit")

@@ -267,8 +267,7 @@ def _check(candidates: Sequence[Any], limit: dict[str, Any]) -> None:
     """Refuse candidates that are not private, or ask for more than the limit's eps and delta."""
     if not candidates:
         raise InvalidParameterError(
-            "estimators is empty: give private classifiers to choose among.",
-            parameter="estimators",
+            "estimators is empty: give private classifiers to choose among.", parameter="estimators"
         )
     for i, candidate in enumerate(candidates):
         classifier = _classifier(candidate)

@@ -205,7 +205,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.__doc__ = (cls.__doc__ or "").replace("common_parameters", COMMON)
+        cls.__doc__ = cls.__doc__ and cls.__doc__.replace("common_parameters", COMMON)
 
     @property
     def _needs_delta(self) -> bool:

@@ -65,8 +65,7 @@ def declared_classes(declared: Any) -> npt.NDArray[Any]:
         labels = as_labels(declared)
     if not isinstance(labels, np.ndarray) or (labels.dtype.kind == "f" and np.isnan(labels).any()):
         raise InvalidParameterError(
-            "classes must be labels, all of them numbers or all of them texts.",
-            parameter="classes",
+            "classes must be labels, all of them numbers or all of them texts.", parameter="classes"
         )
     return np.unique(labels) if labels.ndim == 1 else labels
 
@@ -112,11 +111,7 @@ def warn_of_read_classes(classes: Any, eps: Any, *, stacklevel: int = 3) -> None
 
 
 def private_threshold(
-    decisions: FloatArray,
-    signs: FloatArray,
-    reach: float,
-    account: Account,
-    neighbours: Neighbours,
+    decisions: FloatArray, signs: FloatArray, reach: float, account: Account, neighbours: Neighbours
 ) -> float:
     """The decision above which records are positive: of about the best balanced accuracy.
 

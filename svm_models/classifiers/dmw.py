@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Solution, solve
+from privlp import InvalidParameterError, MostlyNoiseWarning, Solution, solve
 from privlp.checks import is_one_of, positive, real
 from privlp.game.loop import MOST_ROUNDS, as_rounds
 from privlp.methods.published.dmw import (
@@ -41,6 +41,7 @@ _METHODS = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class DMWSVC(PrivateLinearClassifier):
     """Linear-programming SVM trained by private dense multiplicative weights.
 
@@ -122,65 +123,25 @@ class DMWSVC(PrivateLinearClassifier):
     (True, True)
     """
 
-    def __init__(
-        self,
-        eps: float = 1.0,
-        delta: float = 1e-6,
-        s: float = 0.75,
-        alpha: float | None = None,
-        score: str = "distance",
-        phi: float = 0.0,
-        radius: float | None = None,
-        method: str = "dmw",
-        *,
-        form: str = "hard",
-        C: float = 1.0,
-        radius_share: float = 0.5,
-        reg: float = 1e-3,
-        data_norm: float = 1.0,
-        classes: Any = None,
-        budget: Budget | None = None,
-        random_state: Any = None,
-        relation: str = "replace",
-        nominal_n: int | None = None,
-        threshold_share: float | None = None,
-    ) -> None:
-        self.eps = eps
-        self.delta = delta
-        self.s = s
-        self.alpha = alpha
-        self.score = score
-        self.phi = phi
-        self.radius = radius
-        self.method = method
-        self.form = form
-        self.C = C
-        self.radius_share = radius_share
-        self.reg = reg
-        self.data_norm = data_norm
-        self.classes = classes
-        self.budget = budget
-        self.random_state = random_state
-        self.relation = relation
-        self.nominal_n = nominal_n
-        self.threshold_share = threshold_share
-
-    radius_: float
-    solution_: Solution
+    eps: float = 1.0
+    delta: float = 1e-6
+    s: float = 0.75
+    alpha: float | None = None
+    score: str = "distance"  # type: ignore[assignment]
+    phi: float = 0.0
+    radius: float | None = None
+    method: str = "dmw"
+    _: KW_ONLY
+    form: str = "hard"
+    C: float = 1.0
+    radius_share: float = 0.5
+    reg: float = 1e-3
+    class_weight: Any = field(default=None, init=False)
+    radius_: float = field(init=False)
+    solution_: Solution = field(init=False)
 
     #: How the later calls are planned depends on the radius.
     plans_several_calls = True
-
-    # The field's name for how vertices are scored is also scikit-learn's name for a method; both
-    # must work.
-    @property
-    def score(self) -> Any:
-        """Mean accuracy on (X, y), as in scikit-learn; assigning sets how vertices are scored."""
-        return super().score
-
-    @score.setter
-    def score(self, rule: str) -> None:
-        self.__dict__["score"] = rule
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name.
@@ -331,6 +292,15 @@ class DMWSVC(PrivateLinearClassifier):
             losses = _noisy_hinge_losses(risk, w, one_call())
             radius += self.C * max(0.0, losses)
         return radius
+
+
+# The field's name for how vertices are scored is also scikit-learn's name for a method; both must
+# work.
+DMWSVC.score = property(  # type: ignore[assignment]
+    PrivateLinearClassifier.score.__get__,
+    lambda model, rule: model.__dict__.update(score=rule),
+    doc="Mean accuracy on (X, y), as in scikit-learn; assigning sets how vertices are scored.",
+)
 
 
 def _noisy_hinge_losses(risk: RegularizedRisk, w: FloatArray, account: Account) -> float:

@@ -1,4 +1,4 @@
-"""Classifiers trained to a certified optimum, without privacy: **not private**."""
+"""Classifiers trained to a certified optimum, and one with an unproven claim: **not private**."""
 
 from __future__ import annotations
 

@@ -27,19 +27,9 @@ from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.lp_svc_plan import Mistakes, Rule, priced
 from svm_models.parameters import FloatArray, radius_within, require_delta
 from svm_models.plan import parts_of, warn_of_noise
-from svm_models.records.grid import (
-    SOFTNESS,
-    RecordGrid,
-    RecordsOnGrid,
-    WhitenedRecords,
-    Whitening,
-)
+from svm_models.records.grid import SOFTNESS, RecordGrid, RecordsOnGrid, WhitenedRecords, Whitening
 from svm_models.records.source import RecordSource, decisions, read, read_dask
-from svm_models.whitening import (
-    Coordinates,
-    noise_of_one_sum,
-    second_moments,
-)
+from svm_models.whitening import Coordinates, noise_of_one_sum, second_moments
 
 # Steps are this share of those that the curvature allows: more rounds of them average the noise.
 _STEP = 0.25
@@ -292,7 +282,8 @@ def larger_class(
 
     Records count their public class weights, in units of the larger one: rounded to multiples of
     2^-20, so that sums are exact. Both sums move by one weight where a record is added or removed:
-    by 1 at most, and by 2 where one is replaced.
+    by 1 at most, and by 2 where one is replaced. Proof: ``docs/proofs.md``, "The better of a fit
+    and a constant".
 
     A decision is positive where a record is taken for positive; each is from its record and
     released numbers. `answer` and `choice` are one draw each, the second Gaussian; n is public.

@@ -31,6 +31,8 @@ from svm_models.parameters import FloatArray, privacy, require_delta
 from svm_models.records.validation import require_classes, validated
 from svm_models.repeated_fits import warn_if_repeated
 
+#: What a classifier takes from the whole, and must not set itself.
+_GIVEN = ("eps", "delta", "classes", "budget", "random_state", "relation", "nominal_n")
 #: Parts must not exceed the whole by rounding.
 _LESS = 1 - 1e-9
 
@@ -193,10 +195,6 @@ class PrivateOneVsRestClassifier(PrivateMetaClassifier):
         decisions = self.decision_function(X)
         of = (decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
         return np.asarray(self.classes_[of])
-
-
-#: What a classifier takes from the whole, and must not set itself.
-_GIVEN = ("eps", "delta", "classes", "budget", "random_state", "relation", "nominal_n")
 
 
 def several_classes(y: npt.NDArray[Any], declared: Any) -> npt.NDArray[Any]:

@@ -74,11 +74,7 @@ def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
 
 
 def perturb_objective(
-    risk: RegularizedRisk,
-    account: Account,
-    *,
-    add_regularization: bool = True,
-    refuse: bool = True,
+    risk: RegularizedRisk, account: Account, *, add_regularization: bool = True, refuse: bool = True
 ) -> FloatArray:
     """Minimise a perturbed objective: pure eps if the ledger's delta is 0, else Gaussian.
 
@@ -96,11 +92,7 @@ def perturb_objective(
 
 
 def perturb_whitened_objective(
-    risk: RegularizedRisk,
-    account: Account,
-    *,
-    add_regularization: bool = True,
-    refuse: bool = True,
+    risk: RegularizedRisk, account: Account, *, refuse: bool = True
 ) -> FloatArray:
     """Minimise a perturbed objective in coordinates in which the records are alike all around.
 
@@ -125,7 +117,6 @@ def perturb_whitened_objective(
     inner, (release, cover, draw) = _planned(
         replace(risk, data_norm=NORM + error),
         account,
-        add_regularization=add_regularization,
         refuse=refuse,
         before=[(moments, 1, PURPOSE)],
     )
@@ -144,7 +135,7 @@ def _planned(
     risk: RegularizedRisk,
     account: Account,
     *,
-    add_regularization: bool,
+    add_regularization: bool = True,
     refuse: bool,
     before: Sequence[tuple[Mechanism, int, str]] = (),
 ) -> tuple[RegularizedRisk, list[ChargedDraws]]:

@@ -87,30 +87,18 @@ _WHITEN = """
         0. For records with strong directions, such as one-hot columns and a constant."""
 
 
-# ---------------------------------------------------------------- losses
-
-
-def _huber(model: Any) -> MarginLoss:
-    return huber(model.h)
-
-
-def _logistic(model: Any) -> MarginLoss:  # noqa: ARG001
-    return logistic()
-
-
-def _given(model: Any) -> MarginLoss:
-    """The loss of a general classifier."""
-    if model.loss is None:
+def _margin_loss(model: Any) -> MarginLoss:
+    """The loss that a class's parameters tell: a Huber hinge, a given one, or the logistic one."""
+    if hasattr(model, "h"):
+        return huber(model.h)
+    loss = getattr(model, "loss", None)
+    if loss is None:
         return logistic()
-    if not isinstance(model.loss, MarginLoss):
+    if not isinstance(loss, MarginLoss):
         raise InvalidParameterError(
-            f"loss must be a svm_models.MarginLoss, got {type(model.loss).__name__}.",
-            parameter="loss",
+            f"loss must be a svm_models.MarginLoss, got {type(loss).__name__}.", parameter="loss"
         )
-    return model.loss
-
-
-# ---------------------------------------------------------------- mechanisms
+    return loss
 
 
 def _of_one_record(model: Any, p: int) -> RegularizedRisk:
@@ -118,12 +106,12 @@ def _of_one_record(model: Any, p: int) -> RegularizedRisk:
     weights = class_weights(model.class_weight, model.classes_)
     reg = within(model.reg, "reg", *REG) / (1.0 if weights is None else weights[0])
     nothing = sp.csr_array((1, p))
-    return RegularizedRisk.in_memory(nothing, model._margin_loss(), reg, float(model.data_norm))
+    return RegularizedRisk.in_memory(nothing, _margin_loss(model), reg, float(model.data_norm))
 
 
 def _risk(model: Any, X: Any, signs: FloatArray, neighbours: Neighbours) -> RegularizedRisk:
     """What a classifier minimises, before it is perturbed."""
-    M, loss = signed(X, signs), model._margin_loss()
+    M, loss = signed(X, signs), _margin_loss(model)
     largest, weights = model._weights(signs)
     # In units of the largest weight: no record's loss is steeper or more curved than without.
     reg = float(model.reg) / largest
@@ -175,21 +163,17 @@ _OBJECTIVE = (
 )
 
 
-def _classifier(
-    mechanism: tuple[dict[str, Any], float],
-    margin_loss: Callable[[Any], MarginLoss],
-    *,
-    loss: str = "",
-    h: str = "",
-) -> Any:
-    """Complete a class: its mechanism, its loss, and the documentation that all six share."""
+def _perturbed_by(mechanism: tuple[dict[str, Any], float]) -> Any:
+    """Complete a class: its mechanism, and the documentation that all six share."""
 
     def decorate(cls: Any) -> type:
         parts, reg = mechanism
-        for name, part in {**parts, "_margin_loss": margin_loss}.items():
+        for name, part in parts.items():
             setattr(cls, name, part)
-        more = h + (_WHITEN if mechanism is _OBJECTIVE else "")
-        text = _SHARED.format(loss=loss, h=more, name=cls.__name__, reg=reg)
+        names = signature(cls).parameters
+        loss, h = _LOSS if "loss" in names else "", _H if "h" in names else ""
+        h += _WHITEN if "whiten" in names else ""
+        text = _SHARED.format(loss=loss, h=h, name=cls.__name__, reg=reg)
         cls.__doc__ += text.replace("common_parameters", COMMON)
         cls.__init__ = _telling_reg_from_delta(cls.__init__)
         return cls
@@ -226,7 +210,7 @@ def _telling_reg_from_delta(construct: Callable[..., None]) -> Callable[..., Non
 # ---------------------------------------------------------------- the six
 
 
-@_classifier(_OUTPUT, _huber, h=_H)
+@_perturbed_by(_OUTPUT)
 @dataclass(eq=False, repr=False)
 class OutputPerturbationSVC(PrivateLinearClassifier):
     """Huber support vector machine, private by noise on its weights."""
@@ -237,7 +221,7 @@ class OutputPerturbationSVC(PrivateLinearClassifier):
     h: float = field(default=0.5, kw_only=True)
 
 
-@_classifier(_OUTPUT, _logistic)
+@_perturbed_by(_OUTPUT)
 @dataclass(eq=False, repr=False)
 class OutputPerturbationLogisticRegression(PrivateLinearClassifier):
     """Logistic regression, private by noise on its weights."""
@@ -247,7 +231,7 @@ class OutputPerturbationLogisticRegression(PrivateLinearClassifier):
     delta: float = 0.0
 
 
-@_classifier(_OUTPUT, _given, loss=_LOSS)
+@_perturbed_by(_OUTPUT)
 @dataclass(eq=False, repr=False)
 class OutputPerturbationClassifier(PrivateLinearClassifier):
     """A classifier for any :class:`MarginLoss`, private by noise on its weights."""
@@ -258,7 +242,7 @@ class OutputPerturbationClassifier(PrivateLinearClassifier):
     delta: float = 0.0
 
 
-@_classifier(_OBJECTIVE, _huber, h=_H)
+@_perturbed_by(_OBJECTIVE)
 @dataclass(eq=False, repr=False)
 class ObjectivePerturbationSVC(PrivateLinearClassifier):
     """Huber support vector machine, private by noise in its objective."""
@@ -270,7 +254,7 @@ class ObjectivePerturbationSVC(PrivateLinearClassifier):
     whiten: bool = field(default=False, kw_only=True)
 
 
-@_classifier(_OBJECTIVE, _logistic)
+@_perturbed_by(_OBJECTIVE)
 @dataclass(eq=False, repr=False)
 class ObjectivePerturbationLogisticRegression(PrivateLinearClassifier):
     """Logistic regression, private by noise in its objective."""
@@ -281,7 +265,7 @@ class ObjectivePerturbationLogisticRegression(PrivateLinearClassifier):
     whiten: bool = field(default=False, kw_only=True)
 
 
-@_classifier(_OBJECTIVE, _given, loss=_LOSS)
+@_perturbed_by(_OBJECTIVE)
 @dataclass(eq=False, repr=False)
 class ObjectivePerturbationClassifier(PrivateLinearClassifier):
     """A classifier for any :class:`MarginLoss`, private by noise in its objective."""

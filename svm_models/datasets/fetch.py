@@ -85,12 +85,8 @@ def fetch_adult(
 
     Raises
     ------
-    InvalidParameterError
-        If `preprocessing` is unknown.
     ReadError
         If the files are absent or malformed, or the download fails.
-    MissingDependencyError
-        Without scikit-learn or pandas.
 
     Examples
     --------
@@ -149,8 +145,7 @@ def fetch_kddcup99(
     if n is not None:
         if n > len(records):
             raise InvalidParameterError(
-                f"n must be at most {len(records)}, the number of records, got {n}.",
-                parameter="n",
+                f"n must be at most {len(records)}, the number of records, got {n}.", parameter="n"
             )
         records = records.take(np.sort(rng.choice(len(records), n, replace=False)))
     return _delivered(records, KDDCUP99, preprocessing, return_X_y)

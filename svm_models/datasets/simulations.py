@@ -92,8 +92,7 @@ def make_separable_sphere(
     margin = real(margin, "margin")
     if not 0.0 <= margin < 1.0:
         raise InvalidParameterError(
-            f"margin must lie in [0, 1): the sphere has radius 1. Got {margin}.",
-            parameter="margin",
+            f"margin must lie in [0, 1): the sphere has radius 1. Got {margin}.", parameter="margin"
         )
     # The squared distance to the hyperplane of a uniform point of the sphere is Beta(1/2, (d -
     # 1)/2); here, its tail.
@@ -131,22 +130,12 @@ def make_unseparable_ball(
 
     Parameters
     ----------
-    n : int
-        Number of records.
-    n_features : int
-        Dimension, at least 2.
     noise : float
         Probability of the wrong label near the hyperplane, in [0, 1].
     margin : float
         Distance within which labels may be wrong, in [0, 1].
-    random_state : None, int or numpy.random.Generator
-
-    Returns
-    -------
-    X : array, shape (n, n_features)
-        Records, of norm 1.
-    y : array of int, shape (n,)
-        Labels, -1 or 1.
+    n, n_features, random_state
+        As for :func:`make_separable_sphere`, and so is what is returned.
 
     Examples
     --------

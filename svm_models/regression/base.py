@@ -195,9 +195,7 @@ class PrivateLinearRegressor(LinearRegressor):
         require_delta(self, self.eps, self.delta)
         warn_if_repeated(self, opened.ledger.eps, opened.ledger.delta)
         try:
-            neighbours, account = neighbours_of(self, count, opened), opened
-            if counts(self):
-                account = opened.part(1 - SHARE_OF_THE_COUNT, self.delta)
+            neighbours, account = self._neighbours(count, opened)
             eps, delta = account.ledger.eps, account.ledger.delta
             warn_of_large_delta(eps, delta, neighbours.n, stacklevel=4)
             warned = warn_of_noise(self, self._public_number(neighbours), p, stacklevel=4)
@@ -253,6 +251,12 @@ class PrivateLinearRegressor(LinearRegressor):
             words = _ADDED + ("" if self.nominal_n is None else _NOMINAL.format(self.nominal_n))
         opened = (open_budget if counts(self) else open_ledger)(self.eps, self.delta, self.budget)
         return Account(opened, randomness, words, neighbours)
+
+    def _neighbours(self, count: int, account: Account) -> tuple[Neighbours, Account]:
+        """What mechanisms may know of the number of records, and the account left for them."""
+        found = neighbours_of(self, count, account)
+        left = account.part(1 - SHARE_OF_THE_COUNT, self.delta) if counts(self) else account
+        return found, left
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return marked(self, super().__repr__(N_CHAR_MAX))

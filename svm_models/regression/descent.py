@@ -2,6 +2,10 @@
 
 Everything is planned from public numbers (:class:`~svm_models.regression.plan.Plan`);
 :func:`descend` makes the draws. Proof: ``docs/proofs.md``, "Regression by averaged descent".
+
+A fit to few records may be far worse than one answer for everyone. That answer costs little: counts
+of y alone. So does the comparison (:mod:`privlp.methods.fallback`). Proof: ``docs/proofs.md``,
+"The better of a fit and a constant".
 """
 
 from __future__ import annotations
@@ -168,10 +172,7 @@ class _Descent:
         of_sums = self._of_sums(curvature)
         sigma = draws.sigma
         noise = sigma * math.sqrt(p)
-        step = np.minimum(
-            stage.step,
-            _NOISE_OF_A_ROUND * scale * of_sums / max(noise, 1e-300),
-        )
+        step = np.minimum(stage.step, _NOISE_OF_A_ROUND * scale * of_sums / max(noise, 1e-300))
         total, counted = np.zeros_like(points), 0
         last_points, last_sums = points, np.zeros_like(points)
         for number in range(stage.rounds):
@@ -314,10 +315,11 @@ def towards(
 ) -> FloatArray:
     """Fits drawn towards one that has noise of its own, as far as noise explains the difference.
 
-    If the true fits differ by nothing but a multiple of `left_out`, the best estimate weighs both
-    by the inverse of their variances. How far each fit goes towards it is the positive part of the
-    factor of James and Stein (1961): with normal noise of these variances in the same number of
-    directions, the mean squared error is never larger than that of the fit alone.
+    Made of released numbers alone, so nothing is charged. If the true fits differ by nothing but a
+    multiple of `left_out`, the best estimate weighs both by the inverse of their variances. How far
+    each fit goes towards it is the positive part of the factor of James and Stein (1961): with
+    normal noise of these variances in the same number of directions, the mean squared error is
+    never larger than that of the fit alone.
 
     `variances`, (K,), and `of_middle` are those of the noise in each coordinate. In the direction
     `left_out`, (p,), points keep their places.

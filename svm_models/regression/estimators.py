@@ -1,4 +1,4 @@
-"""Private medians, quantiles and support vector regression, with nothing to tune."""
+"""Quantile and support vector regression: private with nothing to tune, and exact by HiGHS."""
 
 from __future__ import annotations
 

@@ -150,9 +150,7 @@ class Plan:
         least = least_of(quantiles)
         of_counts = math.sqrt(many) * count_noise / n
         of_answer, of_choice = cheap(
-            of_counts / (2 * least) ** _OF_FEW,
-            math.sqrt(many / (2 * least)) * sum_noise / n,
-            STEPS,
+            of_counts / (2 * least) ** _OF_FEW, math.sqrt(many / (2 * least)) * sum_noise / n, STEPS
         )
         answers = told(quantiles or (0.5,), of_counts / math.sqrt(of_answer))
         of_answer *= constant
@@ -240,6 +238,8 @@ def _share_of_counts(number: int, noise: float) -> float:
     """The share at which counts are accurate; `noise` of one at the whole budget, in that unit."""
     return min(max(number * noise**2, _LEAST_COUNTS), _MOST_COUNTS)
 
+
+# ------------------------------------------------------------------------- what noise will do
 
 # Chosen by trial on generated families, heavy-tailed ones among them, seeds below 100: up to the
 # first of each pair fits were as good as forecast; beyond the second, they were mostly noise, or

@@ -3,7 +3,7 @@
 A record is a vector a_i, a constant among its entries, and a number y_i. All sums are exact:
 whatever a record contributes is a vector of integers in units of a public power of two, of a
 bounded norm, and no partial sum exceeds 2^53. So a sum depends on no order, and no record's part on
-another record.
+another record. Declared ranges bound records and numbers (:class:`Units`): nothing is read.
 """
 
 from __future__ import annotations
