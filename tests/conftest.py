@@ -2,8 +2,11 @@
 
 from __future__ import annotations  # pytest 8.0 does not export what is annotated
 
+from collections.abc import Iterator
+
 import pytest
 
+from svm_models import forecast
 from tests.effort import THOROUGH
 
 
@@ -32,3 +35,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if lines:
         terminalreporter.section("seconds of the notebooks")
         terminalreporter.write_line("\n".join(["processor  elapsed", *lines]))
+
+
+@pytest.fixture(scope="module")
+def short_advice() -> Iterator[None]:
+    """Warnings of mostly noise say that it is so, and do not search for what would be enough."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forecast, "least_enough", lambda *_: (None, None))
+        yield

@@ -21,6 +21,8 @@ from tests.planted.programs import DELTA, INF, PROGRAMS, methods_of, problem, re
 from tests.planted.successes import ESTIMATORS
 from tests.programs import ALL, method_of, methods_for
 
+pytestmark = pytest.mark.usefixtures("short_advice")
+
 SOLVES = [(name, method) for name in PROGRAMS for method in methods_of(name)]
 #: What a classifier draws that protects nobody: who is dealt into which part.
 PUBLIC_DRAWS = {"PrivateModelSelector": {"permutation", "shuffle"}}

@@ -35,6 +35,12 @@ def call(*arguments):
 SOLVE = ("--eps", 1, "--delta", 1e-6, "--s", 20, "--opt", 5)
 
 
+def words(line):
+    """Of a command line, in which names stand for what they stand for here."""
+    named = {"SOLVE": SOLVE, "AUDIT": AUDIT}
+    return [word for given in line.split() for word in named.get(given, (given,))]
+
+
 def test_help_names_all_commands_and_exit_codes():
     result = call("--help")
     assert result.exit_code == 0
@@ -74,57 +80,51 @@ def test_commands_are_listed_with_a_line_each():
     ("arguments", "message"),
     [
         (
-            ("--s", 20, "--opt-range", 5, 2),
+            "--s 20 --opt-range 5 2",
             "--opt or --opt-range: opt=(low, high) must be two finite numbers in rising order",
         ),
         (
-            ("--s", 20, "--opt", 5, "--method", "dmw-published"),
+            "--s 20 --opt 5 --method dmw-published",
             "--width is missing: method='dmw-published' needs",
         ),
+        ("--s 20 --opt 5 --method dmw --split 1", "--split has no use with method='dmw'"),
         (
-            ("--s", 20, "--opt", 5, "--method", "dmw", "--split", "1"),
-            "--split has no use with method='dmw'",
-        ),
-        (
-            ("--s", 20, "--opt", 5, "--feasible", "always"),
+            "--s 20 --opt 5 --feasible always",
             "--feasible must be None here: when a whole constraint may change",
         ),
+        ("--s 20 --opt 5 --private nobody*", "--private: No row name matches private='nobody*'"),
         (
-            ("--s", 20, "--opt", 5, "--private", "nobody*"),
-            "--private: No row name matches private='nobody*'",
-        ),
-        (
-            ("--s", 20, "--opt", 5, "--nominal-n", 3),
+            "--s 20 --opt 5 --nominal-n 3",
             "--nominal-n: The program has more than ten times nominal_n=3 private rows",
         ),
-        (("--s", 20, "--opt", 5, "--time-limit", -1), "--time-limit must be a positive number"),
-        (("--penalty", 1), "--box or --opt or --opt-range: The public region is unbounded"),
+        ("--s 20 --opt 5 --time-limit -1", "--time-limit must be a positive number"),
+        ("--penalty 1", "--box or --opt or --opt-range: The public region is unbounded"),
         (
-            ("--s", 20, "--opt-range", 2, 5, "--method", "dmw"),
+            "--s 20 --opt-range 2 5 --method dmw",
             "--opt or --opt-range: opt must be a number with this method, got a sequence.",
         ),
         (
-            ("--row-private", 0.1, "--opt-range", 2, 5),
+            "--row-private 0.1 --opt-range 2 5",
             "--opt or --opt-range: opt must be a number, got tuple.",
         ),
         (
-            ("--s", 5, "--opt", 5, "--private", "person1*", "--method", "dmw"),
+            "--s 5 --opt 5 --private person1* --method dmw",
             "This method needs the public region {x >= 0, c·x = opt} to be a simplex",
         ),
-        (("--scalar-private", -1), "--scalar-private: sensitivity must be positive and finite"),
-        (("--scalar-private", 1, "--b-range", 4, 2), "--b-range: lower must not exceed upper"),
+        ("--scalar-private -1", "--scalar-private: sensitivity must be positive and finite"),
+        ("--scalar-private 1 --b-range 4 2", "--b-range: lower must not exceed upper"),
         (
-            ("--scalar-private", 1, "--feasible", "always"),
+            "--scalar-private 1 --feasible always",
             "--b-range: feasible='always' needs a declared public range of the right-hand sides b",
         ),
         (
-            ("--row-private", 1, "--feasible", "always"),
+            "--row-private 1 --feasible always",
             "--a-range: feasible='always' needs a declared public range of the coefficients A",
         ),
     ],
 )
 def test_messages_name_the_options_as_they_are_typed(model, arguments, message):
-    result = call("solve", model, "--eps", 1, "--delta", 1e-6, *arguments)
+    result = call("solve", model, "--eps", 1, "--delta", 1e-6, *arguments.split())
     assert result.exit_code == 2
     assert f"Error: {message}" in result.stderr
 
@@ -261,29 +261,23 @@ def test_patterns_of_private_rows_add_up(model):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--s", 5, "--opt", 5), "All 200 rows are private."),
+        ("--s 5 --opt 5", "All 200 rows are private."),
+        ("--s 5 --opt 5 --private person[1-9]*", "199 of 200 rows are private; public: person0."),
+        ("--s 5 --opt 5 --nominal-n 200", "All rows are private."),
         (
-            ("--s", 5, "--opt", 5, "--private", "person[1-9]*"),
-            "199 of 200 rows are private; public: person0.",
-        ),
-        (("--s", 5, "--opt", 5, "--nominal-n", 200), "All rows are private."),
-        (
-            ("--s", 5, "--opt", 5, "--nominal-n", 200, "--private", "person?*9"),
+            "--s 5 --opt 5 --nominal-n 200 --private person?*9",
             "181 rows are public; the number of private rows is private.",
         ),
         (
-            ("--scalar-private", 0.1, "--private", "*[2-9]"),
+            "--scalar-private 0.1 --private *[2-9]",
             "160 of 200 rows hold private numbers; public: person0, person1, person10",
         ),
-        (
-            ("--row-private", 0.1, "--objective-private", 0.1, "--box", 9),
-            "All 200 rows hold private numbers.",
-        ),
-        (("--objective-private", 0.1, "--box", 9), "Costs are private; all rows are public."),
+        ("--row-private 0.1 --objective-private 0.1 --box 9", "All 200 rows hold private numbers."),
+        ("--objective-private 0.1 --box 9", "Costs are private; all rows are public."),
     ],
 )
 def test_what_is_private_is_told_first(model, arguments, told):
-    result = call("plan", model, "--eps", 1, "--delta", 1e-6, *arguments)
+    result = call("plan", model, "--eps", 1, "--delta", 1e-6, *arguments.split())
     assert result.exit_code == 0, result.output
     assert result.stderr.startswith(told)
     assert result.output.startswith(told)
@@ -321,15 +315,17 @@ def test_a_solve_that_its_plan_calls_poor_says_so(model):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--eps", 100),
-        ("--eps", "inf"),
-        ("--eps", 0.1, "--method", "dmw-published", "--width", 1, "--alpha", 50),
-        ("--eps", 100, "--time-limit", 1e-9),
+        "--eps 100",
+        "--eps inf",
+        "--eps 0.1 --method dmw-published --width 1 --alpha 50",
+        "--eps 100 --time-limit 1e-9",
     ],
     ids=["enough rows", "no noise", "no prediction", "no solution"],
 )
 def test_there_is_no_note_where_nothing_is_to_be_said(model, arguments):
-    result = call("solve", model, "--delta", 1e-6, "--s", 20, "--opt", 5, "--seed", 1, *arguments)
+    result = call(
+        "solve", model, "--delta", 1e-6, "--s", 20, "--opt", 5, "--seed", 1, *arguments.split()
+    )
     assert "Privacy" in result.stdout
     assert "Note" not in result.output
     assert "Warning" not in result.output
@@ -414,49 +410,34 @@ def test_warnings_are_one_line(model):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("exact", "missing.mps"), "There is no file 'missing.mps'"),
-        (("solve", "missing.mps", *SOLVE), "There is no file 'missing.mps'"),
-        (("solve",), "Missing argument"),
-        (("solve", "MODEL"), "Missing option"),
+        ("exact missing.mps", "There is no file 'missing.mps'"),
+        ("solve missing.mps SOLVE", "There is no file 'missing.mps'"),
+        ("solve", "Missing argument"),
+        ("solve MODEL", "Missing option"),
+        ("solve MODEL --eps 0 --delta 1e-6 --s 20 --opt 5", "Error: --eps must be positive"),
+        ("solve MODEL --eps 1 --delta 2 --s 20 --opt 5", "Error: --delta must be in [0, 1)"),
+        ("solve MODEL --eps 1 --delta 1e-6 --s 2000 --opt 5", "Error: --s must be between 1"),
         (
-            ("solve", "MODEL", "--eps", 0, "--delta", 1e-6, "--s", 20, "--opt", 5),
-            "Error: --eps must be positive",
-        ),
-        (
-            ("solve", "MODEL", "--eps", 1, "--delta", 2, "--s", 20, "--opt", 5),
-            "Error: --delta must be in [0, 1)",
-        ),
-        (
-            ("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 2000, "--opt", 5),
-            "Error: --s must be between 1",
-        ),
-        (
-            ("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20, "--method", "dmw"),
+            "solve MODEL --eps 1 --delta 1e-6 --s 20 --method dmw",
             "Error: --opt or --opt-range: opt is missing.",
         ),
-        (("solve", "MODEL", *SOLVE, "--private", "nobody*"), "No row name matches"),
+        ("solve MODEL SOLVE --private nobody*", "No row name matches"),
         (
-            ("solve", "MODEL", *SOLVE, "--penalty", "a lot"),
-            "--penalty must be one number, or PATTERN=PRICE as often as needed; got 'a lot'",
+            "solve MODEL SOLVE --penalty lots",
+            "--penalty must be one number, or PATTERN=PRICE as often as needed; got 'lots'",
         ),
-        (("plan", "MODEL", *SOLVE, "--penalty", 1, "--penalty", 2), "--penalty must be one number"),
-        (("plan", "MODEL", *SOLVE, "--penalty", "=1"), "--penalty must be one number"),
-        (("plan", "MODEL", *SOLVE, "--penalty", 0), "--penalty must be a positive number"),
-        (("plan", "MODEL", *SOLVE, "--penalty", "no*=1"), "--penalty: No row name matches penalty"),
-        (("solve", "MODEL", *SOLVE, "--method", "simplex"), "--method must be"),
-        (
-            ("solve", "MODEL", *SOLVE, "--rows-per-record", 0),
-            "--rows-per-record must be a positive integer",
-        ),
-        (
-            ("solve", "MODEL", *SOLVE, "--json", "no/such/folder/x.json"),
-            "No such file or directory",
-        ),
-        (("exact", "MODEL", "--json", "no/such/folder/x.json"), "No such file or directory"),
+        ("plan MODEL SOLVE --penalty 1 --penalty 2", "--penalty must be one number"),
+        ("plan MODEL SOLVE --penalty =1", "--penalty must be one number"),
+        ("plan MODEL SOLVE --penalty 0", "--penalty must be a positive number"),
+        ("plan MODEL SOLVE --penalty no*=1", "--penalty: No row name matches penalty"),
+        ("solve MODEL SOLVE --method simplex", "--method must be"),
+        ("solve MODEL SOLVE --rows-per-record 0", "--rows-per-record must be a positive integer"),
+        ("solve MODEL SOLVE --json no/such/folder/x.json", "No such file or directory"),
+        ("exact MODEL --json no/such/folder/x.json", "No such file or directory"),
     ],
 )
 def test_mistakes_are_told_in_one_line_and_exit_with_two(model, arguments, message):
-    result = call(*[model if a == "MODEL" else a for a in arguments])
+    result = call(*[model if a == "MODEL" else a for a in words(arguments)])
     assert result.exit_code == 2
     assert message in result.output
     assert "Traceback" not in result.output
@@ -632,18 +613,18 @@ def test_audit_that_finds_a_fault_exits_with_one(model, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("missing.mps", *AUDIT), "There is no file 'missing.mps'"),
-        (("MODEL", *SOLVE, "--pairs", 0), "--pairs must be a positive integer"),
-        (("MODEL", *SOLVE, "--runs", 7), "--runs must be an integer of at least 100"),
-        (("MODEL", "--eps", "inf", "--delta", 1e-6), "--eps must be finite"),
-        (("MODEL", *SOLVE, "--confidence", 2), "--confidence must be in (0, 1)"),
-        (("MODEL", *SOLVE, "--method", "simplex"), "--method must be"),
-        (("MODEL", *SOLVE, "--plot", "audit.doc"), "must be a .png, .pdf or .svg file"),
-        (("MODEL", *SOLVE, "--json", "no/such/folder/x.json"), "No such file or directory"),
+        ("missing.mps AUDIT", "There is no file 'missing.mps'"),
+        ("MODEL SOLVE --pairs 0", "--pairs must be a positive integer"),
+        ("MODEL SOLVE --runs 7", "--runs must be an integer of at least 100"),
+        ("MODEL --eps inf --delta 1e-6", "--eps must be finite"),
+        ("MODEL SOLVE --confidence 2", "--confidence must be in (0, 1)"),
+        ("MODEL SOLVE --method simplex", "--method must be"),
+        ("MODEL SOLVE --plot audit.doc", "must be a .png, .pdf or .svg file"),
+        ("MODEL SOLVE --json no/such/folder/x.json", "No such file or directory"),
     ],
 )
 def test_mistakes_of_an_audit_exit_with_two(model, arguments, message):
-    result = call("audit", *[model if a == "MODEL" else a for a in arguments])
+    result = call("audit", *[model if a == "MODEL" else a for a in words(arguments)])
     assert result.exit_code == 2
     assert message in result.output
 

@@ -35,7 +35,7 @@ from tests.conformance_subjects import SUBJECTS
 from tests.effort import THOROUGH
 from tests.programs import ALL as METHODS
 
-pytestmark = pytest.mark.statistical
+pytestmark = [pytest.mark.statistical, pytest.mark.usefixtures("short_advice")]
 
 ALL = [*SUBJECTS, *ESTIMATORS]
 #: Tried once for each mechanism: beyond the sensitivity, which :func:`test_release` compares, it is

@@ -886,15 +886,29 @@ def a_third_of_everything(kind):
     ("name", "of"),
     [
         pytest.param(
-            "scalar-inf", spans_of_d, id="scalar: violations that move apart taken for one"
+            "scalar-inf",
+            spans_of_d,
+            marks=pytest.mark.slow,
+            id="scalar: violations that move apart taken for one",
         ),
-        pytest.param("column", spans_of_d, id="column: violations without the size of x"),
         pytest.param(
-            "scalar+row", spans_of_right_hand_sides_only, id="tuple: violations by one part only"
+            "column",
+            spans_of_d,
+            marks=pytest.mark.slow,
+            id="column: violations without the size of x",
+        ),
+        pytest.param(
+            "scalar+row",
+            spans_of_right_hand_sides_only,
+            marks=pytest.mark.slow,
+            id="tuple: violations by one part only",
         ),
         pytest.param("row+column", a_third_of_everything, id="tuple: a third"),
         pytest.param(
-            "scalar+row+column", rows_by_d, id="tuple: release before the change of variables"
+            "scalar+row+column",
+            rows_by_d,
+            marks=pytest.mark.slow,
+            id="tuple: release before the change of variables",
         ),
     ],
 )

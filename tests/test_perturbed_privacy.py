@@ -36,8 +36,8 @@ from tests.effort import each, examples
 DELTA = 1e-3
 
 
-def draw_of(mechanism):
-    """What a stage asks of a draw that was charged."""
+def charged_draws(mechanism):
+    """What a search knows of its draws before the first of them."""
     return SimpleNamespace(mechanism=mechanism, sigma=mechanism.sigma)
 
 
@@ -51,7 +51,7 @@ class Stage:
         k = mechanism.parts
         self.h, self.p, self.sigma = softness, p, mechanism.sigma
         self.opposite = mechanism.opposite_part
-        draw = draw_of(mechanism)
+        draw = charged_draws(mechanism)
         self.strength = strength or Draws(draw, None, None).strength(softness, p, Bend(k, k))
         self.cost, self.centre = rng.normal(size=p), rng.uniform(size=p)
         self.common = self.rows(3, rng)
@@ -146,7 +146,7 @@ def worst(kind, p, *, mu, curvature, softness, seeds, of_stage=lambda m, s: {}, 
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         used = replace(charged, sigma=noise * charged.sigma)
-        draw = draw_of(used)
+        draw = charged_draws(used)
         strength = Draws(draw, None, None).strength(softness, p, CURVED[kind])
         stage = Stage(used, softness, p, rng, **({"strength": strength} | of_stage(used, strength)))
         one, other = record_of(stage, kind, rng)
@@ -325,7 +325,7 @@ def test_a_prediction_knows_that_noise_misses_a_range_whichever_way_it_goes():
 @pytest.mark.parametrize("k", [1, 2, 7])
 @pytest.mark.parametrize("p", [1, 3, 50])
 def test_the_strength_costs_what_was_charged(k, p):
-    charged = draw_of(mechanism(mu=1, curvature=0.07, parts=2 * k))
+    charged = charged_draws(mechanism(mu=1, curvature=0.07, parts=2 * k))
     for softness in (1e-6, 0.3, 1e4):
         strength, r = Draws(charged, None, None).strength(softness, p, Bend(k, k)), min(k, p)
         kappa = r * math.log1p(k / (r * softness * strength))

@@ -115,9 +115,10 @@ def test_public_parts_tell_other_programs_apart(changed):
 
 def request_of(method, lp):
     special = {"dmw-published": {"width": 1.5, "alpha": 9.0}, "mw": {"alpha": 1.0, "opt": 5.0}}
-    whole = {"opt": 5.0} if lp.neighbours.changes_whole_rows else {}
-    given_up = {"s": 3} if whole and lp.penalty is None else {}
-    return {**whole, **given_up, **special.get(method, {})}
+    whole = {"s": 3, "opt": 5.0} if lp.neighbours.changes_whole_rows else {}
+    if lp.penalty is not None:
+        whole = {"opt": 5.0}
+    return {**whole, **special.get(method, {})}
 
 
 def planned(lp, method, **request):

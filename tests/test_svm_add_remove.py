@@ -47,6 +47,8 @@ from tests.test_svm_hostile_records import (
     rows_of,
 )
 
+pytestmark = pytest.mark.usefixtures("short_advice")
+
 DECLARED = {"relation": "add-remove", "nominal_n": 20}
 COUNTED = {"relation": "add-remove"}
 PRIVATE = {

@@ -11,6 +11,8 @@ from privlp import InvalidProblemError
 from svm_models import PrivateLPSVC
 from tests.test_svm_records_in_blocks import FITS, X, Y, fitted
 
+pytestmark = pytest.mark.usefixtures("short_advice")
+
 dask = pytest.importorskip("dask", reason="Dask is an extra")
 distributed = pytest.importorskip("distributed", reason="Dask is an extra")
 da = pytest.importorskip("dask.array", reason="Dask is an extra")

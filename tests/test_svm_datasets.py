@@ -62,108 +62,31 @@ ADULT_RECORDS = [
 ADULT_TEST = 7  # the last records are those of adult.test
 
 
-def _connection(duration, protocol, service, flag, src, dst, counters, counts, rates, label):
+def _connection(line):
     """A raw record.
 
     The middle counters and the rates repeat, which is enough to tell columns apart by position.
     """
-    middle = [str(counters[k % len(counters)]) for k in range(16)]
-    rest = [f"{rates[k % len(rates)]:.2f}" for k in range(7)]
-    hosts = [f"{rates[(k + 1) % len(rates)]:.2f}" for k in range(8)]
-    return [
-        duration,
-        protocol,
-        service,
-        flag,
-        src,
-        dst,
-        *middle,
-        *counts[:2],
-        *rest,
-        *counts[2:],
-        *hosts,
-        label,
-    ]
+    first, counters, counts, rates, label = (part.split() for part in line.split("|"))
+    rates = [f"{float(rate):.2f}" for rate in rates]
+    middle = [counters[k % len(counters)] for k in range(16)]
+    rest = [rates[k % len(rates)] for k in range(7)]
+    hosts = [rates[(k + 1) % len(rates)] for k in range(8)]
+    return [*first, *middle, *counts[:2], *rest, *counts[2:], *hosts, *label]
 
 
 KDDCUP99_RECORDS = [
-    [str(value) for value in _connection(*fields)]
-    for fields in [
-        (
-            0,
-            "tcp",
-            "http",
-            "SF",
-            181,
-            5450,
-            (0, 0, 0, 1),
-            (8, 8, 9, 9),
-            (0.0, 1.0, 0.11),
-            "normal.",
-        ),
-        (0, "icmp", "ecr_i", "SF", 1032, 0, (0,), (511, 511, 255, 255), (0.0, 1.0), "smurf."),
-        (
-            2400,
-            "tcp",
-            "telnet",
-            "SF",
-            693375640,
-            0,
-            (2, 0, 7),
-            (1, 1, 3, 2),
-            (0.06, 0.57, 0.29),
-            "normal.",
-        ),
-        (0, "tcp", "private", "S0", 0, 0, (0,), (203, 14, 255, 17), (1.0, 0.07, 0.06), "neptune."),
-        (
-            90000,
-            "udp",
-            "domain_u",
-            "SF",
-            105,
-            146,
-            (0, 3),
-            (1, 2, 255, 240),
-            (0.01, 0.03),
-            "normal.",
-        ),
-        (
-            12,
-            "tcp",
-            "warp_9",
-            "REJ",
-            5,
-            0,
-            (0, 1200),
-            (2, 2, 40, 41),
-            (0.99, 0.05, 0.58),
-            "buffer_overflow.",
-        ),
-        (
-            0,
-            "tcp",
-            "IRC",
-            "RSTOS0",
-            77,
-            12,
-            (1, 0, 0, 0, 0),
-            (4, 5, 6, 7),
-            (0.83, 0.17),
-            "warezmaster.",
-        ),
-        (
-            0,
-            "tcp",
-            "http",
-            "OTH",
-            181,
-            5450,
-            (0, 0, 0, 1),
-            (8, 8, 9, 9),
-            (0.0, 1.0, 0.11),
-            "normal.",
-        ),
-    ]
+    _connection(line)
+    for line in """\
+0 tcp http SF 181 5450 | 0 0 0 1 | 8 8 9 9 | 0.0 1.0 0.11 | normal.
+0 icmp ecr_i SF 1032 0 | 0 | 511 511 255 255 | 0.0 1.0 | smurf.
+2400 tcp telnet SF 693375640 0 | 2 0 7 | 1 1 3 2 | 0.06 0.57 0.29 | normal.
+0 tcp private S0 0 0 | 0 | 203 14 255 17 | 1.0 0.07 0.06 | neptune.
+90000 udp domain_u SF 105 146 | 0 3 | 1 2 255 240 | 0.01 0.03 | normal.
+12 tcp warp_9 REJ 5 0 | 0 1200 | 2 2 40 41 | 0.99 0.05 0.58 | buffer_overflow.
+0 tcp IRC RSTOS0 77 12 | 1 0 0 0 0 | 4 5 6 7 | 0.83 0.17 | warezmaster.
+0 tcp http OTH 181 5450 | 0 0 0 1 | 8 8 9 9 | 0.0 1.0 0.11 | normal.
+""".splitlines()
 ]
 
 
@@ -558,80 +481,56 @@ def put(folder, name, line, column, value):
 @pytest.mark.parametrize(
     ("name", "line", "column", "value", "message"),
     [
-        ("adult.data", 3, 0, SECRET, "adult.data, line 3: column age must hold a finite number"),
-        (
-            "adult.data",
-            1,
-            4,
-            "?",
-            "adult.data, line 1: column education-num must hold a finite number",
-        ),
-        ("adult.data", 2, 2, "nan", "adult.data, line 2: column fnlwgt must hold a finite number"),
-        ("adult.data", 2, 2, "-inf", "adult.data, line 2: column fnlwgt must hold a finite number"),
-        ("adult.data", 2, 2, "1_0", "adult.data, line 2: column fnlwgt must hold a finite number"),
-        (
-            "adult.data",
-            2,
-            2,
-            "1e999",
-            "adult.data, line 2: column fnlwgt must hold a finite number",
-        ),
-        ("adult.data", 2, 2, "", "adult.data, line 2: column fnlwgt is empty"),
-        ("adult.data", 2, 1, " ", "adult.data, line 2: column workclass is empty"),
+        ("adult.data", 3, 0, SECRET, "column age must hold a finite number"),
+        ("adult.data", 1, 4, "?", "column education-num must hold a finite number"),
+        ("adult.data", 2, 2, "nan", "column fnlwgt must hold a finite number"),
+        ("adult.data", 2, 2, "-inf", "column fnlwgt must hold a finite number"),
+        ("adult.data", 2, 2, "1_0", "column fnlwgt must hold a finite number"),
+        ("adult.data", 2, 2, "1e999", "column fnlwgt must hold a finite number"),
+        ("adult.data", 2, 2, "", "column fnlwgt is empty"),
+        ("adult.data", 2, 1, " ", "column workclass is empty"),
         (
             "adult.test",
             2,
             14,
             SECRET,
-            "adult.test, line 2: the label in the last column is not one of those documented",
+            "the label in the last column is not one of those documented",
         ),
-        (
-            "adult.test",
-            3,
-            None,
-            [SECRET, "1"],
-            "adult.test, line 3: expected 15 values separated by commas, got 2",
-        ),
-        (
-            "adult.test",
-            2,
-            None,
-            [SECRET] * 16,
-            "adult.test, line 2: expected 15 values separated by commas, got 16",
-        ),
+        ("adult.test", 3, None, [SECRET, "1"], "expected 15 values separated by commas, got 2"),
+        ("adult.test", 2, None, [SECRET] * 16, "expected 15 values separated by commas, got 16"),
         (
             "kddcup.data_10_percent",
             8,
             40,
             SECRET,
-            "percent, line 8: column dst_host_srv_rerror_rate must hold a finite number",
+            "column dst_host_srv_rerror_rate must hold a finite number",
         ),
         (
             "kddcup.data_10_percent",
             5,
             41,
             SECRET,
-            "line 5: the label in the last column is not one of those documented",
+            "the label in the last column is not one of those documented",
         ),
         (
             "kddcup.data_10_percent",
             5,
             None,
             [SECRET],
-            "line 5: expected 42 values separated by commas, got 1",
+            "expected 42 values separated by commas, got 1",
         ),
         (
             "kddcup.data_10_percent",
             1,
             None,
             ["0"] * 43,
-            "line 1: expected 42 values separated by commas, got 43",
+            "expected 42 values separated by commas, got 43",
         ),
     ],
 )
 def test_malformed_files(folder, name, line, column, value, message):
     put(folder, name, line, column, value)
-    with pytest.raises(ReadError, match=message) as caught:
+    with pytest.raises(ReadError, match=f"{name}, line {line}: {message}") as caught:
         (fetch_adult if name.startswith("adult") else fetch_kddcup99)()
     assert "Correct it, or copy the original file" in str(caught.value)
     assert SECRET not in "".join(traceback.format_exception(caught.value))

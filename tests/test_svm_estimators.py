@@ -82,6 +82,7 @@ def name_of(value):
     return getattr(getattr(value, "func", value), "__name__", None)
 
 
+@pytest.mark.usefixtures("short_advice")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=name_of)
 def test_scikit_learns_checks(estimator):
     failures, tried = {}, 0

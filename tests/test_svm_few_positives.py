@@ -34,6 +34,8 @@ from tests.test_svm_hostile_records import (
     rows_of,
 )
 
+pytestmark = pytest.mark.usefixtures("short_advice")
+
 WEIGHTED = [
     OutputPerturbationSVC,
     OutputPerturbationLogisticRegression,

@@ -53,6 +53,8 @@ from svm_models.records.validation import validated
 from tests.conformance_estimators import ESTIMATORS as CONFORMING
 from tests.effort import THOROUGH, each, examples
 
+pytestmark = pytest.mark.usefixtures("short_advice")
+
 N, P = 24, 3
 RNG = np.random.default_rng(0)
 COMMON = RNG.uniform(-0.6, 0.6, (N, P)).round(2)

@@ -30,6 +30,8 @@ from svm_models.regression.losses import Pinball
 from svm_models.regression.records import WhitenedPairs, on_grid, pairs_of, second_moments
 from tests.effort import THOROUGH
 
+pytestmark = pytest.mark.usefixtures("short_advice")
+
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (60, 3))
 Y = np.where(X[:, 0] > 0, 1, -1)

@@ -29,7 +29,10 @@ from svm_models.records.grid import (
 from svm_models.whitening import PURPOSE_AGAIN, Coordinates, second_moments
 
 #: Classes are left out here where they do not matter.
-pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The two classes are read from the records"),
+    pytest.mark.usefixtures("short_advice"),
+]
 RNG = np.random.default_rng(0)
 X = RNG.normal(0, 1, (300, 4)) * [1.0, 0.5, 0.2, 0.1]
 X /= np.linalg.norm(X, axis=1).max()

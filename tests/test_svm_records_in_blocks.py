@@ -23,6 +23,8 @@ from svm_models.records.grid import (
     Whitening,
 )
 
+pytestmark = pytest.mark.usefixtures("short_advice")
+
 RNG = np.random.default_rng(0)
 X = np.abs(RNG.normal(1.0, 0.15, (6_000, 8)))
 X[:, 3] = np.where(RNG.random(6_000) < 0.8, 0.0, X[:, 3])

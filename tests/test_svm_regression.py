@@ -26,6 +26,8 @@ from svm_models.regression.losses import EpsilonInsensitive, Pinball
 from svm_models.regression.plan import sensitivity_of_slopes
 from svm_models.regression.records import Units, WhitenedPairs, bits_for, second_moments
 
+pytestmark = pytest.mark.usefixtures("short_advice")
+
 N, P = 3000, 3
 BOUNDS = {"X_bounds": ([-1, 0, 0], [1, 10, 5]), "y_bounds": (-20, 30)}
 

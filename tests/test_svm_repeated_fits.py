@@ -27,6 +27,8 @@ from svm_models import (
     RepeatedFitsWarning,
 )
 
+pytestmark = pytest.mark.usefixtures("short_advice")
+
 X = np.random.default_rng(0).uniform(-1, 1, (60, 3))
 Y = np.where(X[:, 0] > 0, 1, -1)
 KNOWN = {"classes": (-1, 1)}
