@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tabulate import tabulate
 
+from privlp.checks import require_flag
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 _EPSILONS_AROUND = np.geomspace(1 / 8, 8, 13)
 _COLUMNS = 98
+# So many methods are printed unless all are asked for.
+_MOST = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +73,7 @@ class Plan:
     unit: str
     _request: SolveRequest = field(repr=False)
     _methods: Sequence[Method] = field(repr=False)
+    _most: int = field(repr=False)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the predicted violation of each method over eps.
@@ -187,9 +191,9 @@ class Plan:
         )
 
     def _table(self) -> str:
-        found = self.predictions.items()
+        found = list(self.predictions.items())[: self._most]
         if any(p.on_numbers for _, p in found):
-            return self._table_of_noise()
+            return self._table_of_noise(found)
         headers = [
             "method",
             f"violation ({self.unit})",
@@ -212,7 +216,7 @@ class Plan:
             rows = [row[:2] + row[3:] for row in rows]
         return tabulate(rows, headers=headers, disable_numparse=True)
 
-    def _table_of_noise(self) -> str:
+    def _table_of_noise(self, found: Sequence[tuple[str, Prediction]]) -> str:
         headers = ["method", "noise on", "typical", "at most", "declared range"]
         rows = [
             (
@@ -222,7 +226,7 @@ class Plan:
                 f"{on.most:.3g}",
                 f"{on.declared:.3g}",
             )
-            for method, p in self.predictions.items()
+            for method, p in found
             for on in p.on_numbers
         ]
         return tabulate(rows, headers=headers, disable_numparse=True)
@@ -249,6 +253,7 @@ def plan(
     width: Any = None,
     feasible: str | float | None = None,
     prices: bool = False,
+    every: bool = False,
 ) -> Plan:
     """Predict what :func:`solve` would reach with each method, before spending anything.
 
@@ -259,6 +264,9 @@ def plan(
         tightened. The loss of objective from that depends on them, so the plan says how wide the
         noise on them is, in their units, and how wide their declared range is; where costs are
         public, also the worst objective that noise can lead to.
+    every : bool
+        Also plan methods that are for comparison only, and print all that apply; by default the one
+        that ``method="auto"`` takes, and up to three others.
 
     Returns
     -------
@@ -306,6 +314,7 @@ def plan(
         raise InvalidParameterError(
             f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
         )
+    require_flag(every, "every")
     with unnoticed():
         request = SolveRequest.of(
             lp, eps, delta, s, alpha, opt=opt, width=width, feasible=feasible, prices=prices
@@ -319,7 +328,7 @@ def plan(
         methods = protecting(request.relation, feasible)
         if feasible is None:
             methods = [method for method in methods if method.rows_hold == "nearly"]
-        methods = [method for method in methods if method.listed]
+        methods = [method for method in methods if method.listed or every]
         offered = candidates(request, methods)
         proposals = Proposals(request).add(methods)
         chosen = proposals.best(offered)
@@ -342,4 +351,5 @@ def plan(
             unit="per ‖Aᵢ‖₂" if request.relation.changes_whole_rows else "in units of A x − b",
             _request=request,
             _methods=methods,
+            _most=len(methods) if every else _MOST,
         )

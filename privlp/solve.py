@@ -70,42 +70,28 @@ def solve(
         alpha; from 1 to n. A larger s means less noise. Soft rows and other relations have no use
         for it.
     alpha : float, optional
-        Violation that is good enough. Per unit of ||A_i||_2 with ``"dmw"``, ``"staged"``,
-        ``"chain"`` and ``"perturbed"``, in units of A x - b with ``"dmw-published"`` and ``"mw"``.
-        With ``"dmw"`` and ``"mw"`` a larger one takes fewer rounds, a smaller one perhaps more;
-        others have a fixed number. ``None`` chooses the best that the budget allows.
+        Violation that is good enough: per unit of ||A_i||_2 where whole constraints are private, in
+        units of A x - b for other relations and published methods. Methods that choose their rounds
+        take fewer for a larger one. ``None`` chooses the best that the budget allows.
     opt : float or pair of floats
         Public optimal value, in the user's units and sense, or a public range (low, high) that
-        contains it.
+        contains it. None is needed by the default.
 
-        For ``"staged"`` and ``"chain"``, and so for ``"auto"``, it is a hint: it says where the
-        first counts of missed rows are made, and counts decide. None is needed, a wrong one does
-        little harm, and c·x may end above or below it. With hard rows ``"perturbed"`` takes it for
-        predictions alone. Other methods take a value at its word, and nothing shows whether it is
-        right; ``solution.advice`` says so. ``"dmw"``, ``"dmw-published"`` and ``"mw"`` need the
-        value. With soft rows it is a public row: c·x is no worse than the
-        value, or within the range. With ``"direct-noise"`` x minimises the largest violation among
-        points of that value.
+        For methods that count missed rows, and so for ``"auto"``, it is a hint: it says where the
+        first counts are made, and counts decide. A wrong one does little harm, and c·x may end
+        above or below it. Other methods use a value as it is, and nothing checks it;
+        ``solution.advice`` says so. With soft rows it is a public row: c·x is no worse than the
+        value, or within the range. Where numbers are released with noise, x minimises the largest
+        violation among points of that value.
     method : str or Method
-        ``"auto"`` takes the method with the least error predicted from public numbers
-        (:func:`plan`). For whole constraints it takes ``"staged"`` for 15 variables or more
-        that costs alone bound, from natural ends such as x >= 0, ``"perturbed"`` for soft rows and
-        shadow prices, and ``"chain"`` for all other programs; with delta = 0, ``"dmw"``. For other
-        relations it chooses among ``"mw"`` and ``"direct-noise"``; with `feasible` it takes
-        ``"tightened"``.
-
-        Where a whole constraint may change: ``"staged"`` runs several mirror descents in a row, and
-        counts privately at which cost about `s` rows are missed; ``"chain"`` finds a point deep
-        within the rows by noisy descents, and then cheaper ones; ``"perturbed"`` minimises one
-        perturbed convex program over any public region that is bounded; ``"dmw"`` needs no delta;
-        ``"dmw-published"`` is for comparison. Where numbers change a little: ``"mw"``,
-        ``"direct-noise"``, ``"tightened"``, and for comparison ``"truncated-laplace-published"``.
-
-        A method of your own is a :class:`~privlp.methods.Method`.
+        ``"auto"`` takes the method that public numbers speak for (:func:`plan`), by the relation,
+        the region, soft rows, `delta`, `feasible` and `prices`. ``privlp.methods.METHODS`` holds
+        all by their names, and says of each when to take it (``take_it``); so does the page
+        "Relations and methods" of the documentation. A method of your own is a
+        :class:`~privlp.methods.Method`.
     width : float or pair, optional
-        Declared bound on entries of A and b (``"dmw-published"``), or on ||A_i||_2 of soft rows
-        (``"perturbed"``, which counts rows to find one if it is missing; so does ``"auto"``, which
-        takes none).
+        Declared bound on entries of A and b, for published methods; or on ||A_i||_2 of soft rows,
+        where counts find one if it is missing. ``"auto"`` takes none.
     feasible : None, "always" or float
         ``"always"``: x satisfies every inequality row of the true program with certainty, in exact
         arithmetic (public equalities to the precision of HiGHS). Needs ranges declared in the
@@ -121,10 +107,10 @@ def solve(
     prices : bool
         Also release shadow prices of public inequality rows where whole constraints are private:
         :attr:`Solution.prices`. One draw more, which makes the noise on x a few percent larger.
-        ``"perturbed"`` does it, so ``"auto"`` takes that and `opt` becomes a hint. Refused where
-        records are added or removed, and beyond 10^8 rows. Nothing says beforehand how far prices
-        will be off: where rows are hard and few they are mostly noise. Where only numbers are
-        private, prices follow at no cost, with this or without.
+        ``"auto"`` takes a method that does it, and `opt` becomes a hint. Refused where records are
+        added or removed, and beyond 10^8 rows. Nothing says beforehand how far prices will be off:
+        where rows are hard and few they are mostly noise. Where only numbers are private, prices
+        follow at no cost, with this or without.
     budget : Budget, optional
         A budget shared with other calls; this call spends at most (eps, delta) of it.
     rng : None, int or numpy.random.Generator

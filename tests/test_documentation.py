@@ -11,6 +11,7 @@ import pytest
 import privlp
 import svm_models
 from privlp import examples, models
+from privlp.methods import METHODS
 from privlp.models import simulated
 
 pytest.importorskip("sklearn")
@@ -83,6 +84,12 @@ def test_members_and_related_classes_are_documented():
         "svm_models.LPSVC.fit",
     }
     assert some <= set(EXAMPLES)
+
+
+def test_the_page_on_methods_says_when_to_take_each():
+    page = (ROOT / "docs" / "explanation" / "methods.md").read_text(encoding="utf-8")
+    for name, method in METHODS.items():
+        assert f'| `"{name}"` | {method.take_it} |' in page, name
 
 
 @pytest.mark.parametrize("module", [examples, models, simulated], ids=lambda m: m.__name__)

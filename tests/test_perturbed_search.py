@@ -14,7 +14,7 @@ S = 50
 
 @pytest.fixture(scope="module")
 def lp():
-    """1,000 people; at eps = 0.5 noise is twice what 50 of them outweigh."""
+    """1,000 people; at eps = 0.5 noise is twice as large as 50 of them allow."""
     needs = np.random.default_rng(2).uniform(0.2, 1.0, (1000, 4))
     return privlp.LinearProgram([1, 2, 1, 3], -needs, -np.ones(1000))
 

@@ -185,7 +185,7 @@ def test_advice_says_that_a_wrong_optimum_shows_nowhere():
         found = privlp.solve(LP, 4.0, 0.0, 100, opt=OPT / 2, rng=0)
     assert found.method == "dmw"
     assert (
-        "opt is taken at its word, and nothing shows whether it is right: too low a value costs"
+        "opt is used as it is, and nothing checks it: too low a value costs"
         " violations, too high a one cost." in found.advice
     )
 
@@ -366,3 +366,12 @@ def test_an_optimum_that_solve_refuses_is_refused(opt):
     for call in privlp.plan, privlp.solve:
         with pytest.raises(privlp.PrivLPError, match="opt"):
             call(lp, 1.0, 1e-6, opt=opt)
+
+
+def test_every_method_is_planned_on_request():
+    """By default those for comparison are left out, and at most four are printed."""
+    assert "dmw-published" not in str(plan())
+    found = plan(every=True)
+    assert "width is missing" in found.not_applicable["dmw-published"]
+    assert found.best == plan().best
+    assert set(found.predictions) == set(plan().predictions)

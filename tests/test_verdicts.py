@@ -118,7 +118,7 @@ def as_advised(n, s, eps):
     poor = privlp.plan(covering(n, **BOX), eps, 1e-6, s)
     assert poor.verdict in (Verdict.ROUGH, Verdict.TOO_FEW_ROWS)
     before = poor.predictions[poor.best].difficulty
-    assert f"{before:.2g} times what s rows outweigh" in poor.advice
+    assert f"{before:.2g} times as large as s rows allow" in poor.advice
     named = numbers(poor.advice)
     assert (named["s"] is None) == (before * s > 0.2 * n)
     assert named["eps"] is not None or before * eps > 15
@@ -150,7 +150,7 @@ def test_soft_rows_are_foretold_where_rows_are_enough(eps, said):
     found = privlp.plan(median(1000), eps, 1e-6)
     assert found.verdict is (Verdict.ENOUGH_ROWS if eps > 1 else Verdict.ROUGH)
     assert said in found.advice
-    assert "times what the soft rows outweigh." in found.advice
+    assert "times as large as the soft rows allow." in found.advice
 
 
 POOR = [(3000, 30, 0.5), (400, 20, 1.0), (400, 20, 0.5), (3000, 4, 6.0), (3000, 30, 0.3)]

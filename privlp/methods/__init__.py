@@ -1,36 +1,31 @@
 """Methods: each plans from public numbers, says what it charges, and runs on the private rows."""
 
+from inspect import isabstract
+
 from privlp.methods.base import ChargeRequest as ChargeRequest
 from privlp.methods.base import Method as Method
 from privlp.methods.base import PlannedRun as PlannedRun
 from privlp.methods.base import Prediction as Prediction
-from privlp.methods.chain import Chain
-from privlp.methods.direct_noise import DirectNoise
-from privlp.methods.perturbed import Perturbed
-from privlp.methods.published.dmw import (
-    DenseMultiplicativeWeights,
-    PublishedDenseMultiplicativeWeights,
+from privlp.methods.chain import Chain as Chain
+from privlp.methods.direct_noise import DirectNoise as DirectNoise
+from privlp.methods.perturbed import Perturbed as Perturbed
+from privlp.methods.published.dmw import DenseMultiplicativeWeights as DenseMultiplicativeWeights
+from privlp.methods.published.dmw import PublishedDenseWeights as PublishedDenseWeights
+from privlp.methods.published.multiplicative_weights import (
+    MultiplicativeWeights as MultiplicativeWeights,
 )
-from privlp.methods.published.multiplicative_weights import MultiplicativeWeights
-from privlp.methods.published.truncated_laplace import PublishedTruncatedLaplace
+from privlp.methods.published.truncated_laplace import (
+    PublishedTruncatedLaplace as PublishedTruncatedLaplace,
+)
 from privlp.methods.request import SolveRequest as SolveRequest
-from privlp.methods.staged import Staged
-from privlp.methods.tightened import Tightened
+from privlp.methods.staged import Staged as Staged
+from privlp.methods.tightened import Tightened as Tightened
 
-#: Every method, by the name under which users ask for it. The order means nothing.
+#: Every method that is imported above, by the name under which users ask for it.
 METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        Chain(),
-        DenseMultiplicativeWeights(),
-        DirectNoise(),
-        MultiplicativeWeights(),
-        Perturbed(),
-        PublishedDenseMultiplicativeWeights(),
-        PublishedTruncatedLaplace(),
-        Staged(),
-        Tightened(),
-    )
+    found.name: found()
+    for found in tuple(vars().values())
+    if isinstance(found, type) and issubclass(found, Method) and not isabstract(found)
 }
 
 _HINT = ". opt is a hint there: noisy counts say whether it is right"

@@ -25,7 +25,7 @@ LARGEST_SHARE_OF_ROWS = 0.2
 _LARGEST_EPS = 20.0
 # Steps of the search for an eps, and a part by which noise is to be less than what would just do.
 _HALVINGS, _EASILY = 7, 0.99
-_UNFORETOLD = (
+_NOT_PREDICTED = (
     " How much that costs cannot be foretold, because it depends on the sizes and tails of"
     " violations, which are private. Where a noisy comparison does not speak for the answer, a"
     " public point, or one of a public line, is released."
@@ -47,79 +47,56 @@ def advise(request: SolveRequest, prediction: Prediction | None) -> tuple[Verdic
         )
     if prediction is not None and prediction.difficulty is not None:
         return _advice_on_difficulty(request, prediction, prediction.difficulty)
+    on_opt = _advice_on_opt(request)
     if prediction is None or prediction.yardstick is None:
-        on_word = _advice_on_word(request) if _single_optimum(request) else ""
         return Verdict.UNKNOWN, (
             "Whether these violations are small is for you to say: what rows vary by over the"
-            f" region is not known publicly.{on_word}"
+            f" region is not known publicly.{on_opt}"
         )
-    return _advice_on_violation(request, prediction.violation / prediction.yardstick)
-
-
-def _advice_on_violation(request: SolveRequest, share: float) -> tuple[Verdict, str]:
-    """Whether violations are small beside what a row varies by."""
+    share = prediction.violation / prediction.yardstick
     times = share / _USEFUL
     n, eps = times * request.n, times * request.ledger.eps
     more = (
-        f"About {times:.2g} times the rows ({n:.2g}), or eps = {eps:.2g}, would bring it to a"
+        f" About {times:.2g} times the rows ({n:.2g}), or eps = {eps:.2g}, would bring it to a"
         " tenth."
     )
-    compared = (
-        f"the predicted violation is {share:.2g} of what a row typically varies by over the region"
-    )
-    on_word = _advice_on_word(request) if _single_optimum(request) else ""
+    varies = "what a row typically varies by over the region"
+    compared = f"the predicted violation is {share:.2g} of {varies}"
     if share > _USELESS:
-        return Verdict.TOO_FEW_ROWS, (
-            f"{Verdict.TOO_FEW_ROWS}: {compared}, so the result would tell next to nothing."
-            f" {more}{on_word}"
+        verdict, more = Verdict.TOO_FEW_ROWS, f", so the result would tell next to nothing.{more}"
+    elif share > _USEFUL:
+        verdict, more = Verdict.ROUGH, f".{more}"
+    else:
+        verdict, more = (
+            Verdict.ENOUGH_ROWS,
+            (", if all rows can be satisfied; else that is what noise adds to the least possible."),
         )
-    if share > _USEFUL:
-        return Verdict.ROUGH, f"{Verdict.ROUGH}: {compared}. {more}{on_word}"
-    return Verdict.ENOUGH_ROWS, (
-        f"{Verdict.ENOUGH_ROWS}: {compared}, if all rows can be satisfied; else that is what"
-        f" noise adds to the least possible.{on_word}"
-    )
+    return verdict, f"{verdict}: {compared}{more}{on_opt}"
 
 
 def _advice_on_difficulty(
     request: SolveRequest, prediction: Prediction, difficulty: float
 ) -> tuple[Verdict, str]:
-    """Whether s rows, or all soft rows, outweigh the noise on all variables."""
-    eps, n = _enough_eps(request, difficulty), difficulty * request.n
-    soft = request.lp.penalty is not None
-    ways = [f"eps = {eps:g}"] if eps <= _LARGEST_EPS else []
-    if soft:
-        ways.append(f"{about(n)} rows")
-        compared = "noise on all variables is {:.2g} times what the soft rows outweigh"
-    else:
+    """Whether noise on all variables is small beside s rows, or beside all soft rows."""
+    eps, n = _enough_eps(request, difficulty), f"{about(difficulty * request.n)} rows"
+    soft, ways = request.lp.penalty is not None, [f"eps = {eps:g}"] if eps <= _LARGEST_EPS else []
+    if not soft:
         s = difficulty * request.density()
-        if s <= request.n * LARGEST_SHARE_OF_ROWS:
-            ways.insert(0, f"s = {about(s)}")
-        ways.append(f"{about(n)} rows with an s that grows like them")
-        compared = "noise on all variables is {:.2g} times what s rows outweigh"
-    comma = "," if len(ways) > 1 else ""
-    would = f" About {', or '.join(ways)}{comma} would do."
-    compared = compared.format(difficulty)
+        ways = [f"s = {about(s)}", *ways] if s <= request.n * LARGEST_SHARE_OF_ROWS else ways
+    ways.append(n if soft else f"{n} with an s that grows like them")
+    would = f" About {', or '.join(ways)}{',' if len(ways) > 1 else ''} would do."
+    allowed = "the soft rows" if soft else "s rows"
+    compared = f"noise on all variables is {difficulty:.2g} times as large as {allowed} allow"
     if difficulty > prediction.hopeless:
-        return Verdict.TOO_FEW_ROWS, (
-            f"{Verdict.TOO_FEW_ROWS}: {compared}, so the result would be mostly noise.{would}"
-            f"{other_relations(request)}"
-        )
-    if difficulty > 1:
-        unforetold = _UNFORETOLD if soft else ""
-        return Verdict.ROUGH, f"{Verdict.ROUGH}: {compared}.{unforetold}{would}"
-    given_up = (
-        _AT_MOST
-        if soft
-        else f" Up to s = {request.density():g} rows are given up where that improves the"
-        " objective."
-    )
-    return Verdict.ENOUGH_ROWS, f"{Verdict.ENOUGH_ROWS}: {compared}.{given_up}"
-
-
-def _single_optimum(request: SolveRequest) -> bool:
-    """Whether the request holds one optimal value for hard rows."""
-    return request.lp.penalty is None and request.opt is not None and not is_range(request.opt)
+        verdict = Verdict.TOO_FEW_ROWS
+        more = f", so the result would be mostly noise.{would}{other_relations(request)}"
+    elif difficulty > 1:
+        verdict, more = Verdict.ROUGH, f".{_NOT_PREDICTED if soft else ''}{would}"
+    else:
+        given_up = "" if soft else f" Up to s = {request.density():g} rows are given up where that"
+        more = f".{_AT_MOST}" if soft else f".{given_up} improves the objective."
+        verdict = Verdict.ENOUGH_ROWS
+    return verdict, f"{verdict}: {compared}{more}"
 
 
 def _enough_eps(request: SolveRequest, difficulty: float) -> float:
@@ -159,13 +136,15 @@ def other_relations(request: SolveRequest) -> str:
     )
 
 
-def _advice_on_word(request: SolveRequest) -> str:
-    """What a wrong optimum does to a method that takes it at its word."""
-    low, high, loss = (
-        ("low", "high", "cost") if request.lp.sign > 0 else ("high", "low", "objective")
-    )
+def _advice_on_opt(request: SolveRequest) -> str:
+    """What a wrong optimum does to a method that uses it as it is."""
+    if request.lp.penalty is not None or request.opt is None or is_range(request.opt):
+        return ""
+    low, high, loss = "low", "high", "cost"
+    if request.lp.sign < 0:
+        low, high, loss = high, low, "objective"
     return (
-        " opt is taken at its word, and nothing shows whether it is right: too"
+        " opt is used as it is, and nothing checks it: too"
         f" {low} a value costs violations, too {high} a one {loss}."
     )
 

@@ -93,14 +93,10 @@ class Prediction:
 
     Examples
     --------
-    >>> import numpy as np, privlp
-    >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(5000, 4))
-    >>> lp = privlp.LinearProgram([1, 2, 1, 3], -needs, -np.ones(5000))
-    >>> plan = privlp.plan(lp, eps=1.0, delta=1e-6, s=100, opt=3.0)
-    >>> prediction = plan.predictions["dmw"]
-    >>> prediction.method, 0 < prediction.violation < plan.yardstick, prediction.rounds > 1
-    ('dmw', True, True)
-    >>> privlp.methods.Prediction.of_difficulty("mine", 0.5, 2.0, 10, 1.0).violation
+    A search with half of the noise at which most draws still succeed, where rows vary by 2:
+
+    >>> from privlp.methods import Prediction
+    >>> Prediction.of_difficulty("mine", 0.5, 2.0, rounds=10, noise=1.0).violation
     0.1
     """
 

@@ -19,7 +19,7 @@ from privlp.methods.published.dmw import (
     CountScore,
     DenseMultiplicativeWeights,
     PublishedCountScore,
-    PublishedDenseMultiplicativeWeights,
+    PublishedDenseWeights,
 )
 from privlp.privacy import LaplaceMechanism
 from svm_models.account import Account, Neighbours, adds_or_removes, counts
@@ -37,7 +37,7 @@ _ALPHA, _PRICE, _RADIUS = (1e-4, 1e14), (1e-4, 1e4), (1e-30, 1e15)
 #: Under which names users ask for a method, and its variant with the count score.
 _METHODS = {
     "dmw": (DenseMultiplicativeWeights, CountScore),
-    "dmw-published": (PublishedDenseMultiplicativeWeights, PublishedCountScore),
+    "dmw-published": (PublishedDenseWeights, PublishedCountScore),
 }
 
 

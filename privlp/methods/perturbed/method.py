@@ -180,7 +180,7 @@ def require_enough_rows(request: SolveRequest) -> None:
     if difficulty > HOPELESS:
         raise UnsupportedProblemError(
             f"{Verdict.TOO_FEW_ROWS}: whatever s, noise on {size} or more variables is"
-            f" {difficulty:.2g} times what {LARGEST_SHARE_OF_ROWS:.0%} of the rows outweigh. About"
+            f" {difficulty:.2g} times as large as {LARGEST_SHARE_OF_ROWS:.0%} of them allow. About"
             f" {about(difficulty / HOPELESS * request.n)} rows would be the least."
             f"{other_relations(request)}"
         )

@@ -147,7 +147,7 @@ def _best_rounds(request: SolveRequest, log_ratio: float, selection_factor: floa
 _SMALLEST_BOUND, _LARGEST_BOUND = 1e-100, 1e100
 
 
-class PublishedDenseMultiplicativeWeights(RowsMethod):
+class PublishedDenseWeights(RowsMethod):
     """Dense multiplicative weights with the constants of van der Reijden (2019).
 
     *Neighbours*: constraint-private. `width` declares a bound a on every abs(A_ij) and abs(b_i), or
@@ -281,7 +281,7 @@ class CountScore(DenseMultiplicativeWeights):
         return CountedRows(block, simplex, super().scaled(simplex, block, largest_n), self._phi)
 
 
-class PublishedCountScore(PublishedDenseMultiplicativeWeights):
+class PublishedCountScore(PublishedDenseWeights):
     """The published constants with the source's count score and its sensitivity 2/s."""
 
     def __init__(self, phi: float) -> None:

@@ -261,6 +261,17 @@ class TightenedProgram(OneRelease):
         return self._at(x, self._caution + message, warning, self._prices)
 
 
+def checked_numbers(
+    request: SolveRequest, method: str, alpha: str, width: str
+) -> list[PrivateNumbers]:
+    """The private numbers; options without use are refused, each with the reason."""
+    numbers = private_numbers(request, method)
+    optimum = "the tightened program is solved for its own optimum"
+    request.refuse(method, s="no row is given up", alpha=alpha, width=width, opt=optimum)
+    require_inequalities(request.form, numbers)
+    return numbers
+
+
 def tightened_run(
     name: str,
     request: SolveRequest,
@@ -325,14 +336,8 @@ class TruncatedLaplace(NumbersMethod):
     _program: ClassVar[type[TightenedProgram]] = TightenedProgram
 
     def plan(self, request: SolveRequest) -> PlannedRun:
-        numbers = private_numbers(request, self.name)
-        request.refuse(
-            self.name,
-            s="no row is given up",
-            alpha="no row is violated",
-            width="ranges are declared by the neighbour relation",
-            opt="the tightened program is solved for its own optimum",
-        )
+        width = "ranges are declared by the neighbour relation"
+        numbers = checked_numbers(request, self.name, "no row is violated", width)
         if not request.has_delta:
             raise InvalidParameterError(
                 f"delta must be positive with method={self.name!r}: noise of bounded support needs"
@@ -426,7 +431,6 @@ def gaussian_is_narrower(request: SolveRequest) -> bool:
 
 def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
     """Refuse private equalities, and numbers with no declared end on the side of the noise."""
-    require_inequalities(form, numbers)
     require_one_end(form, numbers)
     for part in numbers:
         if part.part != "c" and open_ended(form, part):

@@ -16,18 +16,16 @@ from privlp.methods.noisy_numbers import (
     AdditiveNoise,
     largest_of,
     mechanisms_of,
-    private_numbers,
     quieter_noise,
     scale_of,
     shares,
 )
 from privlp.methods.request import SolveRequest
-from privlp.methods.tightened.noise import tightened_run
+from privlp.methods.tightened.noise import checked_numbers, tightened_run
 from privlp.methods.tightened.worst_case import (
     WorstCase,
     needed_ends,
     open_ended,
-    require_inequalities,
     require_one_end,
 )
 from privlp.privacy import ChargedDraws, GaussianMechanism
@@ -133,15 +131,8 @@ class QuantileNoise(NumbersMethod):
     rows_hold = "probably"
 
     def plan(self, request: SolveRequest) -> PlannedRun:
-        numbers = private_numbers(request, self.name)
-        request.refuse(
-            self.name,
-            s="no row is given up",
-            alpha="no row is violated, but with a small probability",
-            width="margins follow from the noise",
-            opt="the tightened program is solved for its own optimum",
-        )
-        require_inequalities(request.form, numbers)
+        alpha = "no row is violated, but with a small probability"
+        numbers = checked_numbers(request, self.name, alpha, "margins follow from the noise")
         require_bounded(request.form, numbers, within_ranges=True)
         worst, note = _worst_case(request.form, numbers)
         probability = _PROBABILITY if request.feasible is None else float(request.feasible)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import as_sparse
+from privlp.problem.data import ProgramData
 from privlp.problem.highs import optimum, priced_optimum, row_sizes
 from privlp.problem.standard_form import StandardForm, violated
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
@@ -69,13 +70,7 @@ class TightenedRows:
         # Private equalities whose numbers are public count as public.
         kept = np.flatnonzero(lp.row_lower[form.row] < lp.b[form.row])
         private = sp.hstack([as_sparse(grown)[kept][:, plus], -as_sparse(fallen)[kept][:, minus]])
-        public = ~lp.private & (lp.row_lower < lp.b)
-        above, below = (
-            np.flatnonzero(public & np.isfinite(lp.b)),
-            np.flatnonzero(public & np.isfinite(lp.row_lower)),
-        )
-        A = as_sparse(lp.A)
-        known = sp.vstack([A[above], -A[below]])
+        known, known_rhs, owner, _ = public_inequalities(lp)
         known = sp.hstack([as_sparse(known)[:, plus], -as_sparse(known)[:, minus]])
         return cls(
             form=form,
@@ -83,9 +78,9 @@ class TightenedRows:
             sign=np.repeat([1.0, -1.0], [len(plus), len(minus)]),
             bounds=bounds,
             A=sp.csr_array(sp.vstack([private, known])),
-            rhs=np.concatenate([stated.rhs[kept], lp.b[above], -lp.row_lower[below]]),
+            rhs=np.concatenate([stated.rhs[kept], known_rhs]),
             side=kept,
-            owner=np.concatenate([form.row[kept], above, below]),
+            owner=np.concatenate([form.row[kept], owner]),
         )
 
     def equalities(self) -> tuple[Any, FloatArray]:
@@ -123,13 +118,8 @@ class TightenedRows:
     @property
     def side_sign(self) -> npt.NDArray[np.int8]:
         """Of each inequality: 1 for the upper side of the user's row, -1 for the lower, (r,)."""
-        form, lp = self.form, self.form.lp
-        public = ~lp.private & (lp.row_lower < lp.b)
-        above = np.count_nonzero(public & np.isfinite(lp.b))
-        below = len(self.rhs) - len(self.side) - above
-        return np.concatenate(
-            [form.row_sign[self.side], np.repeat(np.array([1, -1], dtype=np.int8), [above, below])]
-        )
+        _, _, _, sides = public_inequalities(self.form.lp)
+        return np.concatenate([self.form.row_sign[self.side], sides])
 
     def violated(self, x: FloatArray) -> npt.NDArray[np.bool_]:
         """Which inequality rows x violates in exact arithmetic, (r,)."""
@@ -152,6 +142,18 @@ class TightenedRows:
         nearest = np.where(np.abs(x - lower) <= np.abs(x - upper), lower, upper)
         x = np.where(np.abs(x - nearest) <= _SNAP * np.abs(x).max(initial=0.0), nearest, x)
         return np.clip(x, *self.form.lp.bounds.T)
+
+
+def public_inequalities(
+    lp: ProgramData,
+) -> tuple[Any, FloatArray, npt.NDArray[np.int64], npt.NDArray[np.int8]]:
+    """Public rows A x <= rhs; the user's row behind each, and 1 for its upper side, else -1."""
+    A, public = as_sparse(lp.A), ~lp.private & (lp.row_lower < lp.b)
+    above = np.flatnonzero(public & np.isfinite(lp.b))
+    below = np.flatnonzero(public & np.isfinite(lp.row_lower))
+    sides = np.repeat(np.array([1, -1], dtype=np.int8), [len(above), len(below)])
+    rhs = np.concatenate([lp.b[above], -lp.row_lower[below]])
+    return sp.vstack([A[above], -A[below]]), rhs, np.concatenate([above, below]), sides
 
 
 def at_ends(

@@ -22,8 +22,8 @@ from privlp.methods.tightened.noise import (
     TruncatedLaplace,
     gaussian_beside,
 )
-from privlp.methods.tightened.rows import TightenedRows, at_ends
-from privlp.privacy import ChargedDraws, TruncatedLaplaceMechanism
+from privlp.methods.tightened.rows import TightenedRows, at_ends, public_inequalities
+from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.problem.highs import optimum
 from privlp.problem.standard_form import StandardForm, violated
 from privlp.relations.base import NeighbourRelation
@@ -74,15 +74,9 @@ class SlackProgram(TightenedProgram):
 
     rounds = 2
 
-    def __init__(
-        self,
-        form: StandardForm,
-        numbers: Sequence[PrivateNumbers],
-        values: Sequence[FloatArray],
-        draws: Sequence[ChargedDraws],
-        **options: Any,
-    ) -> None:
-        super().__init__(form, numbers, values, draws[:-1], **options)
+    def __init__(self, *release: Any, **options: Any) -> None:
+        *others, draws = release
+        super().__init__(*others, draws[:-1], **options)
         self._slack_draw = draws[-1]
         self._y: FloatArray | None = None
         self._slack = np.array([])
@@ -161,7 +155,9 @@ class SlackProgram(TightenedProgram):
         own = tight.slack(y)[: len(tight.side)]
         size = abs(grown).maximum(abs(fallen)) @ np.abs(y) + np.abs(self._known.rhs[tight.side])
         slack = np.maximum(self._slack[tight.side], own - _ROOM * size)
-        known, ends, equal, values = _public_rows(self._form)
+        lp, equality = self._form.lp, self._form.lp.row_lower == self._form.lp.b
+        known, ends, _, _ = public_inequalities(lp)
+        equal, values = as_sparse(lp.A)[equality], lp.b[equality]
         status, moves = optimum(
             np.concatenate([self._known.c, -self._known.c]),
             sp.vstack(
@@ -182,17 +178,6 @@ class SlackProgram(TightenedProgram):
         worst = grown @ up + fallen @ (sp.eye_array(len(y)) - up)
         fails = violated(sp.hstack([worst, -worst]), np.append(x, y), slack).any()
         return None if fails or violated(known, x, ends).any() else x
-
-
-def _public_rows(form: StandardForm) -> tuple[Any, FloatArray, Any, FloatArray]:
-    """Public inequality rows A x <= b, then equalities."""
-    lp, A = form.lp, as_sparse(form.lp.A)
-    equal = lp.row_lower == lp.b
-    public = ~lp.private & ~equal
-    above = np.flatnonzero(public & np.isfinite(lp.b))
-    below = np.flatnonzero(public & np.isfinite(lp.row_lower))
-    rows = sp.vstack([A[above], -A[below]])
-    return rows, np.append(lp.b[above], -lp.row_lower[below]), A[equal], lp.b[equal]
 
 
 def _moves_within(bounds: FloatArray, y: FloatArray) -> FloatArray:
