@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from svm_models import forecast
+from svm_models import plan
 from tests.effort import THOROUGH
 
 
@@ -41,5 +41,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def short_advice() -> Iterator[None]:
     """Warnings of mostly noise say that it is so, and do not search for what would be enough."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forecast, "least_enough", lambda *_: (None, None))
+        patch.setattr(plan, "_least", lambda *_: None)
         yield

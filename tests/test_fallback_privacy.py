@@ -8,26 +8,30 @@ import pytest
 
 from privlp.audits.tape import Tape, differences, largest_changes
 from privlp.privacy import Ledger
-from svm_models import PrivateLPSVC, PrivateQuantileRegressor, fallback, regression_descent
+from svm_models import PrivateLPSVC, PrivateQuantileRegressor
 from svm_models.account import Neighbours
+from svm_models.classifiers import lp_svc
+from svm_models.plan import OF_ANSWER, OF_CHOICE
+from svm_models.regression import descent as regression_descent
 from svm_models.regression.losses import Pinball
 from svm_models.regression.plan import OF_LEVELS, Plan
+from svm_models.regression.records import above, lost
 
 QUANTILES = (0.1, 0.5, 0.9)
-RULES = [(fallback, "keeps"), (regression_descent, "keeps"), (regression_descent, "reach")]
+RULES = [(lp_svc, "keeps"), (regression_descent, "keeps"), (regression_descent, "reach")]
 
 
 def sum_of(side, purpose):
     """That of one record far above all fits, or far below them."""
     y = np.array([float(side)])
-    if purpose == fallback.OF_CHOICE:  # each loss is as steep as it may be
+    if purpose == OF_CHOICE:  # each loss is as steep as it may be
         constant, limit = np.array([5.0, -5.0, -5.0]), np.full(3, 0.5)
         moved = side * np.array([[0.5, -0.5, -0.5]])
-        return fallback.lost(y, moved, constant, limit, Pinball(QUANTILES))
-    return fallback.above((y[:, None], y), np.zeros(3), 1 - np.array(QUANTILES))
+        return lost(y, moved, constant, limit, Pinball(QUANTILES))
+    return above((y[:, None], y), np.zeros(3), 1 - np.array(QUANTILES))
 
 
-@pytest.mark.parametrize("purpose", [fallback.OF_ANSWER, OF_LEVELS, fallback.OF_CHOICE])
+@pytest.mark.parametrize("purpose", [OF_ANSWER, OF_LEVELS, OF_CHOICE])
 def test_several_fits_are_charged_what_one_record_moves_together(purpose):
     """A charge for one of three fits, or for a record that is only added, would be too small."""
     one, other = sum_of(1, purpose), sum_of(-1, purpose)

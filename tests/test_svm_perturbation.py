@@ -34,9 +34,9 @@ from svm_models import (
     OutputPerturbationClassifier,
     OutputPerturbationLogisticRegression,
     OutputPerturbationSVC,
-    perturbation,
 )
 from svm_models.account import Account
+from svm_models.classifiers import perturbation
 from svm_models.classifiers.losses import huber, logistic
 from svm_models.classifiers.minimise import TOLERANCE, RegularizedRisk
 from svm_models.classifiers.perturbation import (
