@@ -358,7 +358,7 @@ def test_method_specific_errors(method_name, options, message):
     ("change", "message"),
     [
         ({"lp": "model.mps"}, "lp must be a LinearProgram, got str"),
-        ({"method": "simplex"}, "method must be 'auto' or one of 'dmw', 'dmw-published', 'staged'"),
+        ({"method": "simplex"}, "method must be 'auto' or one of 'chain', 'dmw', 'perturbed'"),
         ({"budget": 1.0}, "budget must be a privlp.Budget, got float"),
     ],
 )
