@@ -474,7 +474,7 @@ def test_whole_constraints_cannot_be_kept_with_certainty():
         )
     for method in ("mw", "direct-noise", "truncated-laplace-published"):
         with pytest.raises(
-            privlp.InvalidParameterError, match="method must be 'auto' or one of 'dmw'"
+            privlp.InvalidParameterError, match="method must be 'auto' or one of 'chain'"
         ):
             run(covering("", neighbours=ConstraintPrivate()), method)
 

@@ -22,6 +22,7 @@ from privlp.privacy import Randomness
 from privlp.regions.simplex import Simplex
 from privlp.rows import parts
 from privlp.rows.access import InMemory
+from privlp.rows.measured import MeasuredRows
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOnSimplex
 from tests import programs
 from tests.effort import each, pairs
@@ -389,3 +390,14 @@ def test_a_solve_gives_the_same_bits_in_any_blocks_and_threads(method, storage, 
         assert other.privacy.entries == found[0].privacy.entries
         for name, values in found[0].trace.items():
             np.testing.assert_array_equal(other.trace[name], values)
+
+
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array, sp.csc_array])
+def test_rows_near_a_point_are_those_that_a_move_of_one_variable_reaches(storage):
+    A = np.array([[1.0, 0.0, -2.0], [0.0, 3.0, 1.0], [0.5, 0.5, 0.0]])
+    lp = LinearProgram(np.ones(3), storage(A), [1.0, 4.0, 0.3])
+    x, lengths = np.array([0.5, 1.0, 0.1]), np.array([0.5, 0.4, 2.0])
+    slack = np.abs(A @ x - lp.b)
+    reached = (np.abs(A) * lengths >= slack[:, None]) & (A != 0)
+    found = lp.rows().keep(MeasuredRows).total(MeasuredRows.near, x, lengths)
+    assert found.tolist() == reached.sum(axis=0).tolist() == [0, 1, 2]
