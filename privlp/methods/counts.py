@@ -252,10 +252,10 @@ def share_of_check(request: SolveRequest, s: float) -> float:
     return min(max(share, _LEAST), _MOST)
 
 
-def check_request(request: SolveRequest, s: float, intensity: float) -> ChargeRequest:
-    """What is charged, where the whole budget allows this intensity."""
+def check_request(request: SolveRequest, share: float, intensity: float) -> ChargeRequest:
+    """What a share of the budget buys, where the whole budget allows this intensity."""
     k = float(request.public.rows_of_one_record)
-    sigma = k * math.sqrt(_COUNTS / share_of_check(request, s)) / intensity
+    sigma = k * math.sqrt(_COUNTS / share) / intensity
     return GaussianMechanism(k, sigma), _COUNTS, "count the rows that the answer misses"
 
 

@@ -129,14 +129,15 @@ class ChainCharges:
         ]
         by_purpose += [other for other, asked in zip(others, told, strict=True) if asked]
         shares = [between(share) for _, share, _, _ in by_purpose]
-        shares[1] = 1 - math.fsum(shares) - share_of_check(request, s)
+        checked = share_of_check(request, s)
+        shares[1] = 1 - math.fsum(shares) - checked
 
         def make(intensity: float) -> list[ChargeRequest]:
             found: list[ChargeRequest] = []
             for (moves, _, number, purpose), share in zip(by_purpose, shares, strict=True):
                 sigma = moves * math.sqrt(number / share) / intensity
                 found.append((GaussianMechanism(moves, sigma), number, purpose))
-            return [*found, check_request(request, s, intensity)]
+            return [*found, check_request(request, checked, intensity)]
 
         intensity = request.ledger.calibrate_together(
             lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]

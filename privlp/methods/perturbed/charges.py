@@ -108,7 +108,8 @@ class PerturbedCharges:
         soft = s is None
         _require_few_rows(request, len(stages))
         left = 1 - math.fsum(share for share, _, _ in (*before, *after))
-        left -= 0.0 if s is None else share_of_check(request, s)
+        checked = 0.0 if s is None else share_of_check(request, s)
+        left -= checked
         share = _SOFT_CURVATURE if soft else _CURVATURE
         whole = min(share * request.ledger.eps, _MOST_CURVATURE)
         parts = _OF_CURVATURE if soft else [1 / len(stages)] * len(stages)
@@ -128,7 +129,7 @@ class PerturbedCharges:
                 largest = secret_term(request, mu, bend).sensitivity
                 slopes = GaussianMechanism(largest, largest / (mu * math.sqrt(_PRICES)))
                 found.append((slopes, 1, "sum the slopes of violations for shadow prices"))
-            return found if s is None else [*found, check_request(request, s, intensity)]
+            return found if s is None else [*found, check_request(request, checked, intensity)]
 
         intensity = request.ledger.calibrate_together(
             lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]

@@ -287,8 +287,8 @@ def _requests(
     share what these leave.
     """
     left = 1 - math.fsum([sums.share for sums in before] + [sums.share for sums in after])
-    s = request.density()
-    left -= share_of_check(request, s)
+    checked = share_of_check(request, request.density())
+    left -= checked
 
     def make(intensity: float) -> list[ChargeRequest]:
         found = [sums.request(intensity) for sums in before]
@@ -301,7 +301,7 @@ def _requests(
             )
             found.append((release, stage.rounds, "release the sum of violated rows each round"))
             found += [sums.request(intensity) for sums in after[number : number + 1]]
-        return [*found, check_request(request, s, intensity)]
+        return [*found, check_request(request, checked, intensity)]
 
     intensity = request.ledger.calibrate_together(
         lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
