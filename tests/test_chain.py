@@ -44,9 +44,9 @@ def centre(seed, *, n=2000, d=3, box=10.0):
     return LinearProgram(np.append(np.zeros(d), 1.0), A, b, bounds=bounds, sense="max")
 
 
-def half_spaces(*, n=2000, d=4, box=10.0):
+def half_spaces(seed=8, *, n=2000, d=4, box=10.0):
     """Half-spaces around a secret centre, which leave a radius of about 1."""
-    rng = np.random.default_rng(8)
+    rng = np.random.default_rng(seed)
     a, c = rng.normal(size=(n, d)), rng.normal(size=d)
     a /= np.linalg.norm(a, axis=1)[:, None]
     b = a @ rng.uniform(-5, 5, d) + 1 + rng.exponential(0.5, n)
@@ -203,6 +203,13 @@ def test_few_rows_without_upper_bounds_do_not_end_far_off(eps):
         found = solved(lp, eps, 10, rng=seed)
         assert 0.4 * best < found.objective < 30 * best
         assert found.verdict is privlp.Verdict.TOO_FEW_ROWS
+
+
+@pytest.mark.parametrize("seed", [12, 15])
+def test_a_way_that_misses_many_rows_at_its_end_bounds_no_cost(seed):
+    """Points with few missed rows may be dearer than all of it."""
+    lp = half_spaces(seed, n=1000, d=5)
+    assert missed(lp, solved(lp, 20.0, 50).x) <= 50
 
 
 def test_more_rows_than_rounding_covers_are_left_to_others():

@@ -242,7 +242,7 @@ _COUNTS, _OF_S, _LEAST, _MOST = 2, 0.04, 0.005, 0.06
 # A point is given up if its count exceeds s by so many deviations.
 _SURELY = 2.0
 # A last search aims at a share of s between these.
-_LEAST_TARGET, _MOST_TARGET = 0.8, 0.97
+_LEAST_TARGET, _MOST_TARGET = 0.8, 0.95
 
 
 def share_of_check(request: SolveRequest, s: float) -> float:

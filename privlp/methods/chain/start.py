@@ -158,19 +158,12 @@ class Starting:
             )
         elif high < _SMALL:
             on = float(expit(high + _ODDS_ON)) - share
-        bound_of_far = fewest + 2 * counts.sigma
-        return Start(
-            cheapest,
-            far,
-            share,
-            fewest <= few,
-            on,
-            found + doubt,
-            bound_of_far,
-            cheapest + expit(safe) * way,
-            min(posterior.largest_count(safe), bound_of_far),
-            posterior,
-        )
+        bound, of_far = found + doubt, fewest + 2 * counts.sigma
+        at_safe, of_safe = cheapest + expit(safe) * way, min(posterior.largest_count(safe), of_far)
+        if fewest > target:  # the posterior takes it that counts fall to the target on the way
+            bound, at_safe, of_safe = math.inf, far, of_far
+        good = fewest <= few
+        return Start(cheapest, far, share, good, on, bound, of_far, at_safe, of_safe, posterior)
 
     def widths(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:
         """How far each variable alone moves from x to reach sides near it, (d,); its range or less.
