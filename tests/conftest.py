@@ -3,10 +3,10 @@
 from __future__ import annotations  # pytest 8.0 does not export what is annotated
 
 from collections.abc import Iterator
+from importlib import import_module
 
 import pytest
 
-from svm_models import plan
 from tests.effort import THOROUGH
 
 
@@ -41,5 +41,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def short_advice() -> Iterator[None]:
     """Warnings of mostly noise say that it is so, and do not search for what would be enough."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "_least", lambda *_: None)
+        patch.setattr(import_module("svm_models.plan"), "_least", lambda *_: None)
         yield

@@ -379,7 +379,7 @@ def test_why_no_method_applies_begins_with_the_cause(tmp_path):
     message = result.stderr.split("Error: ")[1]
     assert message.startswith(
         "No method applies. The public rows and bounds contradict each other: no x satisfies them"
-        " all. dmw: "
+        " all. staged: "
     )
     assert message.count("simplex") == 1
 

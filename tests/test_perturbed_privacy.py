@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -607,18 +608,19 @@ def release_of(lp, **request):
 
 
 @pytest.mark.parametrize(
-    ("name", "error"),
+    ("module", "name", "error"),
     [
-        ("nnls", RuntimeError("Maximum number of iterations reached.")),
-        ("_by_clarabel", type("PanicException", (BaseException,), {})("row 17 = 3.25")),
-        ("_on_face", np.linalg.LinAlgError("SVD did not converge")),
+        (scipy.optimize, "nnls", RuntimeError("Maximum number of iterations reached.")),
+        (quadratic, "_by_clarabel", type("PanicException", (BaseException,), {})("row 17 = 3.25")),
+        (quadratic, "_on_face", np.linalg.LinAlgError("SVD did not converge")),
     ],
+    ids=["nnls", "clarabel", "face"],
 )
-def test_errors_of_libraries_do_not_show(monkeypatch, name, error):
+def test_errors_of_libraries_do_not_show(monkeypatch, module, name, error):
     """A library that gives up now and then: the certificate still holds, and the release is alike."""
     lp = covering(**PROGRAMS["public equality"])
     expected = release_of(lp)
-    original, calls = getattr(quadratic, name), []
+    original, calls = getattr(module, name), []
 
     def failing(*args, **options):
         calls.append(name)
@@ -626,7 +628,7 @@ def test_errors_of_libraries_do_not_show(monkeypatch, name, error):
             raise error
         return original(*args, **options)
 
-    monkeypatch.setattr(quadratic, name, failing)
+    monkeypatch.setattr(module, name, failing)
     np.testing.assert_allclose(release_of(lp), expected, atol=1e-3)
     assert len(calls) > 3
 

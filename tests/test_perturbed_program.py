@@ -497,7 +497,7 @@ def without_libraries(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr("privlp.regions.quadratic._minimum", fails)
-    monkeypatch.setattr("privlp.regions.quadratic.nnls", fails)
+    monkeypatch.setattr("scipy.optimize.nnls", fails)
     monkeypatch.setattr(ExactMinima, "distance", noted)
     return made
 

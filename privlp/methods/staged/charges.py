@@ -133,11 +133,16 @@ class _Shape(NamedTuple):
 # more stages follow. Chosen on maps, diets, rosters, random coverings and needs of one product of
 # 5,000 to 20,000 rows, seeds 0 to 2.
 _PULLS, _PUSHES = (0.5, 0.3, 0.2, 0.15, 0.1, 0.07), (0.1, 0.1, 0.1, 0.05, 0.03, 0.02)
-_SEARCH, _SEARCH_IN_NOISE = (
-    tuple(map(_Shape, _PULLS, aims, _PUSHES))
-    for aims in ((8.0, 8.0, 6.0, 3.0, 1.5, 1.0), (8.0, 8.0, 6.0, 4.0, 3.0, 2.0))
+_AIMS, _AIMS_IN_NOISE = (8.0, 8.0, 6.0, 3.0, 1.5, 1.0), (8.0, 8.0, 6.0, 4.0, 3.0, 2.0)
+_SEARCH, _SEARCH_IN_NOISE, _EXACT = (
+    tuple(map(_Shape, pulls, aims, _PUSHES))
+    for pulls, aims in (
+        (_PULLS, _AIMS),
+        (_PULLS, _AIMS_IN_NOISE),
+        ((2.0, 1.0, 0.5, 0.3, 0.2, 0.1), _AIMS_IN_NOISE),
+    )
 )
-_EXACT = tuple(_Shape(1.0, 1.0, 0.1 * 0.7**k) for k in range(12))
+_EXACT += tuple(_Shape(1.0, 1.0, 0.1 * 0.7**k) for k in range(12))
 # Variables times noise over s up to which most draws of a search succeed: see
 # docs/results/unknown.md.
 _DIFFICULT = 1.75
@@ -255,7 +260,7 @@ def difficulty(noise: float, size: int, s: float) -> float:
 def _search(noise: float, size: int, s: float) -> tuple[_Shape, ...]:
     """The stages of a search."""
     if noise == 0:
-        return _SEARCH_IN_NOISE + _EXACT
+        return _EXACT
     return _SEARCH if difficulty(noise, size, s) <= 1 else _SEARCH_IN_NOISE
 
 
