@@ -167,13 +167,6 @@ class TargetSearch:
         place = self._quantile(by_place, probability * weights.sum())
         return float(self._places[min(place, len(self._places) - 1)])
 
-    def largest_count(self, t: float) -> float:
-        """What the count at a place hardly exceeds."""
-        weights, mean = np.exp(self._log).ravel(), self._expected(t)[0].ravel()
-        order = np.argsort(mean)
-        place = self._quantile(weights[order], _SURE * weights.sum())
-        return float(mean[order[min(place, len(order) - 1)]])
-
     @property
     def median(self) -> float:
         """The median of t*."""

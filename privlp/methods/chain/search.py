@@ -159,7 +159,10 @@ class ChainSearch(StagedSearch):
             self._charges.logarithmic,
             None if self._hint is None else self._hint[1],
         )
-        self.known = [(start.of_safe, start.safe), (start.bound, start.x)]
+        self.known = [
+            (start.of_safe, start.safe),
+            (start.bound, start.x),
+        ]
         self._note("start", start.x)
         self._widths = np.full(len(start.x), np.inf)
         if self._draws.widths is not None:

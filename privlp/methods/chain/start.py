@@ -27,6 +27,8 @@ _ODDS, _PLACES = (-45.0, 30.0), 1500
 _APART = (_ODDS[1] - _ODDS[0]) / (_PLACES - 1)
 # The start is as likely as this to be past that point; farther on this share of s is missed.
 _LIKELY, _SAFE, _SURELY = 0.9, 0.5, 0.9
+# Counts for the start, and for a safe point farther on.
+_CHECKED = 2
 # Missed rows fall at least so fast, in powers of e for each power of e that odds rise by.
 _STEEP = 2.0
 # The start has these odds beyond those of a hinted cost, likely: the way leads not to the optimum
@@ -37,6 +39,8 @@ _OF_START = 2.5
 # Sides near the start: so many times s, but no more than this share of all rows, and so many
 # deviations of their count at least; and the binary logarithm of the smallest step that is tried.
 _NEAR, _AT_MOST, _SMALLEST = 4.0, 0.2, -50.0
+# So many deviations are clear for a single count.
+_CLEAR = 2.0
 #: Near sides are not told from others if they are a larger share of all rows: on the way, and for
 #: each variable.
 ON_THE_WAY, BY_VARIABLE = 0.25, 0.5
@@ -135,21 +139,17 @@ class Starting:
             likely=hinted,
             least_slope=_STEEP,
         )
-        while counts.left > max(linear, 0):
+        while counts.left > max(linear, 0) + _CHECKED:
             odds = posterior.median
             posterior.learn(odds, counts(cheapest + expit(odds) * way))
         low, high = posterior.quantile(1 - _LIKELY) - _APART, posterior.quantile(_LIKELY)
-        found, doubt, target = (
-            posterior.largest_count(high),
-            0.0,
-            max(_OF_START * self._s, SURE * counts.sigma),
-        )
-        safe = posterior.quantile_of(_SAFE * self._s, _LIKELY)
-        while counts.left:
+        target = max(_OF_START * self._s, SURE * counts.sigma)
+        safe = cheapest + expit(posterior.quantile_of(_SAFE * self._s, _LIKELY)) * way
+        while counts.left > _CHECKED:
             odds = _between(low, high)
-            count = counts(cheapest + expit(odds) * way)
-            low, high = (low, odds) if count <= target else (odds, high)
-            found, doubt = (count, 2 * counts.sigma) if count <= target else (found, doubt)
+            low, high = (
+                (low, odds) if counts(cheapest + expit(odds) * way) <= target else (odds, high)
+            )
         share = float(expit(high))
         x, on = cheapest + share * way, math.inf
         if of_way is not None:
@@ -158,12 +158,13 @@ class Starting:
             )
         elif high < _SMALL:
             on = float(expit(high + _ODDS_ON)) - share
-        bound, of_far = found + doubt, fewest + 2 * counts.sigma
-        at_safe, of_safe = cheapest + expit(safe) * way, min(posterior.largest_count(safe), of_far)
-        if fewest > target:  # the posterior takes it that counts fall to the target on the way
-            bound, at_safe, of_safe = math.inf, far, of_far
+        # The posterior takes it that counts fall on the way: these two points are counted.
+        bound, of_safe, of_far = (
+            count + 2 * counts.sigma for count in (counts(x), counts(safe), fewest)
+        )
+        bound = bound if fewest <= target else math.inf
         good = fewest <= few
-        return Start(cheapest, far, share, good, on, bound, of_far, at_safe, of_safe, posterior)
+        return Start(cheapest, far, share, good, on, bound, of_far, safe, of_safe, posterior)
 
     def widths(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:
         """How far each variable alone moves from x to reach sides near it, (d,); its range or less.
@@ -208,13 +209,21 @@ class Starting:
         size: int,
         arguments: Callable[[FloatArray], Any],
     ) -> FloatArray:
-        """Steps up to 1 that reach a few times s sides, by bisection, (size,)."""
-        target = near_sides(self._s, self._n, draw.sigma)
+        """Steps up to 1 that reach a few times s sides, by bisection, (size,).
+
+        Or half of what a step of 1 reaches, if that is less, and clearly some.
+        """
+
+        def reached(step: FloatArray) -> FloatArray:
+            return np.asarray(draw(self._measured.total(near, *arguments(step))))
+
+        usual, most = near_sides(self._s, self._n, draw.sigma), 0.5 * reached(np.ones(size))
+        clearly = (_CLEAR if size == 1 else _NEAR) * draw.sigma
+        target = np.where(most < clearly, usual, np.minimum(most, usual))
         low, high = np.full(size, _SMALLEST), np.zeros(size)
         while draw.remaining:
             middle = 0.5 * (low + high)
-            total = self._measured.total(near, *arguments(2.0**middle))
-            found = np.asarray(draw(total)) >= target
+            found = reached(2.0**middle) >= target
             low, high = np.where(found, low, middle), np.where(found, middle, high)
         return np.asarray(2.0**high)
 
