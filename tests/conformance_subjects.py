@@ -399,7 +399,7 @@ CHAIN: list[Subject] = [
     Played(
         "chain: slopes",
         frozenset(["chain"]),
-        _CHAIN,
+        partial(_solve, "chain", 4.0, 1e-6)(2.0),
         _flipped(bounds=(0, 1)),
         "sum the slopes of violations",
         _faults(
