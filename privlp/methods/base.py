@@ -268,7 +268,7 @@ class Method(ABC):
         """Where ``method="auto"`` places it, by public numbers; None, as here: it is not taken.
 
         Methods are tried by their rank, the least first, and the first that can be planned is
-        taken. Of several of one rank, such as :data:`COMPARED`, the one of the least predicted
+        taken. Of several of one rank, such as ``COMPARED``, the one of the least predicted
         violation is.
         """
         return None
