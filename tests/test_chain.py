@@ -212,6 +212,18 @@ def test_a_way_that_misses_many_rows_at_its_end_bounds_no_cost(seed):
     assert missed(lp, solved(lp, 20.0, 50).x) <= 50
 
 
+@pytest.mark.parametrize("eps", [2.0, 100.0])
+def test_few_needy_rows_set_the_scale(eps):
+    """The cheapest point misses 2 s rows, and no other row asks for anything."""
+    rng = np.random.default_rng(31)
+    A, b = np.zeros((6000, 6)), np.zeros(6000)
+    A[:600], b[:600] = -rng.uniform(0.2, 1, (600, 6)), -1.0
+    lp = LinearProgram(rng.uniform(1, 2, 6), A, b)
+    solution = solved(lp, eps, 300)
+    assert missed(lp, solution.x) <= 300
+    assert solution.objective <= privlp.solve_exact(lp).objective
+
+
 def test_more_rows_than_rounding_covers_are_left_to_others():
     relation = privlp.ConstraintPrivate("add-remove", nominal_n=2 * 10**7)
     lp = LinearProgram(

@@ -83,8 +83,6 @@ _SIDE = 0.05
 _LAST, _SAFE = 3, 0.9
 # A count so many deviations below its target makes its place a safe one, whatever the model.
 _FAR_BELOW = 2.0
-# A count hardly exceeds what is believed with this probability.
-_SURE = 0.95
 
 
 class TargetSearch:

@@ -22,7 +22,7 @@ _DIFFICULTIES = (0.1, 1.0, 2.0)
 # Shares of the budget; slopes have the rest. In hopeless programs most is for a public way.
 _START, _WAY, _WIDTHS = (0.04, 0.1, 0.4), (0.03, 0.03, 0.02), (0.04, 0.04, 0.04)
 _DEEP, _SLACK, _BETWEEN = (0.04, 0.05, 0.05), (0.03, 0.03, 0.02), (0.1, 0.08, 0.06)
-_LAST, _SIGNS, _SLOPES = (0.12, 0.18, 0.25), (0.005, 0.03, 0.03), (0.0, 0.0, 0.0)
+_LAST, _SIGNS = (0.12, 0.18, 0.25), (0.005, 0.03, 0.03)
 # Counts at the start, then to halve what is left of the way; of near sides, along the way and by
 # variable; of sides by their slack; after each stage; and in the last search.
 _LOGARITHMIC, _LINEAR = (10, 10, 16), (24, 0, 0)
@@ -101,9 +101,9 @@ class ChainCharges:
             round(between(of)) for of in (_STAGES, _COUNTS, _DESCENTS, _LOGARITHMIC)
         )
         variables = k * math.sqrt(request.lp.shape[1])
-        by_purpose: list[tuple[float, tuple[float, float, float], int, str]] = [
+        by_purpose: list[tuple[float, tuple[float, float, float] | None, int, str]] = [
             (k, _START, logarithmic + round(between(_LINEAR)), "count missed rows on a way"),
-            (largest, _SLOPES, round(between(_ROUNDS)), "sum the slopes of violations"),
+            (largest, None, round(between(_ROUNDS)), "sum the slopes of violations"),
             (k, _DEEP, descents, "count missed rows away from rows"),
             (k, _SLACK, _SLACK_COUNTS, "count rows by their slack"),
             (k, _BETWEEN, (stages + 1) * counts, "count missed rows between stages"),
@@ -128,7 +128,7 @@ class ChainCharges:
             (math.sqrt(2) * k, _SIGNS, 1, "count rows by their signs"),
         ]
         by_purpose += [other for other, asked in zip(others, told, strict=True) if asked]
-        shares = [between(share) for _, share, _, _ in by_purpose]
+        shares = [between(share) if share else 0.0 for _, share, _, _ in by_purpose]
         checked = share_of_check(request, s)
         shares[1] = 1 - math.fsum(shares) - checked
 
