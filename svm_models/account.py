@@ -36,6 +36,7 @@ _RECORDS = "one record (x_i, y_i) replaced; {}"
 _DECLARED, _READ = "declared", "read from the records"
 _TWO = "the number of records and the two classes, which were {}, are public"
 DECLARED = _RECORDS.format(_TWO.format(_DECLARED))
+READ = _RECORDS.format(_TWO.format(_READ))
 _ADDED = "one record (x_i, y_i) added or removed; the number of records is private; "
 #: One record is one private row.
 RELATION = ConstraintPrivate()
