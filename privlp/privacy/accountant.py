@@ -5,47 +5,43 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
+from privlp.errors import BudgetExceededError
 from privlp.float_errors import unnoticed
-from privlp.privacy.budget_rule import nothing_left, validated_budget
+from privlp.privacy.budget_rule import validated_budget
 from privlp.privacy.charges import AccountedRelation, Charge
 from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.randomness import ChargedDraws, Randomness
 from privlp.privacy.record import LedgerEntry, PrivacyRecord, Statement
 from privlp.privacy.unique import SpentOnce
 
-#: Intensities that are considered, as natural logarithms.
-_LOWEST, _HIGHEST = -40.0, 40.0
+_M = TypeVar("_M", bound=Mechanism)
+#: What is charged: a mechanism, a number of draws, and their purpose.
+Requests: TypeAlias = Sequence[tuple[Mechanism, int, str]]
 
 
-def largest_log_intensity(excess: Callable[[float], float]) -> float | None:
-    """The largest log-intensity at which `excess` is not positive; None if there is none."""
-    if excess(_LOWEST) > 0:
+def _largest_log_intensity(excess: Callable[[float], float]) -> float | None:
+    """The last number in [-40, 40] at which `excess`, which rises, is not positive, if any."""
+    lowest, high = -40.0, 0.0
+    if excess(lowest) > 0:
         return None
-    high = 0.0
-    while excess(high) < 0 and high < _HIGHEST:
+    while excess(high) < 0 and high < 40.0:
         high += 4.0
-    root = _last_below_zero(excess, high) if excess(high) > 0 else high
-    while excess(root) > 0:
-        root -= 1e-9
-    return root
-
-
-def _last_below_zero(excess: Callable[[float], float], high: float) -> float:
-    """A point near the last at which a function that rises up to `high` is not positive."""
+    if not excess(high) > 0:
+        return high
+    root = lowest
     if math.isfinite(excess(high)):
         from scipy.optimize import brentq  # noqa: PLC0415 (slow to load)
 
-        return float(brentq(excess, _LOWEST, high, xtol=1e-9))
-    low = _LOWEST
-    while high - low > 1e-9:
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) <= 0 else (low, middle)
-    return low
-
-
-_M = TypeVar("_M", bound=Mechanism)
+        root = float(brentq(excess, lowest, high, xtol=1e-9))
+    else:
+        while high - root > 1e-9:
+            middle = (root + high) / 2
+            root, high = (middle, high) if excess(middle) <= 0 else (root, middle)
+    while excess(root) > 0:
+        root -= 1e-9
+    return root
 
 
 class Accountant(SpentOnce, ABC):
@@ -65,8 +61,6 @@ class Accountant(SpentOnce, ABC):
     def __init__(self, eps: float, delta: float) -> None:
         super().__init__()
         self.eps, self.delta = validated_budget(eps, delta)
-
-    # --- charges
 
     def charge(
         self,
@@ -108,7 +102,7 @@ class Accountant(SpentOnce, ABC):
     @abstractmethod
     def charge_together(
         self,
-        requests: Sequence[tuple[Mechanism, int, str]],
+        requests: Requests,
         relation: AccountedRelation,
         randomness: Randomness,
         *,
@@ -145,8 +139,6 @@ class Accountant(SpentOnce, ABC):
             ...
         privlp.errors.BudgetExceededError: This budget is closed: ...
         """
-
-    # --- calibration
 
     def calibrate(
         self, make: Callable[[float], _M], count: int, *, together_with: Sequence[Mechanism] = ()
@@ -201,10 +193,17 @@ class Accountant(SpentOnce, ABC):
             return self._excess_with(tuple(new))
 
         with unnoticed():
-            found = largest_log_intensity(excess)
-        if found is None:
-            raise nothing_left(self.eps, self.delta, charged=bool(self.entries))
-        return math.exp(found)
+            found = _largest_log_intensity(excess)
+        if found is not None:
+            return math.exp(found)
+        limit = f"({self.eps:g}, {self.delta:g})"
+        raise BudgetExceededError(
+            f"Nothing is left of the budget {limit} for these releases."
+            if self.entries
+            else f"{limit} is too small a budget for these releases: part of their price does not"
+            " shrink with more noise. Give a larger eps, or for objective perturbation a larger"
+            " reg."
+        )
 
     @abstractmethod
     def _excess_with(self, new: tuple[Charge, ...]) -> float:
@@ -214,8 +213,6 @@ class Accountant(SpentOnce, ABC):
     @abstractmethod
     def delta_left(self) -> float:
         """What mechanisms with a delta of their own may take of it."""
-
-    # --- what was spent
 
     @abstractmethod
     def spent(self) -> float:

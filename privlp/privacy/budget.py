@@ -6,14 +6,15 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 
 from privlp.checks import require_flag, whole
 from privlp.errors import InvalidParameterError
-from privlp.privacy.accountant import Accountant
+from privlp.privacy.accountant import Accountant, Requests
 from privlp.privacy.budget_file import BudgetEvent, FileStore, opened_file
 from privlp.privacy.budget_rule import BudgetRule, BudgetSums, Composition, require_composition
 from privlp.privacy.charges import AccountedRelation, Call, Charge, largest_sum
-from privlp.privacy.ledger import CallSeries, CallStore, Ledger, MemoryStore, OpenCall
+from privlp.privacy.ledger import CallSeries, CallStore, Ledger, OpenCall
 from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.randomness import ChargedDraws, Randomness
 from privlp.privacy.record import LedgerEntry, PrivacyRecord
@@ -65,7 +66,7 @@ class Budget(Accountant):
         require_composition(composition)
         self.composition = composition
         rule = BudgetRule(self.eps, self.delta, composition)
-        self._series = CallSeries(rule, _store or MemoryStore(), _parent, _part)
+        self._series = CallSeries(rule, _store or CallStore(), _parent, _part)
 
     @classmethod
     def open(
@@ -117,8 +118,6 @@ class Budget(Accountant):
         """
         require_flag(adopt, "adopt")
         return StoredBudget(opened_file(path, eps, delta, composition, adopt=adopt))
-
-    # --- ledgers, shares and parts
 
     def ledger(self, eps: float, delta: float) -> Ledger:
         """The ledger of one planned call of at most (eps, delta), whose charges must also fit here.
@@ -173,22 +172,12 @@ class Budget(Accountant):
         count = whole(count, "count", bits=20)
         self.refuse_elsewhere()
         name = self._series.new_name()
-        return [
-            Budget(
-                self.eps,
-                self.delta,
-                composition=self.composition,
-                _parent=self._series,
-                _part=((name, k),),
-            )
-            for k in range(count)
-        ]
-
-    # --- charges
+        part = partial(Budget, self.eps, self.delta, composition=self.composition)
+        return [part(_parent=self._series, _part=((name, k),)) for k in range(count)]
 
     def charge_together(
         self,
-        requests: Sequence[tuple[Mechanism, int, str]],
+        requests: Requests,
         relation: AccountedRelation,
         randomness: Randomness,
         *,
@@ -231,7 +220,7 @@ class Budget(Accountant):
 
         Where calls are adaptive, it is nine tenths of all that is left.
         """
-        return self._series.share_of_calls * self._series.delta_left()
+        return self._series.share_of_calls * self._series.rule.delta_left(self._series.calls)
 
     def _open_call(self) -> OpenCall:
         self.refuse_elsewhere()
@@ -240,8 +229,6 @@ class Budget(Accountant):
     def _excess_with(self, new: tuple[Charge, ...]) -> float:
         """One where a call of these charges no longer fits, minus one where it does."""
         return -1.0 if self._series.fits(self._open_call().call_of(new)) else 1.0
-
-    # --- what was spent
 
     def spent(self) -> float:
         """What all calls cost together, as eps at this budget's delta, if they were planned.
@@ -254,12 +241,12 @@ class Budget(Accountant):
         >>> Budget(eps=1.0, delta=0.0).spent()
         0.0
         """
-        return self._series.spent()
+        return self._series.rule.spent(self._series.calls)
 
     @property
     def calls(self) -> Mapping[str, Call]:
         """What was charged, call by call, by the identifiers of their ledgers."""
-        return self._series.calls
+        return self._series.store.calls
 
     def sums(self) -> BudgetSums:
         """What is compared with the limits.
@@ -273,20 +260,20 @@ class Budget(Accountant):
         >>> round(sums.eps, 6), sums.mu <= sums.mu_limit  # the calls pay, not the Gaussian sum
         (0.5, False)
         """
-        return self._series.sums()
+        return self._series.rule.sums(self._series.calls)
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
-        """What was paid for, in order."""
         return tuple(
-            replace(charge.entry, purpose=charge.entry.purpose + _of_parts(call))
-            for call in self.calls.values()
-            for charge in call.charges
+            replace(entry, purpose=entry.purpose + parts)
+            for call in self._series.calls
+            for parts in ["".join(f", part {part + 1} of the records" for _, part in call.parts)]
+            for entry in (charge.entry for charge in call.charges)
         )
 
     def record(self) -> PrivacyRecord:
         with self._series.store.view():
-            calls = self.calls.values()
+            calls = self._series.calls
             relations = dict.fromkeys(text for call in calls for text in call.relations)
             sources = {text: seeded for call in calls for text, seeded in call.randomness.items()}
             chance = largest_sum(calls, lambda call: call.chance)
@@ -321,8 +308,7 @@ class StoredBudget(Budget):
     remedy = FileStore.remedy
 
     def __init__(self, store: FileStore) -> None:
-        limits = store.limits
-        super().__init__(limits.eps, limits.delta, composition=limits.composition, _store=store)
+        super().__init__(**vars(store.limits), _store=store)
         self._file = store
 
     def view(self) -> AbstractContextManager[None]:
@@ -353,10 +339,6 @@ class StoredBudget(Budget):
         >>> folder.cleanup()
         """
         return self._file.history
-
-
-def _of_parts(call: Call) -> str:
-    return "".join(f", part {part + 1} of the records" for _, part in call.parts)
 
 
 def ledger_of_call(eps: float | None, delta: float | None, budget: Budget | None) -> Accountant:

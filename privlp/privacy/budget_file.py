@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -27,6 +26,7 @@ from privlp.privacy.budget_rule import (
     validated_budget,
 )
 from privlp.privacy.charges import Call, call_from_dict, call_to_dict
+from privlp.privacy.ledger import CallStore
 from privlp.privacy.record import json_number
 from privlp.privacy.record_file import NOT_CHARGED, START, FileLocation, Last, RecordFile
 from privlp.privacy.unique import SpentOnce
@@ -92,16 +92,16 @@ _WORDS: dict[str, Any] = {
 }
 
 
-class FileStore(SpentOnce):
+class FileStore(CallStore, SpentOnce):
     """The calls of a budget, kept in a file."""
 
     called = "StoredBudget"
     remedy = "Open the file there: privlp.Budget.open(path)."
 
     def __init__(self, file: RecordFile, limits: BudgetRule) -> None:
-        super().__init__()
+        CallStore.__init__(self)
+        SpentOnce.__init__(self)
         self.file, self.limits = file, limits
-        self.lock = threading.RLock()
         self._known = _Known()
         #: Open while the budget is in a transaction.
         self._connection: sqlite3.Connection | None = None
@@ -114,13 +114,11 @@ class FileStore(SpentOnce):
 
     @property
     def history(self) -> tuple[BudgetEvent, ...]:
-        """What happened to the file, in order."""
         with self.view():
             return self._known.history
 
     def new_name(self) -> str:
-        """A random name: other processes name calls too."""
-        return secrets.token_hex(8)
+        return secrets.token_hex(8)  # at random: other processes name calls too
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -221,17 +219,19 @@ def opened_file(
                 f"There is no file {os.fspath(path)!r}. To make one, give the eps and delta of the"
                 " whole budget."
             )
-        eps, delta = limit
-        first = {"eps": json_number(eps), "delta": delta, "composition": composition or "adaptive"}
-        file.create({"kind": "made", **first})
+        first = {"eps": json_number(limit[0]), "delta": limit[1]}
+        file.create({"kind": "made", **first, "composition": composition or "adaptive"})
     with file.reading() as connection:
         file.check_pages(connection)
         bodies, last = file.read(connection, START, older=adopt)
         newest = file.holds_what_was_counted(connection)
     store, location = _as_recorded(file, bodies)
     _require_the_same(store.limits, os.fspath(path), limit, composition)
-    if adopt and not (newest and location.holds(file.location())):
-        location = _adopt(file)
+    if adopt and not (newest and location.holds(FileLocation.of(file.path))):
+        location = FileLocation.of(file.path)
+        with file.writing() as connection:
+            end = file.read(connection, START, older=True)[1]
+            file.append(connection, end, {"kind": "adopted", "place": asdict(location)})
     file.require_location(location)
     store.learn(bodies, last)
     return store
@@ -249,15 +249,6 @@ def _as_recorded(file: RecordFile, bodies: list[dict[str, Any]]) -> tuple[FileSt
         return FileStore(file, BudgetRule(*limit, first["composition"])), location
     except (IndexError, KeyError, TypeError, ValueError):
         file.refuse_as_damaged("its records cannot be understood")
-
-
-def _adopt(file: RecordFile) -> FileLocation:
-    """Record that the file lies elsewhere now, and may."""
-    here = file.location()
-    with file.writing() as connection:
-        _, last = file.read(connection, START, older=True)
-        file.append(connection, last, {"kind": "adopted", "place": asdict(here)})
-    return here
 
 
 def _require_the_same(

@@ -26,7 +26,7 @@ from typing import Any, Literal, TypeAlias
 from privlp.checks import LARGEST, SMALLEST, is_one_of, real, shown
 from privlp.errors import BudgetExceededError, InvalidParameterError
 from privlp.float_errors import unnoticed
-from privlp.privacy.charges import Call, Charge, Share, calls_by_record, largest_sum
+from privlp.privacy.charges import CHANCES, Call, Charge, Share, calls_by_record, largest_sum
 from privlp.privacy.gaussian_dp import eps_of, mu_of
 from privlp.privacy.prices import composed_epsilon
 
@@ -67,7 +67,7 @@ def require_composition(composition: Any) -> None:
 
 
 #: What is added up over the calls.
-_EPS, _SQUARE, _CHANCE = attrgetter("eps"), attrgetter("square"), attrgetter("chance")
+_EPS, _SQUARE, _CHANCE = map(attrgetter, ("eps", "square", "chance"))
 #: Shares of delta for the sum of the calls and for the Gaussian sum. What is left of 1 covers the
 #: relative error of sums of floating-point numbers, and the chances of draws of the Gaussian sum.
 _CALLS, _GAUSSIAN, _ROUNDING, _CHANCES = 0.9, 0.1 - 1e-9, 1e-12, 1e-10
@@ -104,11 +104,9 @@ class BudgetSums:
 class BudgetRule:
     """Limits of a budget, and how its calls add up: what fits, and what was spent."""
 
-    #: The limits.
     eps: float
     delta: float
-    #: See :class:`privlp.Budget`.
-    composition: Composition
+    composition: Composition  # see :class:`privlp.Budget`
 
     @property
     def share_of_calls(self) -> float:
@@ -117,7 +115,6 @@ class BudgetRule:
 
     @property
     def mu_limit(self) -> float:
-        """The limit of the Gaussian sum."""
         return 0.0 if self.composition == "basic" else _largest_mu(self.eps, _GAUSSIAN * self.delta)
 
     def sums(self, calls: Iterable[Call]) -> BudgetSums:
@@ -127,7 +124,6 @@ class BudgetRule:
         return BudgetSums(eps, self._delta_of(calls), math.sqrt(square), self.mu_limit)
 
     def delta_left(self, calls: Iterable[Call]) -> float:
-        """What the calls leave of delta."""
         return max(0.0, self.delta - self._delta_of(calls))
 
     def fits(self, calls: Sequence[Call]) -> bool:
@@ -158,14 +154,13 @@ class BudgetRule:
             eps = math.fsum(share.eps for share in shares) + largest_sum(listed, _EPS)
             delta = math.fsum(share.delta for share in shares) + self._delta_of(listed)
             return eps if delta <= self.delta else math.inf
-        square, eps = (largest_sum(calls, number) for number in (_SQUARE, _EPS))
-        delta = self._delta_of(calls)
-        chance = largest_sum(calls, _CHANCE)
+        square, eps, chance = (largest_sum(calls, number) for number in (_SQUARE, _EPS, _CHANCE))
         by_squares = eps_of(math.sqrt(square), math.nextafter(self.delta - chance, -math.inf))
-        return min(by_squares, eps) if delta <= self.delta else by_squares
+        return min(by_squares, eps) if self._delta_of(calls) <= self.delta else by_squares
 
     def _of_delta(self, call: Call) -> float:
-        return call.delta_within(self.delta)
+        """What a call takes of delta; a limit of 0 counts no chance."""
+        return call.delta if self.delta > 0 else max(0.0, call.delta - CHANCES * call.chance)
 
     def _delta_of(self, calls: Iterable[Call]) -> float:
         """What the calls take of delta, at the records that were used most."""
@@ -195,9 +190,8 @@ class BudgetRule:
 
         Each counts as one call of its limits, which were fixed with it.
         """
-        if self.composition != "planned":
-            return set()
-        return {call.share for call in calls if call.share is not None}
+        planned = self.composition == "planned"
+        return {call.share for call in calls if planned and call.share is not None}
 
 
 @lru_cache(maxsize=1024)
@@ -207,16 +201,16 @@ def _largest_mu(eps: float, delta: float) -> float:
 
 
 def beyond_limit(
-    new: Sequence[Charge], total: float, *, eps: float, delta: float, spent: float
+    new: Sequence[Charge], total: float, eps: float, delta: float, spent: float
 ) -> BudgetExceededError:
     """Charges that would bring the total beyond eps."""
     digits = ".6g" if f"{total:.6g}" != f"{eps:.6g}" else ".17g"  # where rounding decides
-    cure = "Ask for a smaller eps, or give a larger Budget."
-    if math.isinf(total):
-        cure = (
-            "No eps would do at what is left of delta: ask for less of it, or give a Budget"
-            " with a larger delta."
-        )
+    cure = (
+        "No eps would do at what is left of delta: ask for less of it, or give a Budget with a"
+        " larger delta."
+        if math.isinf(total)
+        else "Ask for a smaller eps, or give a larger Budget."
+    )
     return BudgetExceededError(
         f"{_wanted(new)} would bring the total to eps = {total:{digits}} at delta = {delta:g},"
         f" beyond the budget of eps = {eps:{digits}} (spent so far: {spent:.6g})."
@@ -235,31 +229,6 @@ def beyond_both_sums(
         f" {sums.mu:g} of {sums.mu_limit:g}. Nothing was drawn and nothing was charged. Ask for"
         " less. If every request is fixed before the first answer, make the next budget with"
         " composition='planned'."
-    )
-
-
-def no_room_for_calls(
-    eps: float, delta: float, sums: BudgetSums, rule: BudgetRule
-) -> BudgetExceededError:
-    """A series of calls that add up to more than is left."""
-    return BudgetExceededError(
-        f"Calls of ({eps:g}, {delta:g}) in all do not fit into what is left of the"
-        f" budget ({rule.eps:g}, {rule.delta:g}): its calls add up to"
-        f" ({sums.eps:g}, {sums.delta:g}) so far. Nothing was drawn and nothing was"
-        " charged. Ask for less, or give a larger Budget."
-    )
-
-
-def nothing_left(eps: float, delta: float, *, charged: bool) -> BudgetExceededError:
-    """Releases that fit with no amount of noise."""
-    if charged:
-        return BudgetExceededError(
-            f"Nothing is left of the budget ({eps:g}, {delta:g}) for these releases."
-        )
-    return BudgetExceededError(
-        f"({eps:g}, {delta:g}) is too small a budget for these releases: part of"
-        " their price does not shrink with more noise. Give a larger eps, or for objective"
-        " perturbation a larger reg."
     )
 
 

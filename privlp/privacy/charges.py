@@ -120,12 +120,6 @@ class Call:
     #: The outermost share of the budget, not planned itself, through which the call was paid.
     share: Share | None = None
 
-    def delta_within(self, limit: float) -> float:
-        """What it takes of a budget's delta, whose limit this is: a limit of 0 counts no chance."""
-        if limit > 0:
-            return self.delta
-        return max(0.0, self.delta - CHANCES * self.chance)
-
     @property
     def chance(self) -> float:
         """The probability that a bound fails which the price of one of its draws rests on."""

@@ -11,21 +11,14 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Protocol
 
 from privlp.errors import BudgetExceededError
-from privlp.privacy.accountant import Accountant
-from privlp.privacy.budget_rule import (
-    BudgetRule,
-    BudgetSums,
-    beyond_both_sums,
-    beyond_limit,
-    no_room_for_calls,
-)
+from privlp.privacy.accountant import Accountant, Requests
+from privlp.privacy.budget_rule import BudgetRule, beyond_both_sums, beyond_limit
 from privlp.privacy.charges import (
     CHANCES,
     AccountedRelation,
@@ -35,57 +28,36 @@ from privlp.privacy.charges import (
     require_one_relation,
     total_chance,
 )
-from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import composed_epsilon
 from privlp.privacy.randomness import ChargedDraws, Randomness
 from privlp.privacy.record import LedgerEntry, PrivacyRecord
 
 
-class CallStore(Protocol):
-    """Where a budget keeps its calls, by the identifiers of their ledgers."""
+class CallStore:
+    """Where a budget keeps its calls, by the identifiers of their ledgers: in memory, by itself."""
 
-    @property
-    def lock(self) -> AbstractContextManager[bool]:
-        """The lock of the budget and of all ledgers and budgets below it."""
-
-    @property
-    def calls(self) -> Mapping[str, Call]:
-        """What was charged, call by call."""
-
-    def new_name(self) -> str:
-        """A name that no other call, share or partition of the budget has."""
-
-    def view(self) -> AbstractContextManager[None]:
-        """Within it, the calls that are read are those of one moment."""
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """Within it, nobody else changes the calls; an error takes back what was entered."""
-
-    def enter(self, call: Call) -> None:
-        """Keep a call, or more charges of one that is kept already; within a transaction."""
-
-
-class MemoryStore:
-    """A store in memory, for one process."""
-
-    def __init__(self, calls: Mapping[str, Call] = MappingProxyType({})) -> None:
+    def __init__(self) -> None:
+        #: The lock of the budget and of all ledgers and budgets below it.
         self.lock = threading.RLock()
-        self._calls = dict(calls)
+        self._calls: dict[str, Call] = {}
         self._names = itertools.count()
 
     @property
     def calls(self) -> Mapping[str, Call]:
+        """What was charged, call by call."""
         return MappingProxyType(self._calls)
 
     def new_name(self) -> str:
+        """A name that no other call, share or partition of the budget has."""
         return str(next(self._names))
 
     def view(self) -> AbstractContextManager[None]:
+        """Within it, the calls that are read are those of one moment."""
         return nullcontext()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """As above; the caller holds the lock."""
+        """Nobody else changes the calls within it (the lock is held); an error undoes entries."""
         before = self._calls.copy()
         try:
             yield
@@ -94,6 +66,7 @@ class MemoryStore:
             raise
 
     def enter(self, call: Call) -> None:
+        """Keep a call, or more charges of one that is kept already; within a transaction."""
         self._calls[call.identifier] = call
 
 
@@ -114,26 +87,9 @@ class CallSeries:
         #: One lock for a series and all below it.
         self.lock: AbstractContextManager[bool] = store.lock if parent is None else parent.lock
 
-    # --- what was charged
-
     @property
-    def calls(self) -> Mapping[str, Call]:
-        """What was charged, call by call."""
-        return self.store.calls
-
-    def spent(self) -> float:
-        """What all calls cost together, if they were planned."""
-        return self.rule.spent(self.calls.values())
-
-    def sums(self) -> BudgetSums:
-        """What is compared with the limits."""
-        return self.rule.sums(self.calls.values())
-
-    def delta_left(self) -> float:
-        """What the calls leave of delta."""
-        return self.rule.delta_left(self.calls.values())
-
-    # --- what may be charged
+    def calls(self) -> Collection[Call]:
+        return self.store.calls.values()
 
     @property
     def share_of_calls(self) -> float:
@@ -146,7 +102,6 @@ class CallSeries:
         return self.store.new_name() if self._parent is None else self._parent.new_name()
 
     def close(self) -> None:
-        """Refuse all later charges."""
         with self.lock:
             self._closed = True
 
@@ -159,7 +114,13 @@ class CallSeries:
         whole = Call("", eps, delta, (), {}, {}, share=Share("", eps, delta))
         for series, call in self._upwards(whole):
             if not series.rule.fits_by_calls(series._with(call)):
-                raise no_room_for_calls(eps, delta, series.sums(), series.rule)
+                rule, sums = series.rule, series.rule.sums(series.calls)
+                raise BudgetExceededError(
+                    f"Calls of ({eps:g}, {delta:g}) in all do not fit into what is left of the"
+                    f" budget ({rule.eps:g}, {rule.delta:g}): its calls add up to ({sums.eps:g},"
+                    f" {sums.delta:g}) so far. Nothing was drawn and nothing was charged. Ask for"
+                    " less, or give a larger Budget."
+                )
 
     def enter(self, new: Sequence[Charge], call: Call) -> None:
         """Charge a call here and above, or nowhere. The caller holds the lock."""
@@ -184,23 +145,22 @@ class CallSeries:
             series = series._parent
 
     def _with(self, call: Call) -> list[Call]:
-        return list({**self.calls, call.identifier: call}.values())
+        return list({**self.store.calls, call.identifier: call}.values())
 
     def _require_room(self, new: Sequence[Charge], call: Call) -> None:
         if self._closed:
             raise BudgetExceededError(
                 "This budget is closed: what it paid for is finished. Open a new one."
             )
-        for earlier in self.calls.values():
+        for earlier in self.calls:
             for words, relation in call.relations.items():
                 require_one_relation(earlier.relations, relation, words)
         calls, rule = self._with(call), self.rule
         if rule.fits(calls):
             return
-        total = rule.spent(calls)
-        if total <= rule.eps:
-            raise beyond_both_sums(new, self.sums(), rule)
-        raise beyond_limit(new, total, eps=rule.eps, delta=rule.delta, spent=self.spent())
+        if (total := rule.spent(calls)) <= rule.eps:
+            raise beyond_both_sums(new, rule.sums(self.calls), rule)
+        raise beyond_limit(new, total, rule.eps, rule.delta, rule.spent(self.calls))
 
 
 class Ledger(Accountant):
@@ -234,7 +194,7 @@ class Ledger(Accountant):
 
     def charge_together(
         self,
-        requests: Sequence[tuple[Mechanism, int, str]],
+        requests: Requests,
         relation: AccountedRelation,
         randomness: Randomness,
         *,
@@ -251,7 +211,7 @@ class Ledger(Accountant):
             charges = (*self._charges, *new)
             total = self._composed(charges)
             if not total <= self.eps:
-                raise beyond_limit(new, total, eps=self.eps, delta=self.delta, spent=self.spent())
+                raise beyond_limit(new, total, self.eps, self.delta, self.spent())
             relations = {**self._relations, words: relation}
             sources = {**self._randomness, randomness.description: randomness.seeded}
             if self._series is not None:
@@ -277,17 +237,16 @@ class Ledger(Accountant):
         return left if len(apart) == len(self._charges) else left / 2
 
     def spent(self) -> float:
-        """The epsilon spent so far, at this ledger's delta."""
         return self._composed(self._charges)
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
-        """What was paid for, in order."""
         return tuple(charge.entry for charge in self._charges)
 
     def record(self) -> PrivacyRecord:
-        chance = total_chance(self._charges)
-        return self._record_of(self._relations, self._randomness, chance, composition=None)
+        return self._record_of(
+            self._relations, self._randomness, total_chance(self._charges), composition=None
+        )
 
     def _begin_a_draw(self) -> AbstractContextManager[bool]:
         """The lock under which a draw begins; from then on, nothing can be charged."""
@@ -336,7 +295,7 @@ class OpenCall(Ledger):
 
     def __init__(self, eps: float, delta: float, series: CallSeries) -> None:
         super().__init__(eps, delta, _series=series)
-        self._delta_of_the_rest = series.delta_left()
+        self._delta_of_the_rest = series.rule.delta_left(series.calls)
 
     def call_of(self, charges: tuple[Charge, ...]) -> Call:
         """A call of these charges, before it is made."""

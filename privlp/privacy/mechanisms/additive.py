@@ -203,8 +203,7 @@ class WeightedGaussianMechanism(GaussianMechanism):
         in_range = min(self.weights) >= _LEAST_WEIGHT and max(self.weights) <= _LARGEST_WEIGHT
         if not in_range or math.isnan(self._mean):
             raise InvalidParameterError(
-                "weights must be positive numbers between 2^-500 and 2^500.",
-                parameter="weights",
+                "weights must be positive numbers between 2^-500 and 2^500.", parameter="weights"
             )
         least, largest = self._span
         if self.sigma > 0 and not (least >= sys.float_info.min and largest < LARGEST_SCALE):

@@ -10,12 +10,7 @@ import numpy.typing as npt
 
 from privlp.checks import FloatArray
 from privlp.errors import InvalidParameterError
-from privlp.privacy.mechanisms.base import (
-    LARGEST_SCALE,
-    HasGenerator,
-    Mechanism,
-    require_positive,
-)
+from privlp.privacy.mechanisms.base import LARGEST_SCALE, HasGenerator, Mechanism, require_positive
 from privlp.privacy.prices import Price
 
 _LOG_ERROR_OF_A_SELECTION = 2.0**-38
