@@ -12,11 +12,12 @@ from types import NoneType
 from typing import Any
 
 _VERSIONED = ("privlp", "numpy", "scipy", "dp-accounting", "randomgen", "mpmath")
+_version = cache(version)
 
 
-@cache
-def _versions() -> tuple[tuple[str, str], ...]:
-    return tuple((name, version(name)) for name in _VERSIONED)
+def versions() -> dict[str, str]:
+    """Versions of privlp, and of the libraries that compute noise and its price."""
+    return {name: _version(name) for name in _VERSIONED}
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class PrivacyRecord:
     relation: str | None
     randomness: str | None
     seeded: bool
-    versions: dict[str, str] = field(default_factory=lambda: dict(_versions()))
+    versions: dict[str, str] = field(default_factory=versions)
     composition: str | None = None
     missed: str | None = None
 

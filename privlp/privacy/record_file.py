@@ -32,16 +32,15 @@ import secrets
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from privlp.errors import BudgetFileError
+from privlp.privacy.record import versions
 from privlp.privacy.unique import unforked
 
 if TYPE_CHECKING:
@@ -95,11 +94,17 @@ _SCHEMA = (
 )
 NOT_CHARGED = "Nothing was drawn and nothing was charged."
 _REASONS = {
-    "SQLITE_BUSY": "is in use by another process, which did not finish in time. Try again",
-    "SQLITE_FULL": "cannot grow: the disk is full. Free some space",
-    "SQLITE_READONLY": "cannot be written: it, or its folder, is read-only. Change the permissions",
+    "SQLITE_NOTADB": "is no SQLite file, so no budget; or its beginning is damaged.",
+    "SQLITE_BUSY": (
+        f"is in use by another process, which did not finish in time. Try again. {NOT_CHARGED}"
+    ),
+    "SQLITE_FULL": f"cannot grow: the disk is full. Free some space. {NOT_CHARGED}",
+    "SQLITE_READONLY": (
+        f"cannot be written: it, or its folder, is read-only. Change the permissions. {NOT_CHARGED}"
+    ),
     "SQLITE_CANTOPEN": (
-        "cannot be opened: it, or its folder, is not accessible. Change the permissions"
+        "cannot be opened: it, or its folder, is not accessible. Change the permissions."
+        f" {NOT_CHARGED}"
     ),
 }
 
@@ -114,8 +119,6 @@ class RecordFile:
         self._counter = self.path.with_name(f"{self.path.name}.count")
         self._appended: Last | None = None
 
-    # --- access
-
     def create(self, body: dict[str, Any]) -> None:
         """Make the file, with a first record, unless another process makes it now."""
         try:
@@ -124,9 +127,7 @@ class RecordFile:
         except FileExistsError:
             return
         except OSError as error:
-            raise BudgetFileError(
-                f"{self._name} cannot be made: {error.strerror}. {NOT_CHARGED}"
-            ) from None
+            self.refuse(f"cannot be made: {error.strerror}. {NOT_CHARGED}")
         with unforked(), self._explained(), closing(self._connection()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             for statement in _SCHEMA:
@@ -170,9 +171,9 @@ class RecordFile:
         if number and connection.execute(
             "SELECT hash FROM record WHERE number = ?", (number,)
         ).fetchone() != (known,):
-            raise BudgetFileError(
-                f"{self._name} no longer holds what was read from it before: an older file was put"
-                f" in its place, or it was edited. {NOT_CHARGED} Bring back the newest file."
+            self.refuse(
+                "no longer holds what was read from it before: an older file was put in its place,"
+                f" or it was edited. {NOT_CHARGED} Bring back the newest file."
             )
         found = []
         rows = connection.execute(
@@ -190,8 +191,8 @@ class RecordFile:
         if connection.execute("SELECT number, hash FROM head").fetchall() != [(number, known)]:
             self.refuse_as_damaged("its last records are missing")
         if not older and not self.holds_what_was_counted(connection):
-            raise BudgetFileError(
-                f"{self._name} is older than {self._counter.name!r} beside it says: it was restored"
+            self.refuse(
+                f"is older than {self._counter.name!r} beside it says: it was restored"
                 f" from an older copy, or edited. {NOT_CHARGED} Bring back the newest file. If"
                 " it is lost, what was released since is not in this one: treat the budget as"
                 " spent. If nothing was, open this one by Budget.open(path, adopt=True) or `privlp"
@@ -204,7 +205,7 @@ class RecordFile:
     ) -> tuple[dict[str, Any], Last]:
         """Write a record, dated, after the last one of the file, within :meth:`writing`."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        body = {"time": now, "version": _version(), **body}
+        body = {"time": now, "version": versions()["privlp"], **body}
         number, known = last
         text = json.dumps(body, allow_nan=False)
         new = number + 1, _chained(known, text)
@@ -212,8 +213,6 @@ class RecordFile:
         connection.execute("UPDATE head SET number = ?, hash = ?", new)
         self._appended = new
         return body, new
-
-    # --- the count beside the file
 
     def holds_what_was_counted(self, connection: sqlite3.Connection) -> bool:
         """Whether the file has the record that was its last when it was counted."""
@@ -239,18 +238,12 @@ class RecordFile:
                 " Nothing was drawn, but the charge is in the file. Change the permissions."
             ) from None
 
-    # --- location
-
-    def location(self) -> FileLocation:
-        """Where the file lies now."""
-        return FileLocation.of(self.path)
-
     def require_location(self, recorded: FileLocation) -> None:
         """Refuse a file that was copied from where its records say that it lies."""
-        here = self.location()
+        here = FileLocation.of(self.path)
         if not recorded.holds(here):
-            raise BudgetFileError(
-                f"{self._name} is a copy, or was moved from another disk or restored from a backup:"
+            self.refuse(
+                "is a copy, or was moved from another disk or restored from a backup:"
                 f" it was made at {recorded.path!r}. {NOT_CHARGED} Two copies would spend the"
                 " budget twice. Use the original; or, if nobody will ever use another copy and"
                 " nothing was charged to one since, open this one by Budget.open(path, adopt=True)"
@@ -263,21 +256,22 @@ class RecordFile:
         if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
             self.refuse_as_damaged("SQLite's own check fails")
 
+    def refuse(self, reason: str) -> NoReturn:
+        """Raise, with the reason; what SQLite or the system said is not shown besides."""
+        raise BudgetFileError(f"{self._name} {reason}") from None
+
     def refuse_as_damaged(self, reason: str) -> NoReturn:
-        """Raise, with the reason."""
-        raise BudgetFileError(
-            f"{self._name} is damaged: {reason}. {NOT_CHARGED} What it had paid for cannot be"
-            " known from it. Bring back a backup that is known to be newer than the last release,"
-            " or treat the budget as spent."
+        self.refuse(
+            f"is damaged: {reason}. {NOT_CHARGED} What it had paid for cannot be known from it."
+            " Bring back a backup that is known to be newer than the last release, or treat the"
+            " budget as spent."
         )
 
     def _refuse_as_empty(self) -> NoReturn:
-        raise BudgetFileError(
-            f"{self._name} is empty: it was cut short, or whoever made it was stopped."
-            f" {NOT_CHARGED} Delete it only if nothing was ever charged to it."
+        self.refuse(
+            f"is empty: it was cut short, or whoever made it was stopped. {NOT_CHARGED} Delete it"
+            " only if nothing was ever charged to it."
         )
-
-    # --- SQLite
 
     def _opened(self) -> sqlite3.Connection:
         """A connection to an existing file; refused where the file itself shows a fault."""
@@ -290,26 +284,21 @@ class RecordFile:
                 time.sleep(0.02)  # somebody may be making it at this moment
                 found = os.stat(self.path)
         except OSError as error:
-            raise BudgetFileError(
-                f"{self._name} cannot be opened: {error.strerror}. {NOT_CHARGED}"
-            ) from None
+            self.refuse(f"cannot be opened: {error.strerror}. {NOT_CHARGED}")
         if not stat.S_ISREG(found.st_mode):
-            raise BudgetFileError(f"{self._name} is no file.")
+            self.refuse("is no file.")
         if found.st_size == 0:
             self._refuse_as_empty()
         if found.st_nlink > 1:
-            raise BudgetFileError(
-                f"{self._name} has {found.st_nlink} names (hard links). After a crash SQLite would"
-                f" look for its journal under one of them only. {NOT_CHARGED} Delete the other"
-                " names."
+            self.refuse(
+                f"has {found.st_nlink} names (hard links). After a crash SQLite would look for its"
+                f" journal under one of them only. {NOT_CHARGED} Delete the other names."
             )
-        if self._location is not None and (self._location.device, self._location.inode) != (
-            found.st_dev,
-            found.st_ino,
-        ):
-            raise BudgetFileError(
-                f"{self._name} was replaced by another file while it was in use. {NOT_CHARGED}"
-                " Bring back the newest file, and open it again."
+        known = self._location
+        if known is not None and (known.device, known.inode) != (found.st_dev, found.st_ino):
+            self.refuse(
+                f"was replaced by another file while it was in use. {NOT_CHARGED} Bring back the"
+                " newest file, and open it again."
             )
         return self._connection()
 
@@ -329,18 +318,16 @@ class RecordFile:
         if application == written == 0 and os.stat(self.path).st_size == 0:
             self._refuse_as_empty()  # a journal was played back just now
         if application != _APPLICATION or written < 1:
-            raise BudgetFileError(
-                f"{self._name} is an SQLite file of something else, not a budget."
-            )
+            self.refuse("is an SQLite file of something else, not a budget.")
         if written > FORMAT:
-            raise BudgetFileError(
-                f"{self._name} was written by a newer version of privlp: format {written}, of which"
-                f" this version knows {FORMAT}. {NOT_CHARGED} Update privlp."
+            self.refuse(
+                f"was written by a newer version of privlp: format {written}, of which this version"
+                f" knows {FORMAT}. {NOT_CHARGED} Update privlp."
             )
         if connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
-            raise BudgetFileError(
-                f"{self._name} is in another journal mode: somebody changed it. {NOT_CHARGED}"
-                " Change it back, by `PRAGMA journal_mode = DELETE` in SQLite."
+            self.refuse(
+                f"is in another journal mode: somebody changed it. {NOT_CHARGED} Change it back, by"
+                " `PRAGMA journal_mode = DELETE` in SQLite."
             )
 
     @contextmanager
@@ -350,18 +337,14 @@ class RecordFile:
             yield
         except _sqlite3().Error as error:
             code = getattr(error, "sqlite_errorname", "")
-            if code.startswith("SQLITE_NOTADB"):
-                raise BudgetFileError(
-                    f"{self._name} is no SQLite file, so no budget; or its beginning is damaged."
-                ) from None
             if code.startswith("SQLITE_IOERR"):  # only then, a commit may have happened
-                raise BudgetFileError(
-                    f"{self._name} failed to be read or written ({error}). Nothing was drawn."
-                    " `privlp budget` shows whether the charge is in the file. Check the disk."
-                ) from None
+                self.refuse(
+                    f"failed to be read or written ({error}). Nothing was drawn. `privlp budget`"
+                    " shows whether the charge is in the file. Check the disk."
+                )
             for beginning, reason in _REASONS.items():
                 if code.startswith(beginning):
-                    raise BudgetFileError(f"{self._name} {reason}. {NOT_CHARGED}") from None
+                    self.refuse(reason)
             self.refuse_as_damaged(f"SQLite says {error}")
         except UnicodeDecodeError:
             self.refuse_as_damaged("it holds bytes that are no text")
@@ -373,24 +356,15 @@ def _sqlite3() -> ModuleType:
     return sqlite3
 
 
-@cache
-def _version() -> str:
-    return version("privlp")
-
-
 def _chained(known: str, body: str) -> str:
     return hashlib.sha256(f"{known}\n{body}".encode()).hexdigest()
 
 
 def _sync_folder(folder: Path) -> None:
     """Put the name of a new file on the disk, where the system can."""
-    try:
+    with suppress(OSError):  # Windows opens no folders, and writes names at once
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folders, and writes names at once
-        return
-    try:
-        os.fsync(handle)
-    except OSError:  # some network folders refuse
-        pass
-    finally:
-        os.close(handle)
+        try:
+            os.fsync(handle)  # some network folders refuse
+        finally:
+            os.close(handle)

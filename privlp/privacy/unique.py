@@ -13,15 +13,6 @@ from privlp.errors import BudgetExceededError, BudgetFileError, InvalidParameter
 _forks = 0
 
 
-def _count_a_fork() -> None:
-    global _forks  # noqa: PLW0603 (one count for the process)
-    _forks += 1
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-    os.register_at_fork(after_in_child=_count_a_fork)
-
-
 def this_process() -> tuple[int, int]:
     """Number of the process, and how many forks led to it.
 
@@ -67,20 +58,18 @@ class Unique:
         >>> Budget(eps=1.0, delta=0.0).refuse_elsewhere()  # it was made here
         """
         if self._process != this_process() and not self.may_be_copied():
+            called = self.called or type(self).__name__
             raise self.error(
-                f"This {self._called()} belongs to the process that made it: another one would"
-                f" {self.harm}. {self.remedy}"
+                f"This {called} belongs to the process that made it: another one would {self.harm}."
+                f" {self.remedy}"
             )
-
-    def _called(self) -> str:
-        return self.called or type(self).__name__
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """What copy, deepcopy and pickle ask for."""
         if not self.may_be_copied():
+            called = self.called or type(self).__name__
             raise self.error(
-                f"A {self._called()} cannot be copied or pickled: a copy would {self.harm}."
-                f" {self.remedy}"
+                f"A {called} cannot be copied or pickled: a copy would {self.harm}. {self.remedy}"
             )
         return super().__reduce_ex__(protocol)
 
@@ -109,13 +98,10 @@ PATIENCE = 60.0
 
 
 class _Accesses:
-    """The accesses that are under way in this process."""
+    """The accesses that are under way in this process; `cut` if it was forked in the middle."""
 
-    def __init__(self) -> None:
-        self.changed = threading.Condition()
-        self.count = 0
-        #: Whether this process was forked in the middle of one.
-        self.cut = False
+    def __init__(self, *, cut: bool = False) -> None:
+        self.changed, self.count, self.cut = threading.Condition(), 0, cut
 
 
 _accesses = _Accesses()
@@ -141,23 +127,20 @@ def unforked() -> Iterator[None]:
             accesses.changed.notify_all()
 
 
-def _before() -> None:
+def _before_a_fork() -> None:
     _accesses.changed.acquire()  # from now on no access begins
     _accesses.changed.wait_for(lambda: _accesses.count == 0, PATIENCE)
 
 
-def _after_in_parent() -> None:
-    _accesses.changed.release()
-
-
-def _after_in_child() -> None:
-    global _accesses  # noqa: PLW0603 (one for the process)
-    cut = _accesses.cut or _accesses.count > 0
-    _accesses = _Accesses()
-    _accesses.cut = cut
+def _in_the_child() -> None:
+    global _accesses, _forks  # noqa: PLW0603 (one for the process)
+    _forks += 1
+    _accesses = _Accesses(cut=_accesses.cut or _accesses.count > 0)
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(
-        before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child
+        before=_before_a_fork,
+        after_in_parent=lambda: _accesses.changed.release(),  # noqa: PLW0108 (of that moment)
+        after_in_child=_in_the_child,
     )

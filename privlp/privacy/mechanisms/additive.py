@@ -7,7 +7,7 @@ import sys
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ from privlp.privacy.mechanisms.base import (
     l1_distance,
     l2_distance,
     require_positive,
-    require_scale,
 )
 from privlp.privacy.noise.laws import EuclideanLaplace, Gaussian, Laplace, Law
 from privlp.privacy.noise.rounding import grid, rounded_sum
@@ -37,6 +36,19 @@ class AdditiveNoise(Mechanism):
     """Add noise to a number or vector; the exact sum is rounded to a public grid."""
 
     arithmetic = _ROUNDED
+    #: The field with the scale of the noise, in the units of the released value; 0 for no noise.
+    scale_is = "scale"
+    #: `sensitivity` bounds a change in this norm.
+    norm: Literal["L1", "L2"] = "L1"
+
+    def __post_init__(self) -> None:
+        require_positive(self.sensitivity, "sensitivity")
+        if not 0 <= self._scale < LARGEST_SCALE:
+            raise InvalidParameterError(
+                f"{self.scale_is} must be non-negative and below {LARGEST_SCALE:g}, got"
+                f" {self._scale!r}.",
+                parameter=self.scale_is,
+            )
 
     @property
     @abstractmethod
@@ -44,9 +56,15 @@ class AdditiveNoise(Mechanism):
         """The law of the noise, at scale 1."""
 
     @property
-    @abstractmethod
     def _scale(self) -> float:
-        """The scale of the noise, in the units of the released value; 0 for no noise."""
+        return getattr(self, self.scale_is)
+
+    @property
+    def parameter(self) -> str:
+        return f"{self.scale_is} = {self._scale:.6g}"
+
+    def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
+        return l1_distance(one, two) if self.norm == "L1" else l2_distance(one, two)
 
     def without_noise(self, value: Any) -> Any:
         return value
@@ -65,24 +83,24 @@ class OneSidedNoise(AdditiveNoise):
         """Largest decrease of an entry: twice the width, and the rounding down."""
         return 2 * self.width + grid(self._scale) if self._scale > 0 else 0.0
 
+    @property
+    def parameter(self) -> str:
+        return f"{super().parameter}, width = {self.width:.6g}"
+
     def release(self, value: npt.ArrayLike, randomness: HasGenerator) -> FloatArray:
         if self._scale == 0:
             return np.array(value, dtype=float)
         return rounded_sum(value, -self._scale, self._law, randomness.generator, down=True)
 
-    def _require_width(self, name: str, most: float, most_in_words: str) -> None:
-        """Refuse a width beyond `most` scales; `name` is that of the scale, for messages."""
+    def _require_width(self, most: float, most_in_words: str) -> None:
+        """Refuse a width beyond `most` scales."""
         if not 0 <= self.width < math.inf or (self.width == 0) != (self._scale == 0):
-            raise InvalidParameterError(
-                f"width must be positive and finite, or 0 where {name} is, got {self.width!r}.",
-                parameter="width",
-            )
-        if self.width > most * self._scale:
-            raise InvalidParameterError(
-                f"width must be at most {most_in_words} times the {name} of {self._scale:g}, got"
-                f" {self.width!r}.",
-                parameter="width",
-            )
+            must = f"be positive and finite, or 0 where {self.scale_is} is"
+        elif self.width > most * self._scale:
+            must = f"be at most {most_in_words} times the {self.scale_is} of {self._scale:g}"
+        else:
+            return
+        raise InvalidParameterError(f"width must {must}, got {self.width!r}.", parameter="width")
 
 
 @dataclass(frozen=True)
@@ -92,29 +110,11 @@ class ExponentialTails(AdditiveNoise):
     sensitivity: float
     scale: float
 
-    def __post_init__(self) -> None:
-        require_positive(self.sensitivity, "sensitivity")
-        require_scale(self.scale, "scale")
-
-    @property
-    def _scale(self) -> float:
-        return self.scale
-
-    @property
-    def parameter(self) -> str:
-        return f"scale = {self.scale:.6g}"
-
     @property
     def pure_eps(self) -> float:
         return self.sensitivity / self.scale if self.scale > 0 else math.inf
 
-    def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
-        """The L1 norm of the change."""
-        return l1_distance(one, two)
 
-
-# Weights of draws, in a range in which their mean is computed to full precision.
-_LEAST_WEIGHT, _LARGEST_WEIGHT = 2.0**-500, 2.0**500
 # Deviations of weighted draws are larger by this factor, which covers the few units in the last
 # place that they are rounded by.
 _ENLARGED = 1 + 1e-12
@@ -132,34 +132,13 @@ class GaussianMechanism(AdditiveNoise):
     sensitivity: float
     sigma: float
     name = "Gaussian mechanism"
-
-    def __post_init__(self) -> None:
-        require_positive(self.sensitivity, "sensitivity")
-        require_scale(self.sigma, "sigma")
-
-    @property
-    def _scale(self) -> float:
-        return self.sigma
-
-    @property
-    def _law(self) -> Law:
-        return Gaussian()
-
-    @property
-    def parameter(self) -> str:
-        return f"sigma = {self.sigma:.6g}"
-
-    @property
-    def pure_eps(self) -> float:
-        return math.inf
+    pure_eps = math.inf
+    scale_is, norm = "sigma", "L2"
+    _law = Gaussian()
 
     @property
     def price(self) -> Price:
         return Price.gaussian(self.sensitivity / self.sigma) if self.sigma > 0 else Price.none()
-
-    def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
-        """The L2 norm of the change."""
-        return l2_distance(one, two)
 
 
 @dataclass(frozen=True)
@@ -200,8 +179,8 @@ class WeightedGaussianMechanism(GaussianMechanism):
             raise InvalidParameterError(
                 "weights must be a tuple of at least one number.", parameter="weights"
             )
-        in_range = min(self.weights) >= _LEAST_WEIGHT and max(self.weights) <= _LARGEST_WEIGHT
-        if not in_range or math.isnan(self._mean):
+        in_range = min(self.weights) >= 2.0**-500 and max(self.weights) <= 2.0**500
+        if not in_range or math.isnan(self._mean):  # beyond, the mean is not fully precise
             raise InvalidParameterError(
                 "weights must be positive numbers between 2^-500 and 2^500.", parameter="weights"
             )
@@ -262,6 +241,7 @@ class LaplaceMechanism(ExponentialTails):
     """
 
     name = "Laplace mechanism"
+    _law = Laplace()
 
     @classmethod
     def of_eps(cls, sensitivity: float, eps: float) -> LaplaceMechanism:
@@ -270,10 +250,6 @@ class LaplaceMechanism(ExponentialTails):
         while mechanism.pure_eps > eps:
             mechanism = cls(sensitivity, math.nextafter(mechanism.scale, math.inf))
         return mechanism
-
-    @property
-    def _law(self) -> Law:
-        return Laplace()
 
     @property
     def price(self) -> Price:
@@ -304,11 +280,5 @@ class EuclideanLaplaceMechanism(ExponentialTails):
     """
 
     name = "Euclidean Laplace mechanism"
-
-    @property
-    def _law(self) -> Law:
-        return EuclideanLaplace()
-
-    def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
-        """The L2 norm of the change."""
-        return l2_distance(one, two)
+    norm = "L2"
+    _law = EuclideanLaplace()

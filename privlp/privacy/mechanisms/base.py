@@ -55,11 +55,8 @@ class Mechanism(ABC):
     @property
     def price(self) -> Price:
         """Price of one draw, for the ledger."""
-        return (
-            Price.approximate(self.pure_eps, self.own_delta)
-            if math.isfinite(self.pure_eps)
-            else Price.none()
-        )
+        eps = self.pure_eps
+        return Price.approximate(eps, self.own_delta) if math.isfinite(eps) else Price.none()
 
     @abstractmethod
     def release(self, value: Any, randomness: HasGenerator) -> Any:
@@ -93,15 +90,6 @@ def require_positive(value: float, name: str) -> None:
     if not 0 < value < math.inf:
         raise InvalidParameterError(
             f"{name} must be positive and finite, got {value!r}.", parameter=name
-        )
-
-
-def require_scale(value: float, name: str) -> None:
-    """Refuse a scale of noise that is negative, or near the largest floating-point number."""
-    if not 0 <= value < LARGEST_SCALE:
-        raise InvalidParameterError(
-            f"{name} must be non-negative and below {LARGEST_SCALE:g}, got {value!r}.",
-            parameter=name,
         )
 
 

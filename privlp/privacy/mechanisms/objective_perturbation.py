@@ -20,9 +20,6 @@ from privlp.privacy.mechanisms.base import CHANCE, HasGenerator
 from privlp.privacy.noise.rounding import nearly
 from privlp.privacy.prices import Price
 
-# With more vectors than this, the number of corners is no floating-point number.
-_MOST_PARTS = 1000
-
 
 class _SecretTerm(AdditiveNoise):
     """Noise in an objective: it is not rounded, because it is not released."""
@@ -35,7 +32,7 @@ class _SecretTerm(AdditiveNoise):
     chance = CHANCE
 
     def __post_init__(self) -> None:
-        super().__post_init__()  # type: ignore[misc]
+        super().__post_init__()
         if not 0 <= self.curvature_cost < math.inf:
             raise InvalidParameterError(
                 f"curvature_cost must be non-negative and finite, got {self.curvature_cost!r}.",
@@ -142,17 +139,15 @@ class GaussianObjectivePerturbation(_SecretTerm, GaussianMechanism):
 
     @property
     def _part(self) -> float:
-        if self.largest_part is None:
-            return self.sensitivity / max(self.parts, 1)
-        return self.largest_part
+        given = self.largest_part
+        return self.sensitivity / max(self.parts, 1) if given is None else given
 
     @property
     def price(self) -> Price:
-        if self.sigma == 0:
+        parts = self.parts
+        if self.sigma == 0 or parts > 1000:  # more corners than any floating-point number
             return Price.none()
-        mu, parts = self.sensitivity / self.sigma, self.parts
-        if parts > _MOST_PARTS:
-            return Price.none()
+        mu = self.sensitivity / self.sigma
         corners = [(2**parts, mu)]
         if self.one_sided:
             part, other = self._part / self.sigma, self.opposite_part / self.sigma

@@ -6,18 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from privlp.checks import whole
 from privlp.errors import InvalidParameterError
 from privlp.privacy.gaussian_dp import MOST_DEVIATIONS, Change, least_width, log_delta
 from privlp.privacy.mechanisms.additive import ExponentialTails, OneSidedNoise
-from privlp.privacy.mechanisms.base import (
-    l2_distance,
-    require_delta,
-    require_positive,
-    require_scale,
-)
+from privlp.privacy.mechanisms.base import require_delta, require_positive
 from privlp.privacy.noise.laws import Law, OneSidedTruncatedGaussian, OneSidedTruncatedLaplace
 
 
@@ -56,12 +50,14 @@ class TruncatedGaussianMechanism(OneSidedNoise):
     touched: int
     name = "truncated Gaussian mechanism"
 
+    scale_is, norm = "sigma", "L2"
+
     def __post_init__(self) -> None:
-        for bound in ("sensitivity", "l1", "entry"):
-            require_positive(getattr(self, bound), bound)
+        super().__post_init__()
+        require_positive(self.l1, "l1")
+        require_positive(self.entry, "entry")
         whole(self.touched, "touched")
-        require_scale(self.sigma, "sigma")
-        self._require_width("sigma", MOST_DEVIATIONS, f"{MOST_DEVIATIONS:g}")
+        self._require_width(MOST_DEVIATIONS, f"{MOST_DEVIATIONS:g}")
         if not self.eps > 0 or (math.isinf(self.eps) and self.sigma > 0):
             raise InvalidParameterError(
                 f"eps must be positive, and finite where sigma is positive, got {self.eps!r}.",
@@ -100,10 +96,6 @@ class TruncatedGaussianMechanism(OneSidedNoise):
         return cls(sensitivity, sigma, width, eps, l1, entry, touched)
 
     @property
-    def _scale(self) -> float:
-        return self.sigma
-
-    @property
     def _law(self) -> Law:
         return OneSidedTruncatedGaussian(self.width / self.sigma)
 
@@ -112,25 +104,15 @@ class TruncatedGaussianMechanism(OneSidedNoise):
         return Change(self.sensitivity, self.l1, self.entry, int(self.touched))
 
     @property
-    def parameter(self) -> str:
-        return f"sigma = {self.sigma:.6g}, width = {self.width:.6g}"
-
-    @property
     def pure_eps(self) -> float:
         return self.eps if self.sigma > 0 else math.inf
 
     @property
     def own_delta(self) -> float:  # type: ignore[override]
         """By the formula above, rounded up."""
-        return (
-            min(1.0, math.exp(log_delta(self.eps, self._change, self.sigma, self.width)))
-            if self.sigma > 0
-            else 0.0
-        )
-
-    def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
-        """The L2 norm of the change."""
-        return l2_distance(one, two)
+        if self.sigma == 0:
+            return 0.0
+        return min(1.0, math.exp(log_delta(self.eps, self._change, self.sigma, self.width)))
 
 
 #: In scales. Beyond it, steps of the grid are no longer whole numbers in double precision.
@@ -169,7 +151,7 @@ class TruncatedLaplaceMechanism(ExponentialTails, OneSidedNoise):
                 f" {self.entry!r}.",
                 parameter="entry",
             )
-        self._require_width("scale", _LARGEST_WIDTH, "2^30")
+        self._require_width(_LARGEST_WIDTH, "2^30")
 
     @classmethod
     def of_budget(
@@ -196,18 +178,13 @@ class TruncatedLaplaceMechanism(ExponentialTails, OneSidedNoise):
         factor = 0.5 if published_for is None else float(published_for)
         ratio = 1.0 if entry is None else sensitivity / entry
         # A little wider than the formula: rounding never makes the price exceed what was asked for.
-        width = _log1p_exp(
-            log_odds(eps if shift is None else shift, ratio) + math.log(factor / delta)
-        ) * (1 + 1e-12)
+        odds = log_odds(eps if shift is None else shift, ratio) + math.log(factor / delta)
+        width = float(np.logaddexp(0.0, odds)) * (1 + 1e-12)
         return cls(sensitivity, sensitivity / eps, width * sensitivity / eps, entry)
 
     @property
     def _law(self) -> Law:
         return OneSidedTruncatedLaplace(self.width / self.scale)
-
-    @property
-    def parameter(self) -> str:
-        return f"{super().parameter}, width = {self.width:.6g}"
 
     @property
     def own_delta(self) -> float:  # type: ignore[override]
@@ -229,8 +206,3 @@ def log_odds(eps: float, ratio: float) -> float:
 def _log_expm1(x: float) -> float:
     """ln(e^x - 1) for x > 0, without overflow."""
     return x + math.log(-math.expm1(-x))
-
-
-def _log1p_exp(x: float) -> float:
-    """ln(1 + e^x), without overflow."""
-    return float(np.logaddexp(0.0, x))
