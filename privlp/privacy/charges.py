@@ -40,7 +40,6 @@ class RecordedRelation:
     key: str
 
     def compatible_with(self, other: AccountedRelation) -> bool:
-        """Whether one ledger may account for both relations."""
         return self.key == other.key
 
 
@@ -52,9 +51,8 @@ def require_one_relation(
         if not earlier.compatible_with(relation):
             raise RelationMismatchError(
                 f"This budget already accounts for '{description}'; it cannot also account for"
-                f" '{words}'. Use a Budget of its own for each neighbour relation,"
-                " or, where one record touches several parts, a tuple of relations for all of"
-                " them."
+                f" '{words}'. Use a Budget of its own for each neighbour relation, or, where one"
+                " record touches several parts, a tuple of relations for all of them."
             )
 
 
@@ -87,7 +85,7 @@ class Charge:
 
 def total_chance(charges: Iterable[Charge]) -> float:
     """The probability that a bound fails which one of the prices rests on."""
-    return math.fsum(charge.price.chance * charge.entry.draws for charge in charges)
+    return math.fsum(price.chance * count for price, count in (c.cost for c in charges))
 
 
 @dataclass(frozen=True)
@@ -103,13 +101,11 @@ class Share:
 class Call:
     """All that one ledger charged, as the budgets above it see it."""
 
-    #: Of the ledger.
-    identifier: str
+    identifier: str  # of the ledger
     #: The charges together are (eps, share·delta)-DP, `share` being the budget's share of delta for
     #: sums of calls. What small chances take is part of it.
     eps: float
     delta: float
-    #: In order.
     charges: tuple[Charge, ...]
     #: Under which it protects records, by their description.
     relations: Mapping[str, AccountedRelation]
@@ -122,53 +118,42 @@ class Call:
 
     @property
     def chance(self) -> float:
-        """The probability that a bound fails which the price of one of its draws rests on."""
         return total_chance(self.charges)
 
     @property
     def square(self) -> float:
         """The squares of the Gaussian parameters of all its draws, added up, or ``inf``."""
-        return math.fsum(
-            charge.price.mu * charge.price.mu * charge.entry.draws for charge in self.charges
-        )
-
-
-_MOST_CHOICES = 64
+        return math.fsum(price.mu * price.mu * n for price, n in (c.cost for c in self.charges))
 
 
 def largest_sum(calls: Iterable[Call], number: Callable[[Call], float]) -> float:
-    """The largest sum of a number of each call, over all records; see :func:`_divided`."""
+    """The largest sum of a number of each call over all records, each in a part of a partition."""
     common, partitions = _divided(calls)
     largest = (max(largest_sum(p, number) for p in parts.values()) for parts in partitions.values())
     return math.fsum([*map(number, common), *largest])
 
 
 def calls_by_record(calls: Sequence[Call]) -> list[list[Call]] | None:
-    """The calls that touch a record, for each choice of one part of each partition.
-
-    ``None`` if there are too many choices. Of parts that were charged alike, one stands for all.
-    """
-    found = list(itertools.islice(_choices(calls), _MOST_CHOICES + 1))
-    return found if len(found) <= _MOST_CHOICES else None
+    """The calls that touch a record, for each of at most 64 choices of a part of each partition."""
+    found = list(itertools.islice(_choices(calls), 65))
+    return found if len(found) <= 64 else None
 
 
 def _divided(calls: Iterable[Call]) -> tuple[list[Call], dict[str, dict[int, list[Call]]]]:
-    """Calls that touch all records; the others by partition and part.
-
-    The outermost part is taken off them. A record lies in one part of each partition.
-    """
+    """Calls that touch all records; the others by partition and part, which is taken off them."""
     common: list[Call] = []
     partitions: dict[str, dict[int, list[Call]]] = defaultdict(lambda: defaultdict(list))
     for call in calls:
-        if not call.parts:
+        if call.parts:
+            *inner, (partition, part) = call.parts
+            partitions[partition][part].append(replace(call, parts=tuple(inner)))
+        else:
             common.append(call)
-            continue
-        *inner, (partition, part) = call.parts
-        partitions[partition][part].append(replace(call, parts=tuple(inner)))
     return common, partitions
 
 
 def _choices(calls: Sequence[Call]) -> Iterator[list[Call]]:
+    """Of parts that were charged alike, one stands for all."""
     partitions: dict[str, dict[int, list[object]]] = defaultdict(lambda: defaultdict(list))
     for call in calls:
         costs = tuple(charge.cost for charge in call.charges)
@@ -241,10 +226,8 @@ def _price(data: dict[str, Any]) -> Price:
 
 
 def _entry(data: dict[str, Any]) -> LedgerEntry:
-    entry = LedgerEntry(**data)
-    return LedgerEntry(
-        **{**data, "sensitivity": _number(entry.sensitivity), "draws": int(entry.draws)}
-    )
+    numbers = {"sensitivity": _number(data["sensitivity"]), "draws": int(data["draws"])}
+    return LedgerEntry(**{**data, **numbers})
 
 
 def _number(value: Any) -> float:

@@ -75,19 +75,16 @@ def eps_of(mu: float, delta: float) -> float:
 
 def least_eps(curve: Callable[[float], float], delta: float, scale: float) -> float:
     """The least eps >= 0 with ``curve(eps) <= delta``, which falls, rounded up; or inf."""
-    if math.isinf(scale) or delta <= 0:
-        return 0.0 if curve(0.0) <= delta else math.inf
     if curve(0.0) <= delta:
         return 0.0
+    if math.isinf(scale) or delta <= 0:
+        return math.inf
     high = scale
     while curve(high) > delta:
         high *= 2
         if high > 1e18:
             return math.inf
-    # A step of the search is about `scale`.
-    root = _root(
-        lambda eps: math.log(max(curve(eps), 1e-320) / delta), 0.0, high, xtol=1e-15 * high
-    )
+    root = _root(lambda eps: math.log(max(curve(eps), 1e-320) / delta), 0.0, high, 1e-15 * high)
     step = max(root, scale) * 1e-14
     while curve(root) > delta:
         root, step = root + step, 2 * step
@@ -112,12 +109,10 @@ def mu_of(eps: float, delta: float) -> float:
     return root
 
 
-def _root(
-    function: Callable[[float], float], low: float, high: float, xtol: float = 2e-12
-) -> float:
+def _root(f: Callable[[float], float], low: float, high: float, xtol: float = 2e-12) -> float:
     from scipy.optimize import brentq  # noqa: PLC0415 (slow to load)
 
-    return float(brentq(function, low, high, xtol=xtol, rtol=1e-14))
+    return float(brentq(f, low, high, xtol=xtol, rtol=1e-14))
 
 
 def mu_of_pure(eps: float) -> float:
@@ -157,15 +152,12 @@ _MOST_SHIFT = 24.0
 
 @dataclass(frozen=True)
 class Change:
-    """How far a vector may move between neighbours, at most."""
+    """How far a vector may move between neighbours, at most: in L2, in L1, and each entry."""
 
-    #: In L2 and in L1.
     l2: float
     l1: float
-    #: Every entry.
     entry: float
-    #: Number of entries that move.
-    touched: int
+    touched: int  # how many entries move
 
 
 def log_mass(start: float, length: float) -> float:
@@ -173,11 +165,8 @@ def log_mass(start: float, length: float) -> float:
     end = start + length
     near, far = mills_ratio(start), mills_ratio(end)
     ratio = near - far - far * math.expm1(-0.5 * length * (start + end)) + _ERROR * near
-    return (
-        log_density(start)
-        + math.log(min(ratio, length * (1 + _ERROR)))
-        + _ERROR * (1 + start * start)
-    )
+    log_ratio = math.log(min(ratio, length * (1 + _ERROR)))
+    return log_density(start) + log_ratio + _ERROR * (1 + start * start)
 
 
 def log_delta(eps: float, change: Change, sigma: float, width: float) -> float:

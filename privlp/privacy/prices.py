@@ -125,8 +125,8 @@ def _composed_epsilon(costs: tuple[tuple[Price, int], ...], delta: float) -> flo
         delta = math.nextafter(delta - chance, -math.inf)  # a difference may be rounded up
         if delta <= 0:
             return math.inf
-    apart = [(price, count) for price, count in costs if price.law == "approximate"]
-    rest = [(price, count) for price, count in costs if price.law != "approximate"]
+    apart = [cost for cost in costs if cost[0].law == "approximate"]
+    rest = [cost for cost in costs if cost[0].law != "approximate"]
     delta -= math.fsum(price.delta * count for price, count in apart)
     eps = math.fsum(price.eps * count for price, count in apart)
     if delta < 0 or math.isinf(eps):
@@ -207,8 +207,7 @@ def _renyi_epsilon(costs: tuple[tuple[Price, int], ...], delta: float) -> float:
 
     accountant = RdpAccountant(_RENYI_ORDERS, dp_accounting.NeighboringRelation.REPLACE_ONE)
     for price, count in costs:
-        event = _event(price, dp_accounting)
-        accountant.compose(dp_accounting.SelfComposedDpEvent(event, count))
+        accountant.compose(dp_accounting.SelfComposedDpEvent(_event(price, dp_accounting), count))
     return float(accountant.get_epsilon(delta))
 
 
@@ -230,6 +229,5 @@ def _event(price: Price, library: Any) -> Any:
         return library.ZCDpEvent(price.eps**2 / 2)
     if price.eps > 700:
         return library.NonPrivateDpEvent()
-    return library.RandomizedResponseDpEvent(
-        noise_parameter=2.0 / (1.0 + math.exp(price.eps)), num_buckets=2
-    )
+    noise = 2.0 / (1.0 + math.exp(price.eps))
+    return library.RandomizedResponseDpEvent(noise_parameter=noise, num_buckets=2)

@@ -78,11 +78,8 @@ class Randomness(Unique):
     @property
     def description(self) -> str:
         """Where the bits come from, in words."""
-        return (
-            "seeded generator (experiments only, not for release)"
-            if self.seeded
-            else "ChaCha20 keyed by the operating system"
-        )
+        seeded = "seeded generator (experiments only, not for release)"
+        return seeded if self.seeded else "ChaCha20 keyed by the operating system"
 
     def __repr__(self) -> str:
         return f"Randomness({self.description})"

@@ -128,10 +128,8 @@ class PrivacyRecord:
         return Statement(self)
 
     def __str__(self) -> str:
-        head = (
-            f"spent eps = {self.eps:.6g}, delta = {self.delta:.3g} of ({self.eps_limit:g},"
-            f" {self.delta_limit:g})"
-        )
+        limit = f"({self.eps_limit:g}, {self.delta_limit:g})"
+        head = f"spent eps = {self.eps:.6g}, delta = {self.delta:.3g} of {limit}"
         if not self.entries:
             return head
         from tabulate import tabulate  # noqa: PLC0415 (slow to load)
@@ -233,6 +231,10 @@ _CHANCE = (
     "Delta is the chance that secret noise is larger than a proof allows; a limit of 0 leaves it"
     " aside."
 )
+_NOT_COVERED = (
+    "Not covered: running time, anything computed from the data outside this ledger, and an"
+    " adversary who can tell the generator's bits from fair ones."
+)
 _ADAPTIVE = "If later requests were chosen in view of earlier releases, the limit is the guarantee."
 _PLANNED = "This holds only if all requests were fixed before the first release."
 
@@ -243,19 +245,18 @@ def _words(record: PrivacyRecord) -> str:
         return f"Nothing was released: (0, 0)-differentially private. {limit}"
     if not record.private:
         return str(record.remark)
+    draws: Counter[tuple[str, str]] = Counter()
+    for entry in record.entries:
+        draws[entry.mechanism, entry.purpose] += entry.draws
+    paid_for = "; ".join(f"{count} x {what} ({why})" for (what, why), count in draws.items())
     sentences = [
-        (
-            f"The released values together are ({record.eps:.6g},"
-            f" {record.delta:.6g})-differentially private. {limit}"
-        ),
+        f"The released values together are ({record.eps:.6g}, {record.delta:.6g})-differentially"
+        f" private. {limit}",
         f"Neighbour relation: {record.relation}.",
-        f"Paid for: {_paid_for(record.entries)}.",
+        f"Paid for: {paid_for}.",
         f"Randomness: {record.randomness}.",
         "Arithmetic: " + "; ".join(dict.fromkeys(e.arithmetic for e in record.entries)) + ".",
-        (
-            "Not covered: running time, anything computed from the data outside this ledger, and an"
-            " adversary who can tell the generator's bits from fair ones."
-        ),
+        _NOT_COVERED,
         f"Computed by {', '.join(map(' '.join, record.versions.items()))}.",
     ]
     if record.missed is not None:
@@ -267,16 +268,6 @@ def _words(record: PrivacyRecord) -> str:
     if record.seeded:
         sentences.insert(0, str(record.remark))
     return " ".join(sentences)
-
-
-def _paid_for(entries: tuple[LedgerEntry, ...]) -> str:
-    """Mechanisms and purposes, each pair once."""
-    draws: Counter[tuple[str, str]] = Counter()
-    for entry in entries:
-        draws[entry.mechanism, entry.purpose] += entry.draws
-    return "; ".join(
-        f"{count} x {mechanism} ({purpose})" for (mechanism, purpose), count in draws.items()
-    )
 
 
 def json_number(value: Any) -> Any:

@@ -132,9 +132,12 @@ class GaussianMechanism(AdditiveNoise):
     sensitivity: float
     sigma: float
     name = "Gaussian mechanism"
-    pure_eps = math.inf
     scale_is, norm = "sigma", "L2"
     _law = Gaussian()
+
+    @property
+    def pure_eps(self) -> float:
+        return math.inf
 
     @property
     def price(self) -> Price:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -38,10 +39,7 @@ class UniformReals:
 
     def refinements(self) -> Iterator[Bits]:
         """The first bits of the numbers, twice as many each time."""
-        words = 2
-        while True:
-            yield Bits(self, words)
-            words *= 2
+        return (Bits(self, 2**k) for k in itertools.count(1))
 
 
 class Bits:
@@ -53,11 +51,9 @@ class Bits:
         self._uniform, self._words = uniform, words
 
     def __getitem__(self, index: int) -> Any:
-        """The interval that holds a number."""
         return self._uniform.within(index, self._words, self.iv)
 
     def sign(self, index: int) -> int:
-        """1 if the first bit of a number is set, else -1."""
         return int(self._uniform.sign[index])
 
     def log(self, x: Any) -> Any:
@@ -114,9 +110,9 @@ def _interval_arithmetic(precision: int) -> Any:
 class Law(ABC):
     """A law of noise of unit scale, as a function of uniform real numbers."""
 
-    @abstractmethod
     def uniforms(self, size: int) -> int:
-        """How many uniform numbers a vector of `size` entries is a function of."""
+        """How many uniform numbers a vector of `size` entries is a function of: sizes, signs."""
+        return 2 * size
 
     @abstractmethod
     def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
@@ -145,10 +141,8 @@ class Gaussian(Law):
         numbers = uniform.near[: self.uniforms(size)]
         half_square, error = minus_log(numbers[::2])
         radius, angle = np.sqrt(2 * half_square), 2 * np.pi * numbers[1::2]
-        error = (
-            np.divide(2 * error, radius, out=np.full(radius.shape, np.inf), where=radius > 0)
-            + 2.0**-46 * radius
-        )
+        with np.errstate(divide="ignore", invalid="ignore"):  # a radius of 0 has an infinite error
+            error = np.where(radius > 0, 2 * error / radius, np.inf) + 2.0**-46 * radius
         pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
         return pairs.ravel()[:size], np.repeat(error, 2)[:size]
 
@@ -164,9 +158,6 @@ class Gaussian(Law):
 @dataclass(frozen=True)
 class Laplace(Law):
     """Two-sided exponential entries: a size and a sign."""
-
-    def uniforms(self, size: int) -> int:
-        return 2 * size
 
     def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
         value, error = minus_log(uniform.near[:size])
@@ -190,14 +181,11 @@ class EuclideanLaplace(Law):
         if norm == 0 or length == 0:
             return normal, np.full(size, np.inf)
         ratio = length / norm
-        relative = (
-            float(np.linalg.norm(normal_errors)) / norm + math.fsum(step_errors) / length + 2.0**-48
-        )
-        return normal * ratio, (
-            2 * ratio * (normal_errors + np.abs(normal) * relative)
-            if relative < 0.1
-            else np.full(size, np.inf)
-        )
+        relative = float(np.linalg.norm(normal_errors)) / norm
+        relative += math.fsum(step_errors) / length + 2.0**-48
+        if not relative < 0.1:
+            return normal * ratio, np.full(size, np.inf)
+        return normal * ratio, 2 * ratio * (normal_errors + np.abs(normal) * relative)
 
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
         normal = Gaussian().within(range(size), size, bits)
@@ -213,17 +201,11 @@ class OneSidedTruncatedLaplace(Law):
 
     width: float
 
-    def uniforms(self, size: int) -> int:
-        return 2 * size
-
     def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
-        value, error = minus_log(
-            math.exp(-self.width) + uniform.near[:size] * -math.expm1(-self.width)
-        )
-        return (
-            self.width + np.minimum(value, self.width) * uniform.sign[size:],
-            error + 2.0**-48 * self.width,
-        )
+        numbers = math.exp(-self.width) + uniform.near[:size] * -math.expm1(-self.width)
+        value, error = minus_log(numbers)
+        noise = self.width + np.minimum(value, self.width) * uniform.sign[size:]
+        return noise, error + 2.0**-48 * self.width
 
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
         least = bits.exp(-bits.iv.mpf(self.width))
@@ -242,9 +224,6 @@ class OneSidedTruncatedGaussian(Law):
     """
 
     width: float
-
-    def uniforms(self, size: int) -> int:
-        return 2 * size
 
     def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
         least = float(erfc(self.width / math.sqrt(2)))
