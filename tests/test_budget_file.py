@@ -1,5 +1,6 @@
 """A budget in a file."""
 
+import itertools
 import json
 import math
 import os
@@ -10,11 +11,12 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
@@ -45,12 +47,14 @@ from privlp.privacy import (
     record_file,
 )
 from privlp.privacy.charges import Call, Charge, RecordedRelation
-from privlp.privacy.prices import Price
+from privlp.privacy.prices import Law, Price
 from privlp.privacy.record_file import FileLocation
 from privlp.relations.combined import Combined
-from tests.effort import examples, runs
+from tests.effort import each, examples, runs
 
 REPLACE = ConstraintPrivate()
+WHOSE = (REPLACE, Randomness(0))
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 UNHARMED = "Nothing was drawn and nothing was charged."
 
 
@@ -70,6 +74,22 @@ def quick_disk(monkeypatch):
 
 def charge(budget, eps=0.25, purpose="a count", relation=REPLACE, count=1):
     return budget.charge(LaplaceMechanism.of_eps(1.0, eps), count, purpose, relation, Randomness(0))
+
+
+def printed(code):
+    """The lines that a process prints, which begins with some imports."""
+    code = f"{IMPORTS}\n{code}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60
+    )
+    return done.stdout.splitlines()
+
+
+IMPORTS = """
+import os, threading, time
+from privlp import Budget, BudgetExceededError, BudgetFileError, ConstraintPrivate, examples, solve
+from privlp.privacy import LaplaceMechanism, Randomness, record_file, unique
+"""
 
 
 def purposes(path):
@@ -117,31 +137,26 @@ def test_solves_fits_and_reports_pay_from_a_file_as_from_memory(path):
 
     needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(500, 4))
     lp = LinearProgram([1, 2, 1, 3], -needs, -np.ones(500))
-    X, y = make_unseparable_ball(100, random_state=0)
-    candidates = [ObjectivePerturbationSVC(eps=1.0, reg=reg, classes=(-1, 1)) for reg in (0.1, 1.0)]
+    data = make_unseparable_ball(100, random_state=0)
     stored, memory = Budget.open(path, 5.0, 1e-6), Budget(5.0, 1e-6)
     found = []
     for budget in (stored, memory):
-        solution = solve(lp, 1.0, 1e-7, 50, opt=3.0, budget=budget, rng=0)
-        report = privlp.quality(lp, solution, 0.5, budget=budget, rng=1)
-        svm = ObjectivePerturbationSVC(
-            eps=0.5, reg=0.1, classes=(-1, 1), budget=budget, random_state=0
-        ).fit(X, y)
-        selector = PrivateModelSelector(
-            candidates, eps=1.0, classes=(-1, 1), budget=budget, random_state=0
-        ).fit(X, y)
+        paid = {"classes": (-1, 1), "budget": budget, "random_state": 0}
+        first = solve(lp, 1.0, 1e-7, 50, opt=3.0, budget=budget, rng=0)
+        report = privlp.quality(lp, first, 0.5, budget=budget, rng=1)
+        svm = ObjectivePerturbationSVC(eps=0.5, reg=0.1, **paid).fit(*data)
+        candidates = [ObjectivePerturbationSVC(reg=reg, classes=(-1, 1)) for reg in (0.1, 1.0)]
+        selector = PrivateModelSelector(candidates, eps=1.0, **paid).fit(*data)
         last = solve(lp, None, None, 50, opt=3.0, budget=budget, rng=2)
-        found.append(
-            (solution.x, report.n_violated, svm.coef_, selector.best_index_, last.x, budget.spent())
-        )
+        numbers = (report.n_violated, selector.best_index_, budget.spent())
+        found.append((first.x, svm.coef_, last.x, *numbers))
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     again = Budget.open(path)
     assert again.entries == memory.entries
     assert again.record().to_dict() == memory.record().to_dict()
-    assert [len(call.parts) for call in again.calls.values()] == [
-        len(call.parts) for call in memory.calls.values()
-    ]
+    parts = [[len(call.parts) for call in one.calls.values()] for one in (again, memory)]
+    assert parts[0] == parts[1]
 
 
 def test_parts_of_the_records_cost_what_the_dearest_costs_after_reopening_too(path):
@@ -160,18 +175,13 @@ def test_parts_of_the_records_cost_what_the_dearest_costs_after_reopening_too(pa
 
 
 def test_a_call_that_is_charged_in_several_lines_counts_once(path):
-    budget = Budget.open(path, 1.0, 0.0)
-    ledger = budget.ledger(1.0, 0.0)
+    ledger = Budget.open(path, 1.0, 0.0).ledger(1.0, 0.0)
     charge(ledger, 0.25, "first")
     charge(ledger, 0.25, "second")
     again = Budget.open(path)
-    assert again.spent() == 0.5
-    assert len(again.calls) == 1
-    assert [event.what for event in again.history()] == [
-        "made, for (1, 0)",
-        "first",
-        "first; second",
-    ]
+    assert (again.spent(), len(again.calls)) == (0.5, 1)
+    told = [event.what for event in again.history()]
+    assert told == ["made, for (1, 0)", "first", "first; second"]
     (call,) = {event.call for event in again.history() if event.call}
     assert len(call) == 16
 
@@ -197,23 +207,13 @@ def test_the_limit_holds_whatever_two_threads_with_objects_of_their_own_ask(path
     assert math.fsum(paid) == 1.0 == Budget.open(path).spent()
 
 
-def test_a_closed_budget_can_be_opened_again(path):
-    budget = Budget.open(path, 1.0, 0.0)
-    budget.close()
-    with pytest.raises(BudgetExceededError, match="This budget is closed"):
-        charge(budget)
-    charge(Budget.open(path))
-
-
 @pytest.mark.parametrize("composition", ["adaptive", "planned", "basic"])
 def test_composition_is_kept(path, composition):
     Budget.open(path, 1.0, 1e-6, composition=composition)
     assert Budget.open(path).composition == composition
     other = "planned" if composition == "basic" else "basic"
-    with pytest.raises(
-        InvalidParameterError,
-        match=f"add up by composition='{composition}', not '{other}'. Leave composition out",
-    ):
+    message = f"add up by composition='{composition}', not '{other}'. Leave composition out"
+    with pytest.raises(InvalidParameterError, match=message):
         Budget.open(path, composition=other)
 
 
@@ -231,13 +231,8 @@ def test_no_privacy_at_all_can_be_kept_too(path):
 FLOATS = st.floats(min_value=0, allow_nan=False)
 PRICES = st.builds(
     Price,
-    law=st.sampled_from(
-        ["gaussian", "bounded range", "laplace", "pure", "approximate", "corners", "none"]
-    ),
-    eps=FLOATS,
-    delta=FLOATS,
-    mu=FLOATS,
-    shift=FLOATS,
+    law=st.sampled_from(get_args(Law)),
+    **dict.fromkeys(("eps", "delta", "mu", "shift", "chance"), FLOATS),
     corners=st.lists(st.tuples(st.integers(1, 9), FLOATS), max_size=3).map(tuple),
 )
 ENTRIES = st.builds(
@@ -258,7 +253,7 @@ CALLS = st.builds(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(40))
 @given(CALLS)
 def test_a_call_is_read_as_it_was_written(call):
     text = json.dumps(charges.call_to_dict(call), allow_nan=False)
@@ -268,41 +263,24 @@ def test_a_call_is_read_as_it_was_written(call):
     assert charges.call_from_dict(json.loads(text)) == replace(call, relations=recorded)
 
 
-@settings(
-    deadline=None,
-    max_examples=examples(25),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["laplace", "gaussian"]),
-            st.floats(0.01, 0.6),
-            st.integers(0, 3),
-            st.booleans(),
-        ),
-        max_size=8,
-    )
-)
+REQUESTS = st.tuples(st.booleans(), st.floats(0.01, 0.6), st.integers(0, 3), st.booleans())
+
+
+@settings(deadline=None, max_examples=examples(25))
+@given(st.lists(REQUESTS, max_size=8))
 def test_a_file_admits_what_memory_admits(tmp_path_factory, requests):
     """The rule is the same."""
     path = tmp_path_factory.mktemp("file") / "all.budget"
     stored, memory = Budget.open(path, 1.0, 1e-6), Budget(1.0, 1e-6)
     places = [[budget, *budget.disjoint(3)] for budget in (stored, memory)]
-    for law, size, place, reopened in requests:
-        mechanism = (
-            LaplaceMechanism.of_eps(1.0, size)
-            if law == "laplace"
-            else GaussianMechanism(1.0, 5.0 / size)
-        )
+    for pure, size, place, reopened in requests:
+        mechanism = LaplaceMechanism(1.0, 1 / size) if pure else GaussianMechanism(1.0, 5 / size)
         outcomes = []
-        for side in places:
-            budget = (
-                Budget.open(path) if reopened and place == 0 and side[0] is stored else side[place]
-            )
+        for budget in (side[place] for side in places):
+            again = reopened and budget is stored
             try:
-                budget.charge(mechanism, 1, "test", REPLACE, Randomness(0))
-                outcomes.append(True)
+                (Budget.open(path) if again else budget).charge(mechanism, 1, "test", *WHOSE)
+                outcomes.append("admitted")
             except BudgetExceededError as error:
                 outcomes.append(str(error))
         assert outcomes[0] == outcomes[1]
@@ -330,26 +308,20 @@ KINDS = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_relation_is_known_again_in_another_object(name, tmp_path):
-    for number, first in enumerate(KINDS[name]):
-        path = tmp_path / f"{number}.budget"
-        charge(Budget.open(path, 100.0, 0.0), relation=first)
-        for other, relations in KINDS.items():
-            for second in relations:
-                recorded = RecordedRelation(first.description, first.key)
-                assert (
-                    recorded.compatible_with(second)
-                    == first.compatible_with(second)
-                    == (name == other)
-                )
-                if name == other:
-                    charge(Budget.open(path), relation=second)
-                else:
-                    with pytest.raises(
-                        RelationMismatchError, match="This budget already accounts for"
-                    ):
-                        charge(Budget.open(path), relation=second)
-        assert len(Budget.open(path).entries) == 1 + len(KINDS[name])
+def test_every_relation_is_known_again_in_another_object(name, path):
+    first, *alike = KINDS[name]
+    charge(Budget.open(path, 100.0, 0.0), relation=first)
+    for other, relations in KINDS.items():
+        for own, second in itertools.product(KINDS[name], relations):
+            recorded = RecordedRelation(own.description, own.key)
+            expected = recorded.compatible_with(second), own.compatible_with(second)
+            assert expected == (name == other, name == other)
+    for second in alike:
+        charge(Budget.open(path), relation=second)
+    for other in KINDS.keys() - {name}:
+        with pytest.raises(RelationMismatchError, match="This budget already accounts for"):
+            charge(Budget.open(path), relation=KINDS[other][0])
+    assert len(Budget.open(path).entries) == len(KINDS[name])
 
 
 def test_every_relation_of_the_package_has_an_entry():
@@ -461,48 +433,26 @@ def test_two_processes_that_are_killed_at_any_moment(tmp_path):
 def test_a_trial_has_teeth():
     """A draw that is not on record, one that is there twice, a limit passed: each is noticed."""
     trial = object.__new__(Trial)
-    good = {
-        "drawn": {"a"},
-        "recorded": {"a", "b"},
-        "twice": 0,
-        "failed": 0,
-        "spent": 1.0,
-        "_unit": 0.1,
-    }
-    for fault in (
-        {},
-        {"drawn": {"c"}},
-        {"twice": 1},
-        {"failed": 1},
-        {"spent": 1.01},
-        {"spent": 0.9},
-    ):
+    good = {"drawn": {"a"}, "recorded": {"a", "b"}, "twice": 0, "failed": 0}
+    good |= {"spent": 1.0, "_unit": 0.1}
+    faults = ({"drawn": {"c"}}, {"twice": 1}, {"failed": 1}, {"spent": 1.01}, {"spent": 0.9})
+    for fault in ({}, *faults):
         vars(trial).update(good | fault)
         assert trial.holds == (not fault)
 
 
-@pytest.mark.parametrize("statement", ["BEGIN IMMEDIATE", "INSERT", "UPDATE", "COMMIT"])
+FAILURES = {
+    "SQLITE_FULL": f"the disk is full. Free some space. {UNHARMED}",
+    "SQLITE_BUSY": "in use by another process, which did not finish in time. Try again.",
+    "SQLITE_READONLY": f"it, or its folder, is read-only. Change the permissions. {UNHARMED}",
+    "SQLITE_IOERR_WRITE": "`privlp budget` shows whether the charge is in the file.",
+}
+
+
 @pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("SQLITE_FULL", f"the disk is full. Free some space. {UNHARMED}"),
-        (
-            "SQLITE_BUSY",
-            f"in use by another process, which did not finish in time. Try again. {UNHARMED}",
-        ),
-        ("SQLITE_READONLY", f"it, or its folder, is read-only. Change the permissions. {UNHARMED}"),
-        (
-            "SQLITE_IOERR_WRITE",
-            (
-                "Nothing was drawn. `privlp budget` shows whether the charge is in the file. Check"
-                " the disk."
-            ),
-        ),
-    ],
+    ("statement", "code"), each(["BEGIN IMMEDIATE", "INSERT", "UPDATE", "COMMIT"], FAILURES)
 )
-def test_where_the_file_cannot_be_written_nothing_is_drawn(
-    path, monkeypatch, statement, code, message
-):
+def test_where_the_file_cannot_be_written_nothing_is_drawn(path, monkeypatch, statement, code):
     budget = Budget.open(path, 1.0, 0.0)
     charge(budget, purpose="before")
     share = budget.share(0.5, 0.0)
@@ -526,7 +476,7 @@ def test_where_the_file_cannot_be_written_nothing_is_drawn(
         patch.setattr(sqlite3, "connect", lambda *a, **o: Failing(real(*a, **o)))
         with pytest.raises(BudgetFileError) as caught:
             charge(share, purpose="failed")
-    assert message in str(caught.value)
+    assert FAILURES[code] in str(caught.value)
     assert purposes(path) == ["before"] == [entry.purpose for entry in budget.entries]
     assert share.entries == ()  # neither in the budgets below
     charge(share, 0.5)
@@ -538,10 +488,8 @@ def test_a_busy_file_is_waited_for_and_then_refused(path, monkeypatch):
     budget = Budget.open(path, 1.0, 0.0)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(
-        BudgetFileError,
-        match=f"in use by another process, which did not finish in time. Try again. {UNHARMED}",
-    ):
+    message = f"in use by another process, which did not finish in time. Try again. {UNHARMED}"
+    with pytest.raises(BudgetFileError, match=message):
         charge(budget)
     other.execute("COMMIT")
     other.close()
@@ -580,23 +528,15 @@ def test_an_interruption_of_a_charge_leaves_the_budget_of_use(path, monkeypatch)
 # one process
 
 
-def test_copies_in_memory_are_the_same_budget_and_pickles_are_refused(path):
-    import copy
-
-    budget = Budget.open(path, 1.0, 0.0)
-    assert copy.copy(budget) is copy.deepcopy(budget) is budget
-    with pytest.raises(
-        BudgetExceededError,
-        match=r"cannot be copied or pickled: .* Open the file there: privlp.Budget.open\(path\)",
-    ):
-        pickle.dumps(budget)
+def test_pickles_say_how_to_open_the_file(path):
+    message = r"cannot be copied or pickled: .* Open the file there: privlp.Budget.open\(path\)"
+    with pytest.raises(BudgetExceededError, match=message):
+        pickle.dumps(Budget.open(path, 1.0, 0.0))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@forks
 def test_a_forked_process_opens_the_file_itself(path):
     code = f"""
-import os, privlp
-from privlp import Budget, BudgetExceededError, examples, solve
 budget = Budget.open({str(path)!r}, 1.0, 0.0)
 child = os.fork()
 if child == 0:
@@ -610,8 +550,7 @@ if child == 0:
 assert os.waitpid(child, 0)[1] == 0
 print(budget.spent())
 """
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    *refused, spent = done.stdout.splitlines()
+    *refused, spent = printed(code)
     expected = (
         "This StoredBudget belongs to the process that made it: another one would spend a second"
         " time what was paid for once. Open the file there: privlp.Budget.open(path)."
@@ -637,25 +576,16 @@ def test_two_processes_that_make_one_file_at_the_same_moment(path):
 
 
 def test_what_opening_asks_for(path, tmp_path):
-    with pytest.raises(
-        BudgetFileError,
-        match=(
-            r"There is no file '.*all.budget'. To make one, give the eps and delta of the whole"
-            r" budget"
-        ),
-    ):
+    absent = r"There is no file '.*all.budget'. To make one, give the eps and delta of the whole"
+    with pytest.raises(BudgetFileError, match=absent):
         Budget.open(path)
-    with pytest.raises(
-        InvalidParameterError, match="Give both eps and delta; or neither, to open an existing file"
+    for arguments, options, message in (
+        ([1.0], {}, "Give both eps and delta; or neither, to open an existing file"),
+        ([0.0, 0.0], {}, "eps must be positive"),
+        ([1.0, 0.0], {"composition": "odd"}, "'adaptive', 'planned' or 'basic', got 'odd'"),
     ):
-        Budget.open(path, 1.0)
-    with pytest.raises(InvalidParameterError, match="eps must be positive"):
-        Budget.open(path, 0.0, 0.0)
-    with pytest.raises(
-        InvalidParameterError,
-        match="composition must be 'adaptive', 'planned' or 'basic', got 'nonsense'",
-    ):
-        Budget.open(path, 1.0, 0.0, composition="nonsense")
+        with pytest.raises(InvalidParameterError, match=message):
+            Budget.open(path, *arguments, **options)
     for odd in (3, None, "a\0b", "\ud800.budget", tmp_path / "\udfff"):
         with pytest.raises(InvalidParameterError, match="path must be the path of a file"):
             Budget.open(odd, 1.0, 0.0)
@@ -668,15 +598,10 @@ def test_what_opening_asks_for(path, tmp_path):
 
 def test_the_limit_of_a_file_does_not_change(path):
     Budget.open(path, 1.0, 1e-6)
+    message = r"is a budget of eps = 1.0, delta = 1e-06, and its limit cannot change; .* Leave eps"
     for eps, delta in ((2.0, 1e-6), (1.0, 1e-7), (math.nextafter(1.0, 2.0), 1e-6)):
-        with pytest.raises(
-            InvalidParameterError,
-            match=r"is a budget of eps = 1.0, delta = 1e-06, and its limit cannot change",
-        ) as caught:
+        with pytest.raises(InvalidParameterError, match=message):
             Budget.open(path, eps, delta)
-        assert "Leave eps and delta out to use it, or give another path for a new budget." in str(
-            caught.value
-        )
 
 
 def refused(path, message, **options):
@@ -687,25 +612,15 @@ def refused(path, message, **options):
     assert contents(path) == before
 
 
-def test_files_of_something_else(path, tmp_path):
+def test_files_of_something_else(path, monkeypatch):
+    monkeypatch.setattr(record_file, "PATIENCE", 0.05)
     path.write_text("eps = 1.0\n" * 100)
     refused(path, "is no SQLite file, so no budget")
     path.write_bytes(b"")
-    record_file_patience, record_file.PATIENCE = record_file.PATIENCE, 0.05
-    try:
-        refused(
-            path,
-            "is empty: it was cut short, or whoever made it was stopped.* Delete it only if nothing"
-            " was ever charged to it",
-        )
-        refused(path, "is empty", eps=1.0, delta=0.0)
-    finally:
-        record_file.PATIENCE = record_file_patience
+    refused(path, "is empty: it was cut short, .* Delete it only if nothing was ever charged to it")
+    refused(path, "is empty", eps=1.0, delta=0.0)
     path.unlink()
-    other = sqlite3.connect(path)
-    other.execute("CREATE TABLE record (number)")
-    other.commit()
-    other.close()
+    tampered(path, "CREATE TABLE record (number)")
     refused(path, "is an SQLite file of something else, not a budget")
 
 
@@ -726,13 +641,11 @@ def used(path):
     return budget
 
 
+ORDER = [(2, 9), (3, 2), (9, 3)]
 TAMPERING = {
     "newer": (
         ["PRAGMA user_version = 2"],
-        (
-            "written by a newer version of privlp: format 2, of which this version knows 1."
-            " .*Update privlp"
-        ),
+        "written by a newer version of privlp: format 2, of which this .* knows 1. .*Update privlp",
     ),
     "other": (["PRAGMA application_id = 7"], "is an SQLite file of something else"),
     "journal": (["PRAGMA journal_mode = WAL"], "is in another journal mode: somebody changed it"),
@@ -740,28 +653,12 @@ TAMPERING = {
         ["UPDATE record SET body = replace(body, '0.125', '0.025') WHERE number = 3"],
         "record 3 is missing or was changed",
     ),
-    "first edited": (
-        ["UPDATE record SET body = replace(body, '1.0', '9.0') WHERE number = 1"],
-        "record 1 is missing or was changed",
-    ),
     "missing": (["DELETE FROM record WHERE number = 2"], "record 2 is missing or was changed"),
-    "closed up": (
-        [
-            "DELETE FROM record WHERE number = 2",
-            "UPDATE record SET number = number - 1 WHERE number > 2",
-        ],
-        "record 2 is missing or was changed",
-    ),
     "reordered": (
-        [
-            "UPDATE record SET number = 9 WHERE number = 2",
-            "UPDATE record SET number = 2 WHERE number = 3",
-            "UPDATE record SET number = 3 WHERE number = 9",
-        ],
+        [f"UPDATE record SET number = {new} WHERE number = {old}" for old, new in ORDER],
         "record 2 is missing or was changed",
     ),
     "last missing": (["DELETE FROM record WHERE number = 4"], "its last records are missing"),
-    "all missing": (["DELETE FROM record"], "its last records are missing"),
     "no head": (["DELETE FROM head"], "its last records are missing"),
     "no table": (["DROP TABLE record"], "is damaged: SQLite says no such table: record"),
 }
@@ -778,7 +675,7 @@ def test_a_file_that_was_tampered_with(used, path, name):
             Budget.open(path)
     else:
         refused(path, message)
-    if name in ("newer", "other", "journal", "last missing", "all missing", "no head", "no table"):
+    if name not in ("edited", "missing", "reordered"):
         with pytest.raises(BudgetFileError):
             charge(used)
 
@@ -787,13 +684,10 @@ def test_an_older_file_put_in_place_is_noticed_by_who_has_it_open(used, path):
     older = path.read_bytes()
     charge(used, 0.125, "four")
     path.write_bytes(older)
-    with pytest.raises(
-        BudgetFileError,
-        match="no longer holds what was read from it before: an older file was put in its place",
-    ):
-        charge(used)
-    with pytest.raises(BudgetFileError, match="no longer holds"):
-        used.spent()
+    message = "no longer holds what was read from it before: an older file was put in its place"
+    for use in (lambda: charge(used), used.spent):
+        with pytest.raises(BudgetFileError, match=message):
+            use()
 
 
 def test_another_file_put_in_place_is_noticed(used, path):
@@ -805,9 +699,7 @@ def test_another_file_put_in_place_is_noticed(used, path):
     refused(path, "is a copy, or was moved from another disk or restored from a backup")
 
 
-@pytest.mark.parametrize(
-    "keep", [1, 15, 16, 17, 60, 99, 100, 101, 511, 512, 4095, 4096, 4097, 8191, 8192, 12287]
-)
+@pytest.mark.parametrize("keep", [1, 16, 99, 100, 512, 4096, 8191, 12287])
 def test_a_file_that_was_cut_short(used, path, keep):
     assert path.stat().st_size == 12288
     data = path.read_bytes()
@@ -820,11 +712,7 @@ def test_a_file_that_was_cut_short(used, path, keep):
     assert Budget.open(path).spent() == 0.375
 
 
-@settings(
-    deadline=None,
-    max_examples=examples(60),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(deadline=None, max_examples=examples(60))
 @given(where=st.floats(0, 1, exclude_max=True), what=st.integers(1, 255))
 def test_a_byte_that_changed_is_noticed_or_changes_nothing(tmp_path_factory, where, what):
     """A byte of unused space may change. Then everything that is read is as before."""
@@ -846,10 +734,7 @@ def test_a_copy_is_refused_until_it_is_adopted(used, path):
     refused(
         copy,
         "is a copy, or was moved from another disk or restored from a backup: it was made at"
-        " '.*all.budget'",
-    )
-    refused(
-        copy, r"open this one by Budget.open\(path, adopt=True\) or `privlp budget FILE --adopt`"
+        r" '.*all.budget'.* by Budget.open\(path, adopt=True\) or `privlp budget FILE --adopt`",
     )
     path.unlink()
     adopted = Budget.open(copy, adopt=True)
@@ -889,122 +774,88 @@ def test_a_device_that_was_numbered_anew_is_no_copy():
 # commands
 
 
-def call(*arguments):
-    return CliRunner().invoke(main, [str(a) for a in arguments])
+def call(*arguments, code=0, command=main):
+    """What a command prints."""
+    result = CliRunner().invoke(command, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
 
 
 def test_the_command_makes_reads_and_adopts(path, tmp_path):
-    result = call("budget", path)
-    assert result.exit_code == 2
-    assert "There is no file" in result.output
-    result = call("budget", path, "--eps", 1, "--delta", 1e-6)
-    assert result.exit_code == 0, result.output
-    assert (
-        "Nothing was released: (0, 0)-differentially private. The limit is (1, 1e-06)."
-        in result.output
-    )
+    copy, target = tmp_path / "copy", tmp_path / "out.json"
+    assert "There is no file" in call("budget", path, code=2)
+    nothing = "Nothing was released: (0, 0)-differentially private. The limit is (1, 1e-06)."
+    assert nothing in call("budget", path, "--eps", 1, "--delta", 1e-6)
     charge(Budget.open(path), 0.25, "the first count")
-    result = call("budget", path, "--history")
-    assert result.exit_code == 0, result.output
-    assert "calls              1" in result.output
-    assert "they add up to     eps = 0.25, delta = 0" in result.output
-    assert "Gaussian sum       mu = 0.312979 of 0.213736" in result.output
-    assert (
-        "spent, if planned  eps = 0.25 at delta = 1e-06" in result.output
-        or "eps = 0.249998" in result.output
-    )
-    assert "The released values together are" in result.output
-    (line,) = [line for line in result.output.splitlines() if line.endswith("0.25   0")]
+    told = call("budget", path, "--history")
+    for part in (
+        "calls              1",
+        "they add up to     eps = 0.25, delta = 0",
+        "Gaussian sum       mu = 0.312979 of 0.213736",
+        "spent, if planned  eps = 0.2",
+        "The released values together are",
+    ):
+        assert part in told
+    (line,) = [line for line in told.splitlines() if line.endswith("0.25   0")]
     assert "the first count" in line
     assert "1 x Laplace mechanism" in line
-    document = json.loads(call("budget", path, "--json", "-").output)
-    target = tmp_path / "out.json"
-    assert call("budget", path, "--json", target).exit_code == 0
+    document = json.loads(call("budget", path, "--json", "-"))
+    call("budget", path, "--json", target)
     assert json.loads(target.read_text()) == document
     assert document["sums"]["eps"] == 0.25
-    assert [event["what"] for event in document["history"]] == [
-        "made, for (1, 1e-06)",
-        "the first count",
-    ]
-    path.with_name("copy").write_bytes(path.read_bytes())
-    result = call("budget", path.with_name("copy"))
-    assert result.exit_code == 2
-    assert "is a copy" in result.output
-    assert call("budget", path.with_name("copy"), "--adopt").exit_code == 0
-    result = call("budget", path, "--eps", 2, "--delta", 1e-6)
-    assert result.exit_code == 2
-    assert "its limit cannot change" in result.output
+    events = [event["what"] for event in document["history"]]
+    assert events == ["made, for (1, 1e-06)", "the first count"]
+    copy.write_bytes(path.read_bytes())
+    assert "is a copy" in call("budget", copy, code=2)
+    call("budget", copy, "--adopt")
+    assert "its limit cannot change" in call("budget", path, "--eps", 2, "--delta", 1e-6, code=2)
 
 
 def test_commands_pay_from_a_file(path, tmp_path):
     from svm_models.cli import main as svm_models
 
-    model = tmp_path / "model.mps"
+    model, people, fits = (tmp_path / name for name in ("model.mps", "people.csv", "fits.budget"))
     privlp.examples.diet().to_mps(model)
     Budget.open(path, 1.0, 0.0)
-    request = (
-        "solve",
-        model,
-        *["--eps", "0.6", "--delta", "0", "--objective-private", "0.2", "--budget"],
-        path,
-    )
-    result = call(*request)
-    assert result.exit_code == 0, result.output
+    request = ("solve", model, "--eps", "0.6", "--delta", "0", "--objective-private", "0.2")
+    call(*request, "--budget", path)
     assert Budget.open(path).spent() == pytest.approx(0.6)
-    result = call(*request)
-    assert result.exit_code == 2
-    assert "beyond the budget of eps = 1" in result.output
-    assert "Nothing was drawn and nothing was charged" in result.output
-    result = call(*request[:-1], tmp_path / "absent.budget")
-    assert result.exit_code == 2
-    assert "There is no file" in result.output
+    told = call(*request, "--budget", path, code=2)
+    assert "beyond the budget of eps = 1" in told
+    assert UNHARMED in told
+    assert "There is no file" in call(*request, "--budget", tmp_path / "absent.budget", code=2)
 
-    people, fits = tmp_path / "people.csv", tmp_path / "fits.budget"
-    rng = np.random.default_rng(0)
-    lines = [
-        f"{a:.3f},{b:.3f},{'high' if a > b else 'low'}" for a, b in rng.uniform(0, 0.7, (300, 2))
-    ]
+    numbers = np.random.default_rng(0).uniform(0, 0.7, (300, 2))
+    lines = [f"{a:.3f},{b:.3f},{'high' if a > b else 'low'}" for a, b in numbers]
     people.write_text("\n".join(["age,hours,income", *lines]))
     Budget.open(fits, 2.0, 1e-4)
-    arguments = [
-        "fit",
-        "--header",
-        str(people),
-        *["--classes", "low", "high", "--eps", "1", "--delta", "1e-5", "--budget"],
-        str(fits),
-    ]
-    result = CliRunner().invoke(svm_models, arguments)
-    assert result.exit_code == 0, result.output
+    request = ("fit", "--header", people, "--classes", "low", "high", "--eps", 1, "--delta", "1e-5")
+    call(*request, "--budget", fits, command=svm_models)
     assert 0 < Budget.open(fits).spent() <= 1.0
 
 
 # many calls
 
 
-def test_ten_thousand_calls_are_read_once(path, monkeypatch):
+def test_many_calls_are_read_once(path, monkeypatch):
     """What an access reads is what is new."""
-    budget = filled(path, 10_000)
-    assert len(budget.calls) == 10_000
-    assert budget.sums().eps == pytest.approx(5_000)
-    parsed = []
-    real = charges.call_from_dict
+    budget = filled(path, 1_000)
+    assert len(budget.calls) == 1_000
+    assert budget.sums().eps == pytest.approx(500)
+    parsed, real = [], charges.call_from_dict
     monkeypatch.setattr(budget_file, "call_from_dict", lambda body: parsed.append(1) or real(body))
     charge(budget.ledger(1.0, 0.0))
-    assert len(budget.calls) == 10_001
-    assert len(parsed) == 1
+    assert (len(budget.calls), len(parsed)) == (1_001, 1)
 
 
 # forks, views and older copies
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@forks
 @pytest.mark.parametrize("held", ["view", "charge"])
 def test_a_child_forked_while_another_thread_uses_the_file_can_charge(path, held):
     """A fork waits for the end of a charge, and a view holds nothing."""
     code = f"""
-import os, threading, time
-from privlp import Budget, ConstraintPrivate
-from privlp.privacy import LaplaceMechanism, Randomness, record_file
 record_file.PATIENCE = 3.0
 
 def charge(budget):
@@ -1041,18 +892,12 @@ thread.join()
 assert not failed
 print(budget.spent())
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60
-    )
-    assert float(done.stdout) == (0.5 if held == "charge" else 0.25)
+    assert float(printed(code)[0]) == (0.5 if held == "charge" else 0.25)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@forks
 def test_a_child_of_a_fork_that_waited_too_long_says_so(path):
     code = f"""
-import os
-from privlp import Budget, BudgetFileError
-from privlp.privacy import unique
 budget, unique.PATIENCE = Budget.open({str(path)!r}, 1.0, 0.0), 0.1
 with unique.unforked():
     child = os.fork()
@@ -1065,8 +910,7 @@ if child == 0:
 os.waitpid(child, 0)
 print(budget.spent())
 """
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    refused, spent = done.stdout.splitlines()
+    refused, spent = printed(code)
     assert refused == (
         "This process was forked while another thread was at work on a budget file, so it cannot"
         f" use budget files. {UNHARMED} Start the process again, or by another way than fork."
@@ -1105,12 +949,11 @@ def test_an_older_copy_in_place_is_noticed_by_a_process_that_never_saw_the_newes
     else:  # the system may give the inode again; here it is one object that was never opened
         path.unlink()
         path.write_bytes(older)
-    message = "is older than 'all.budget.count' beside it says: it was restored from an older copy,"
-    if way == "overwritten":
-        refused(path, rf"{message} or edited\. {UNHARMED} Bring back the newest file\.")
-    else:
-        with pytest.raises(BudgetFileError, match=r"is older than|is a copy"):
-            Budget.open(path)
+    message = (
+        "is older than 'all.budget.count' beside it says: it was restored from an older copy, or"
+        rf" edited\. {UNHARMED} Bring back the newest file\."
+    )
+    refused(path, message if way == "overwritten" else r"is older than|is a copy")
     adopted = Budget.open(path, adopt=True)
     assert adopted.history()[-1].what == f"adopted at {path}"
     assert adopted.spent() == 0.375
@@ -1128,23 +971,16 @@ def test_the_count_is_of_the_last_record(path):
     assert sorted(each.name for each in path.parent.iterdir()) == ["all.budget", "all.budget.count"]
 
 
-@pytest.mark.parametrize("text", [None, "", "4", "four hash", "\0\0", f"{2**70} hash"])
+@pytest.mark.parametrize("text", ["behind", None, "", "4", "four hash", "\0\0", f"{2**70} hash"])
 def test_without_a_count_nothing_is_refused(used, path, text):
+    """Nor where it is behind, as if the process had been killed after the charge."""
     count = path.with_name("all.budget.count")
+    text = count.read_text() if text == "behind" else text
+    charge(used, 0.125)
     if text is None:
         count.unlink()
     else:
         count.write_text(text)
-    again = Budget.open(path)
-    charge(again, 0.125)
-    assert int(count.read_text().split()[0]) == 5
-
-
-def test_a_count_that_was_not_written_any_more_is_behind_and_harmless(used, path):
-    count = path.with_name("all.budget.count")
-    before = count.read_text()
-    charge(used, 0.125)
-    count.write_text(before)  # as if the process had been killed after the charge
     assert Budget.open(path).spent() == 0.5
     charge(Budget.open(path), 0.125)
     assert int(count.read_text().split()[0]) == 6

@@ -22,7 +22,7 @@ from privlp.rows import parts, smoothed
 from privlp.rows.grid import Grid
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, signs_and_spread
 from privlp.rows.program_rows import RowBlock
-from tests.effort import examples, pairs
+from tests.effort import each, examples, pairs
 from tests.programs import covering
 
 SOFTNESS = 0.3
@@ -59,6 +59,13 @@ TABLES = pairs([1, 2, 3, 17, 64, 300], KINDS, STORAGE)
 tables = pytest.mark.parametrize(("d", "kind", "storage"), TABLES)
 
 
+def assert_same(found, *others):
+    """The same violations and sums, to the last bit."""
+    for other in others:
+        np.testing.assert_array_equal(other.violations, found.violations)
+        np.testing.assert_array_equal(other.sum, found.sum)
+
+
 class TestToTheLastBit:
     @tables
     def test_any_order(self, d, kind, storage):
@@ -90,9 +97,7 @@ class TestToTheLastBit:
         A, b = table(150, d)
         whole = Summed(A, b, kind, STORAGE[storage])
         monkeypatch.setattr(parts, "MOST_ROWS", 7)
-        other = Summed(A, b, kind, STORAGE[storage])
-        np.testing.assert_array_equal(whole.violations, other.violations)
-        np.testing.assert_array_equal(whole.sum, other.sum)
+        assert_same(whole, Summed(A, b, kind, STORAGE[storage]))
 
     @tables
     def test_it_is_the_sum_of_fractions(self, d, kind, storage):
@@ -169,11 +174,6 @@ def test_bits_are_enough_for_every_sum(n):
     assert unit * entry * point.sum() == pytest.approx(1.0, rel=1e-4)
 
 
-def test_too_many_rows_for_any_grid():
-    with pytest.raises(OverflowError, match="too many rows"):
-        Grid.of(10**11)
-
-
 def test_a_point_beyond_the_region_gets_fewer_bits():
     grid = Grid.of(100)
     for size in (1e-3, 1.0, 3.9, 4.1, 1e6, 1e30):
@@ -196,12 +196,10 @@ def test_signs_and_spread_are_exact():
 
 @pytest.mark.parametrize(("change", "moved"), [("replace", 2.0), ("add-remove", 1.0)])
 @pytest.mark.parametrize("k", [1, 3])
-@pytest.mark.parametrize("method", ["staged"])
-def test_the_ledger_says_exactly_what_a_record_moves(method, k, change, moved):
+def test_the_ledger_says_exactly_what_a_record_moves(k, change, moved):
     nominal = {"nominal_n": 500} if change == "add-remove" else {}
     lp = covering(200, neighbours=ConstraintPrivate(change, k, **nominal))
-    opt = {} if method == "staged" else {"opt": 3.0}
-    solution = privlp.solve(lp, 1.0, 1e-6, 9, method=method, rng=0, **opt)
+    solution = privlp.solve(lp, 1.0, 1e-6, 9, method="staged", rng=0)
     sums = [e.sensitivity for e in solution.privacy.entries if "violated rows each" in e.purpose]
     assert sums
     assert set(sums) == {moved * k}
@@ -218,13 +216,10 @@ def test_however_the_matrix_is_held(kind, tmp_path):
     sparse = [sp.csr_array(A), sp.csc_array(A), sp.coo_array(A)]
     for group in (forms, sparse):
         found = [Summed(given, b, kind, lambda given: given) for given in group]
-        for other in found[1:]:
-            np.testing.assert_array_equal(other.violations, found[0].violations)
-            np.testing.assert_array_equal(other.sum, found[0].sum)
+        assert_same(*found)
 
 
-@pytest.mark.parametrize("storage", STORAGE)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("storage", "kind"), each(STORAGE, KINDS))
 def test_any_number_of_threads(kind, storage, monkeypatch):
     monkeypatch.setattr(parts, "MOST_ROWS", 16)
     A, b = table(300, 20)
@@ -232,19 +227,15 @@ def test_any_number_of_threads(kind, storage, monkeypatch):
     for number in (1, 2, 3, 50):
         with parts.using_threads(number):
             found.append(Summed(A, b, kind, STORAGE[storage]))
-    for other in found[1:]:
-        np.testing.assert_array_equal(other.violations, found[0].violations)
-        np.testing.assert_array_equal(other.sum, found[0].sum)
+    assert_same(*found)
 
 
-@pytest.mark.parametrize("method", ["staged"])
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array])
-def test_a_solve_is_the_same_in_parts_and_threads(method, storage, monkeypatch):
+def test_a_solve_is_the_same_in_parts_and_threads(storage, monkeypatch):
     """Answer, trace and ledger, to the last bit."""
     lp = covering(400, 6)
     lp = lp.changed(A=storage(lp.A))
-    opt = {} if method == "staged" else {"opt": 3.0}
-    solve = partial(privlp.solve, lp, 1.0, 1e-6, 9, method=method, rng=0, **opt)
+    solve = partial(privlp.solve, lp, 1.0, 1e-6, 9, method="staged", rng=0)
     found = [solve()]
     monkeypatch.setattr(parts, "MOST_ROWS", 64)
     found.append(solve())
@@ -259,16 +250,10 @@ def test_a_solve_is_the_same_in_parts_and_threads(method, storage, monkeypatch):
 
 def test_threads_that_the_environment_asks_for():
     code = "from privlp.rows import parts; print(len(parts.over([1, 2, 3], len)))"
-    for asked, expected in (("3", "3"), ("1", "1"), ("many", "1"), ("0", "1")):
+    for asked, expected in (("3", b"3"), ("many", b"1"), ("0", b"1")):
         environment = {**os.environ, "PRIVLP_THREADS": asked}
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout.strip() == expected
+        done = subprocess.check_output([sys.executable, "-c", code], env=environment)
+        assert done.strip() == expected
 
 
 @pytest.mark.parametrize("form", ["csr", "coo"])
@@ -310,6 +295,14 @@ def test_flags_of_a_matrix_are_not_believed():
     assert held[0, 0] == 50
 
 
+def test_more_rows_than_any_grid_carries_are_refused_before_anything_is_paid():
+    lp = covering(200, neighbours=ConstraintPrivate("add-remove", 1, nominal_n=10**10))
+    budget = privlp.Budget(1.0, 1e-6)
+    with pytest.raises(privlp.UnsupportedProblemError, match="too many rows for exact sums"):
+        privlp.solve(lp, 1.0, 1e-12, 9, method="staged", budget=budget)
+    assert budget.spent() == 0
+
+
 def test_a_view_of_an_array_that_may_change_is_copied():
     base = np.ones((3, 2))
     view = base.view()
@@ -319,16 +312,7 @@ def test_a_view_of_an_array_that_may_change_is_copied():
     assert lp.A[0, 0] == 1
 
 
-@pytest.mark.parametrize("method", ["staged"])
-def test_more_rows_than_any_grid_carries_are_refused_before_anything_is_paid(method):
-    lp = covering(200, neighbours=ConstraintPrivate("add-remove", 1, nominal_n=10**10))
-    budget, opt = privlp.Budget(1.0, 1e-6), {} if method == "staged" else {"opt": 3.0}
-    with pytest.raises(privlp.UnsupportedProblemError, match="too many rows for exact sums"):
-        privlp.solve(lp, 1.0, 1e-12, 9, method=method, budget=budget, **opt)
-    assert budget.spent() == 0
-
-
-@pytest.mark.parametrize("n", [2**23 - 1, 2**23, 2**24 + 1])
+@pytest.mark.parametrize("n", [2**23 - 1, 2**23])
 def test_limbs_carry_what_64_bits_cannot_hold(n):
     """Rows e_1 with weight 1 add 2^40 each: a sum that wrapped around jumped by 2^24 there."""
     found = smoothed.exact_weighted_sum(np.ones((n, 1)), (-np.ones(n)).__getitem__)
@@ -346,15 +330,8 @@ def test_limbs_are_the_exact_sum_however_rows_are_cut(seed, n, cut, sparse):
         smoothed.exact_weighted_sum(held[part], weights[part].__getitem__)
         for part in (slice(None), slice(cut), slice(cut, None))
     )
-    np.testing.assert_array_equal(
-        smoothed.value_of_sum(whole, of_rows=True), smoothed.value_of_sum(one + two, of_rows=True)
-    )
-    exact = [
-        sum(Fraction(w) * Fraction(g) for w, g in zip(weights, column, strict=True))
-        for column in rows.T.astype(float)
-    ]
-    error = [
-        abs(Fraction(v) - e)
-        for v, e in zip(smoothed.value_of_sum(whole, of_rows=True), exact, strict=True)
-    ]
-    assert max(error) <= n * (Fraction(1, 2**55) + Fraction(3, 2**53))
+    found, apart = (smoothed.value_of_sum(of, of_rows=True) for of in (whole, one + two))
+    np.testing.assert_array_equal(found, apart)
+    for value, column in zip(found, rows.T.astype(float), strict=True):
+        exact = sum(map(Fraction.__mul__, map(Fraction, weights), map(Fraction, column)))
+        assert abs(Fraction(value) - exact) <= n * (Fraction(1, 2**55) + Fraction(3, 2**53))

@@ -13,6 +13,7 @@ from privlp import Budget, ConstraintPrivate, LinearProgram
 from privlp.privacy import GaussianMechanism, Randomness
 from privlp.rows import parts
 from privlp.rows.access import InMemory
+from tests.effort import each
 from tests.programs import methods_for
 from tests.test_row_blocks import COSTS, OPT, assert_same, request_of, table
 
@@ -37,8 +38,9 @@ def program(storage=np.array):
     return LinearProgram(COSTS, storage(A), B)
 
 
-@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
-@pytest.mark.parametrize("method", methods_for(RELATION))
+@pytest.mark.parametrize(
+    ("storage", "method"), each([np.array, sp.csr_array], methods_for(RELATION))
+)
 def test_a_solve_is_the_same_in_any_number_of_threads(method, storage, monkeypatch):
     monkeypatch.setattr(parts, "MOST_ROWS", 20)
     monkeypatch.setattr("privlp.rows.parts._DENSE_ENTRIES", 80)
@@ -46,9 +48,15 @@ def test_a_solve_is_the_same_in_any_number_of_threads(method, storage, monkeypat
     request = {"eps": 1.0, "delta": 1e-6, **request_of(method)}
     expected = privlp.solve(program(storage), **request)
     privlp.privacy.prices._composed_epsilon.cache_clear()
-    for count in (1, 2):
-        with parts.using_threads(count), raising():
-            assert_same(privlp.solve(program(storage), **request), expected)
+    with parts.using_threads(2), raising():
+        assert_same(privlp.solve(program(storage), **request), expected)
+
+
+def prices_of_an_allocation():
+    wishes = np.random.default_rng(0).uniform(size=(3000, 2)) * np.array([1e-200, 1.0])
+    allocation = privlp.Allocation(wishes, supplies=[900, 900], largest_value=1.0)
+    found = privlp.allocate(allocation, eps=1.0, rng=0)
+    return found.prices.tolist(), found.shares_of(allocation).tolist()
 
 
 @pytest.mark.parametrize(
@@ -59,13 +67,10 @@ def test_a_solve_is_the_same_in_any_number_of_threads(method, storage, monkeypat
         lambda lp: privlp.compare(lp, [1e-300, 1e-170, 1.0, 0.0]).violations.tolist(),
         privlp.solve_exact,
         repr,
-        lambda lp: (
-            Budget(60.0, 1e-9)
-            .ledger(60.0, 1e-9)
-            .calibrate(lambda size: GaussianMechanism(1.0, 1 / size), 3)
-        ),
+        lambda lp: Budget(60.0, 1e-9).calibrate(lambda size: GaussianMechanism(1.0, 1 / size), 3),
+        lambda lp: prices_of_an_allocation(),
     ],
-    ids=["plan", "quality", "compare", "solve_exact", "program", "calibrate"],
+    ids=["plan", "quality", "compare", "solve_exact", "program", "calibrate", "allocate"],
 )
 def test_other_calls_are_the_same(call):
     expected = str(call(program()))
@@ -75,34 +80,19 @@ def test_other_calls_are_the_same(call):
         assert str(call(program())) == expected
 
 
-def test_an_allocation_is_the_same():
-    wishes = np.random.default_rng(0).uniform(size=(3000, 2)) * np.array([1e-200, 1.0])
-
-    def prices():
-        allocation = privlp.Allocation(wishes, supplies=[900, 900], largest_value=1.0)
-        found = privlp.allocate(allocation, eps=1.0, rng=0)
-        return found.prices.tolist(), found.shares_of(allocation).tolist()
-
-    expected = prices()
-    with raising():
-        assert prices() == expected
-
-
 @pytest.mark.parametrize("name", ["PrivateLPSVC", "ObjectivePerturbationSVC", "HuberSVC"])
 def test_a_fit_is_the_same(name):
     import svm_models
 
     X, y = svm_models.make_unseparable_ball(200, random_state=0)
     X[:50] *= 1e-200
-    kind = getattr(svm_models, name)
-    options = {"reg": 0.1} if name != "PrivateLPSVC" else {}
+    options = {"delta": 1e-6} if name == "PrivateLPSVC" else {"reg": 0.1}
     if name != "HuberSVC":
         options |= {"eps": 1.0, "classes": (-1, 1), "random_state": 0}
-    if name == "PrivateLPSVC":
-        options |= {"delta": 1e-6}
-    expected = kind(**options).fit(X, y).coef_.tolist()
+    machine = getattr(svm_models, name)(**options)
+    expected = machine.fit(X, y).coef_.tolist()
     with raising():
-        assert kind(**options).fit(X, y).coef_.tolist() == expected
+        assert machine.fit(X, y).coef_.tolist() == expected
 
 
 def settings():

@@ -18,7 +18,7 @@ from privlp.privacy.gaussian_dp import (
     mu_of_bounded_range,
     mu_of_pure,
 )
-from tests.effort import examples
+from tests.effort import examples, pairs
 
 DIGITS = 60
 #: Below, a delta is of no use, and double precision comes to its end.
@@ -39,7 +39,7 @@ def powers_of_ten(low: float, high: float) -> st.SearchStrategy[float]:
     return st.floats(low, high).map(lambda exponent: 10.0**exponent)
 
 
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(eps=powers_of_ten(-3, 2.5), mu=powers_of_ten(-4, 2.5))
 def test_the_curve_is_never_below_the_exact_one_and_within_a_millionth_of_it(eps, mu):
     exact = exact_delta(eps, mu)
@@ -54,12 +54,6 @@ def test_the_curve_is_never_below_the_exact_one_for_a_tiny_eps(eps, mu):
     exact = exact_delta(eps, mu)
     assume(exact > LEAST_DELTA)
     assert exact <= mpmath.mpf(delta_of(eps, mu)) <= exact * (1 + mpmath.mpf("1e-6")) + 1e-14
-
-
-@pytest.mark.parametrize("mu", [1e-9, 1e-3, 0.5, 1.0, 40.0])
-def test_the_curve_at_zero_is_the_total_variation(mu):
-    exact = exact_delta(0.0, mu)
-    assert exact <= mpmath.mpf(delta_of(0.0, mu)) <= exact * (1 + mpmath.mpf("1e-4"))
 
 
 def test_the_ends_of_the_curve():
@@ -123,22 +117,14 @@ def _quantile(p: mpmath.mpf, rest: mpmath.mpf) -> mpmath.mpf:
     return sign * x
 
 
-EPSILONS = [1e-3, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0]
-
-
-@pytest.mark.parametrize("eps", EPSILONS)
+@pytest.mark.parametrize("eps", [1e-3, 0.1, 1.0, 4.0, 30.0])
 def test_no_pair_of_bounded_range_is_easier_to_tell_apart_than_two_normals(eps):
     mu = mpmath.mpf(mu_of_bounded_range(eps))
     shares = np.concatenate([np.linspace(0, 1, 61)[1:-1], 10.0 ** -np.arange(2.0, 9.0)])
     gaps = [quantile_gap(eps, eps * share) for share in [*shares, *(1 - shares)]]
     assert max(gaps) <= mu
-
-
-@pytest.mark.parametrize("eps", EPSILONS)
-def test_the_middle_pair_of_bounded_range_attains_the_bound(eps):
-    mu = mu_of_bounded_range(eps)
-    assert float(quantile_gap(eps, eps / 2)) == pytest.approx(mu, rel=1e-8)
-    assert quantile_gap(eps, eps / 2) > 0.95 * mu  # 5 % less would be violated
+    # The middle pair attains the bound: 5 % less would be violated.
+    assert float(quantile_gap(eps, eps / 2)) == pytest.approx(float(mu), rel=1e-8)
 
 
 @settings(max_examples=examples(200), deadline=None)
@@ -164,15 +150,14 @@ def binomial_delta(eps: float, groups: list[tuple[float, float, int]]) -> float:
     return math.fsum(np.exp(log_p) * lost)
 
 
-COUNTS = [1, 2, 7, 100, 1000]
+COUNTS = [1, 7, 1000]
 
 
 def _grid_of_eps(mu: float) -> list[float]:
     return [0.0, *(mu * np.linspace(0.1, 6.0, 25) + mu * mu / 2)]
 
 
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("eps", [0.01, 0.1, 1.0, 3.0])
+@pytest.mark.parametrize(("eps", "count"), pairs([0.01, 1.0, 3.0], COUNTS))
 def test_composed_randomised_response_stays_below_the_curve(eps, count):
     p = 1 / (1 + math.exp(-eps))
     mu = math.sqrt(count) * mu_of_pure(eps)
@@ -181,9 +166,9 @@ def test_composed_randomised_response_stays_below_the_curve(eps, count):
         assert exact <= delta_of(total, mu) * (1 + ROUNDING) + 1e-14
 
 
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.5, 0.8])
-@pytest.mark.parametrize("eps", [0.01, 0.5, 4.0])
+@pytest.mark.parametrize(
+    ("eps", "share", "count"), pairs([0.01, 0.5, 4.0], [0.02, 0.5, 0.8], COUNTS)
+)
 def test_composed_selections_from_two_stay_below_the_curve(eps, share, count):
     pair = extreme_pair(eps, share * eps)
     mu = math.sqrt(count) * mu_of_bounded_range(eps)
@@ -209,18 +194,10 @@ def test_mixed_selections_stay_below_the_curve_of_the_sum_of_squares(
     assert binomial_delta(total, groups) <= delta_of(total, mu) * (1 + ROUNDING) + 1e-14
 
 
-@pytest.mark.parametrize("eps", [0.01, 0.1, 1.0, 3.0])
+@pytest.mark.parametrize("eps", [0.01, 1.0, 3.0])
 def test_five_per_cent_less_would_not_cover_a_single_draw(eps):
     """So the tests above can fail: the bound is attained by one draw."""
     p = 1 / (1 + math.exp(-eps))
     assert binomial_delta(0.0, [(p, 1 - p, 1)]) > delta_of(0.0, 0.95 * mu_of_pure(eps))
     middle = extreme_pair(eps, eps / 2)
     assert binomial_delta(0.0, [(*middle, 1)]) > delta_of(0.0, 0.95 * mu_of_bounded_range(eps))
-
-
-def test_composed_draws_would_not_be_covered_by_a_mu_without_the_root_of_pi_over_2():
-    """By the central limit theorem many draws need eps each; the sum of squares is no luxury."""
-    count, eps = 1000, 0.1
-    p = 1 / (1 + math.exp(-eps))
-    mu = 0.95 * eps * math.sqrt(count)
-    assert binomial_delta(2 * mu, [(p, 1 - p, count)]) > delta_of(2 * mu, mu)

@@ -16,7 +16,7 @@ from privlp.privacy import GaussianObjectivePerturbation
 from privlp.privacy.gaussian_dp import delta_of, eps_of, least_eps
 from privlp.privacy.prices import Price, composed_epsilon
 from svm_models.classifiers.losses import MarginLoss, huber, logistic
-from tests.effort import examples
+from tests.effort import examples, pairs
 
 # objective perturbation of one dimension
 
@@ -78,10 +78,8 @@ def nodes(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def laws(
     one: float, two: float, others: list[float], loss: MarginLoss, stiffness: float, sigma: float
 ) -> tuple[Perturbed, Perturbed]:
-    return (
-        Perturbed([one, *others], loss, stiffness, sigma),
-        Perturbed([two, *others], loss, stiffness, sigma),
-    )
+    first, second = ([own, *others] for own in (one, two))
+    return Perturbed(first, loss, stiffness, sigma), Perturbed(second, loss, stiffness, sigma)
 
 
 def price(loss: MarginLoss, stiffness: float, sigma: float, cost: float | None = None) -> Price:
@@ -104,23 +102,21 @@ def test_the_quadrature_is_right_where_the_answer_is_known():
     assert float(weight @ np.exp(one.log_density(w))) == pytest.approx(1.0, abs=1e-9)
 
 
+#: The record, what replaces it, the other records.
 CASES = [
-    # the record, what replaces it, the other records
-    (1.0, -1.0, []),
     (1.0, -1.0, [0.3, -0.9, 0.5]),
     (1.0, 0.0, []),
-    (0.0, 1.0, [1.0, 1.0]),
-    (1.0, 0.6, [-1.0]),
+    (0.0, 1.0, [1.0] * 2),
     (-1.0, 1.0, [-1.0] * 6),
 ]
+LOSSES = {"h=0.5": huber(), "h=0.1": huber(0.1), "logistic": logistic()}
 
 
 @pytest.mark.parametrize(
-    "loss", [huber(), huber(0.1), logistic()], ids=["h=0.5", "h=0.1", "logistic"]
+    ("loss", "stiffness", "sigma"), pairs(LOSSES, [0.1, 1.0, 10.0], [0.7, 3.0, 20.0])
 )
-@pytest.mark.parametrize("stiffness", [0.1, 1.0, 10.0])
-@pytest.mark.parametrize("sigma", [0.7, 3.0, 20.0])
 def test_the_corners_bound_the_true_delta_of_objective_perturbation(loss, stiffness, sigma):
+    loss = LOSSES[loss]
     charged = price(loss, stiffness, sigma)
     for one, two in (laws(*case, loss, stiffness, sigma) for case in CASES):
         for step in (0.0, 0.5, 1.0, 2.0, 4.0):
@@ -128,7 +124,7 @@ def test_the_corners_bound_the_true_delta_of_objective_perturbation(loss, stiffn
             assert one.delta(two, eps) <= bound(charged, eps) * (1 + 1e-8) + 1e-13
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     one=st.floats(-1, 1),
     two=st.floats(-1, 1),
@@ -182,7 +178,7 @@ def unmerged_delta(numbers: np.ndarray, mus: np.ndarray, eps: float) -> float:
     return float(numbers @ (np.exp(log_ndtr(-x)) - np.exp(eps + log_ndtr(-y))))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_merging_many_corners_is_on_the_safe_side_and_costs_little(seed):
     rng = np.random.default_rng(seed)
     prices = [
@@ -197,17 +193,10 @@ def test_merging_many_corners_is_on_the_safe_side_and_costs_little(seed):
         assert exact * (1 - 1e-9) <= merged <= exact * 1.02
 
 
-def test_few_corners_are_not_merged():
-    prices = [Price.of_corners(0.02, ((1, mu), (2, mu / 2))) for mu in (0.11, 0.2, 0.31)]
-    numbers, mus, shift = all_combinations(prices)
-    exact = shift + least_eps(lambda e: unmerged_delta(numbers, mus, e), 1e-6, scale=mus.max())
-    assert composed_epsilon([(item, 1) for item in prices], 1e-6) == pytest.approx(exact, rel=1e-8)
-
-
 # against exact binomial sums
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     responses=st.tuples(powers_of_ten(-2, 0.5), st.integers(1, 30)),
     selections=st.tuples(powers_of_ten(-2, 0.7), st.floats(0.01, 0.99), st.integers(1, 30)),
@@ -259,19 +248,12 @@ def test_the_order_of_draws_does_not_matter(costs, data):
 
 @settings(max_examples=examples(30), deadline=None)
 @given(costs=COSTS, more=PRICES, extra=st.integers(1, 5))
-def test_more_draws_never_cost_less(costs, more, extra):
+def test_more_draws_and_a_smaller_delta_never_cost_less(costs, more, extra):
     """To a millionth of a millionth: roots are found to 1e-14."""
-    before = composed_epsilon(costs, 1e-6)
-    assert composed_epsilon([*costs, (more, extra)], 1e-6) >= before * (1 - 1e-12)
-    repeated = [(item, count + extra) for item, count in costs]
-    assert composed_epsilon(repeated, 1e-6) >= before * (1 - 1e-12)
-
-
-@settings(max_examples=examples(30), deadline=None)
-@given(costs=COSTS, delta=powers_of_ten(-8, -2), factor=st.floats(1, 100))
-def test_a_smaller_delta_never_costs_less(costs, delta, factor):
-    less = composed_epsilon(costs, delta / factor)
-    assert less >= composed_epsilon(costs, delta) * (1 - 1e-12)
+    before = composed_epsilon(costs, 1e-6) * (1 - 1e-12)
+    assert composed_epsilon([*costs, (more, extra)], 1e-6) >= before
+    assert composed_epsilon([(item, count + extra) for item, count in costs], 1e-6) >= before
+    assert composed_epsilon(costs, 1e-6 / (1 + extra)) >= before
 
 
 @pytest.mark.parametrize(("mu", "count"), [(0.1, 1), (0.01, 1000), (0.3, 9)])

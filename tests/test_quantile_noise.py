@@ -22,7 +22,7 @@ from privlp.methods.tightened.quantiles import Margins, QuantileNoise
 from privlp.methods.tightened.worst_case import needed_ends
 from privlp.privacy import GaussianMechanism, LaplaceMechanism, Randomness
 from privlp.problem.standard_form import violated
-from tests.effort import runs
+from tests.effort import each, runs
 
 INF = float("inf")
 ONCE_IN = 1e-4
@@ -79,36 +79,24 @@ def boxes(m, relation, **fields):
 
 
 OPEN = {"lower": -INF, "upper": INF}
+EVERY_PART = (RowPrivate(0.01), ScalarPrivate(0.1), ObjectivePrivate(0.1, lower=0, upper=2))
+#: With eps and delta. Noise is Gaussian where delta is positive.
 PROGRAMS = {
-    "b, Laplace": (boxes(20, ScalarPrivate(1.0, norm="1")), 1.0, 0.0, LaplaceMechanism),
-    "b, Gaussian": (boxes(60, ScalarPrivate(1.0)), 1.0, 1e-6, GaussianMechanism),
-    "one b": (boxes(1, ScalarPrivate(1.0)), 1.0, 0.0, LaplaceMechanism),
-    "A": (boxes(4, RowPrivate(0.01, lower=0, upper=2), bounds=(0, 90)), 1.0, 0.0, LaplaceMechanism),
-    "A, x of either sign": (
-        boxes(3, ColumnPrivate(0.01), bounds=(-90, 90)),
-        1.0,
-        0.0,
-        LaplaceMechanism,
-    ),
-    "A, b and c": (
-        boxes(
-            3,
-            (RowPrivate(0.01), ScalarPrivate(0.1), ObjectivePrivate(0.1, lower=0, upper=2)),
-            bounds=(-90, 90),
-        ),
-        2.0,
-        0.0,
-        LaplaceMechanism,
-    ),
+    "b, Laplace": (boxes(20, ScalarPrivate(1.0, norm="1")), 1.0, 0.0),
+    "b, Gaussian": (boxes(60, ScalarPrivate(1.0)), 1.0, 1e-6),
+    "one b": (boxes(1, ScalarPrivate(1.0)), 1.0, 0.0),
+    "A": (boxes(4, RowPrivate(0.01, lower=0, upper=2), bounds=(0, 90)), 1.0, 0.0),
+    "A, x of either sign": (boxes(3, ColumnPrivate(0.01), bounds=(-90, 90)), 1.0, 0.0),
+    "A, b and c": (boxes(3, EVERY_PART, bounds=(-90, 90)), 2.0, 0.0),
 }
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("probability", [0.5, 0.9, 0.99])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("name", "probability"), each(PROGRAMS, [0.5, 0.9, 0.99]))
 def test_numbers_lie_within_their_margins_with_just_the_probability(name, probability):
     """Jointly exact: neither less often than promised, nor more often."""
-    lp, eps, delta, kind = PROGRAMS[name]
+    lp, eps, delta = PROGRAMS[name]
+    kind = GaussianMechanism if delta > 0 else LaplaceMechanism
     assert any(isinstance(m, kind) for m in planned(lp, eps, delta, probability)[2])
     failures = outside(lp, eps, delta, probability, 20_000)
     assert at_most(failures, 20_000, 1 - probability)
@@ -136,7 +124,7 @@ TWINS = {
 @pytest.mark.parametrize("twin", TWINS)
 def test_margins_that_are_too_small_are_caught(twin):
     """Miss rate below 0.01."""
-    lp, eps, delta, _ = PROGRAMS["A, b and c"]
+    lp, eps, delta = PROGRAMS["A, b and c"]
     assert not at_most(outside(lp, eps, delta, 0.9, 20_000, TWINS[twin]), 20_000, 0.1)
 
 
@@ -169,21 +157,23 @@ def lower_sides(m):
     )
 
 
+SOLVED = {
+    "upper sides": boxes(6, ScalarPrivate(1.0, norm="1")),
+    "lower sides": lower_sides(6),
+    "clipped": boxes(6, ScalarPrivate(1.0, norm="1", lower=49, upper=51)),
+    "A": boxes(3, RowPrivate(0.01), bounds=(-90, 90)),
+    "advertising": examples.advertising(private="both"),
+}
+
+
 @pytest.mark.statistical
-@pytest.mark.parametrize(
-    "lp",
-    [
-        pytest.param(boxes(6, ScalarPrivate(1.0, norm="1")), id="upper sides"),
-        pytest.param(lower_sides(6), id="lower sides"),
-        pytest.param(boxes(6, ScalarPrivate(1.0, norm="1", lower=49, upper=51)), id="clipped"),
-        pytest.param(boxes(3, RowPrivate(0.01), bounds=(-90, 90)), id="A"),
-        pytest.param(examples.advertising(private="both"), id="advertising"),
-    ],
-)
-def test_true_rows_hold_with_the_probability(lp):
-    count = runs(1_000, 100)
-    failures = failures_of_solutions(lp, 0.8, count)
+@pytest.mark.parametrize("name", SOLVED)
+def test_true_rows_hold_with_the_probability(name):
+    """Where every row is tight and nothing is clipped, they fail half as often as allowed."""
+    count = runs(1_000, 100 if name == "upper sides" else 50)
+    failures = failures_of_solutions(SOLVED[name], 0.8, count)
     assert at_most(failures, count, 0.2)
+    assert name != "upper sides" or at_least(failures, count, 0.1)
 
 
 @pytest.mark.statistical
@@ -195,16 +185,7 @@ def test_solutions_without_joint_margins_are_caught(monkeypatch):
         return replace(right(form, numbers, probability), tail=1 - probability)
 
     monkeypatch.setattr(Margins, "of", twin)
-    failures = failures_of_solutions(boxes(6, ScalarPrivate(1.0, norm="1")), 0.8, 100)
-    assert not at_most(failures, 100, 0.2)
-
-
-@pytest.mark.statistical
-def test_solutions_are_as_bold_as_the_probability_allows():
-    """Where every row is tight and nothing is clipped, they fail half as often as allowed."""
-    count = runs(1_000, 100)
-    lp = boxes(6, ScalarPrivate(1.0, norm="1"))
-    assert at_least(failures_of_solutions(lp, 0.8, count), count, 0.1)
+    assert not at_most(failures_of_solutions(SOLVED["upper sides"], 0.8, 60), 60, 0.2)
 
 
 # what it costs, and what it needs
@@ -213,12 +194,12 @@ def test_solutions_are_as_bold_as_the_probability_allows():
 def test_cost_lies_between_none_and_always():
     lp = examples.advertising()
     best = privlp.solve_exact(lp).objective
-    for eps in (0.5, 1.0, 4.0):
+    for eps in (0.5, 4.0):
         nearly, probably, always = (
             np.mean(
                 [
                     privlp.solve(lp, eps, 1e-6, feasible=feasible, rng=seed).objective / best
-                    for seed in range(10)
+                    for seed in range(5)
                 ]
             )
             for feasible in (None, 0.99, "always")
@@ -228,13 +209,13 @@ def test_cost_lies_between_none_and_always():
 
 def test_a_lower_probability_costs_less():
     lp = examples.hospital_capacities()
-    typical = [
+    low, high = (
         privlp.plan(lp, 1.0, 0.0, feasible=p).predictions["tightened"].on_numbers[0].typical
-        for p in (0.5, 0.9, 0.99, 0.999999)
-    ]
-    assert typical == sorted(typical)
+        for p in (0.5, 0.99)
+    )
     # Laplace noise of scale 1 on 12 numbers, half of the failures: ln(12/(2 * 0.005)), nearly.
-    assert typical[2] == pytest.approx(math.log(1 / (2 * -math.expm1(math.log(0.995) / 12))))
+    expected = math.log(1 / (2 * -math.expm1(math.log(0.995) / 12)))
+    assert low < high == pytest.approx(expected)
 
 
 def test_by_name_the_probability_is_99_per_cent():
@@ -255,14 +236,8 @@ def test_the_plan_names_the_margin_and_the_worst_objective():
     assert plan.verdict is privlp.Verdict.PROBABLY_HOLD
     assert not plan.verdict.worrying
     assert "Whatever the noise, the objective is at least 10" in plan.advice
-    objectives = [
-        privlp.solve(lp, 0.05, 0.0, feasible=0.99, rng=seed).objective for seed in range(5)
-    ]
-    assert min(objectives) >= 10 - 1e-6
-
-
-def test_noise_wider_than_the_range_is_said():
-    lp = examples.advertising()
+    for seed in range(3):
+        assert privlp.solve(lp, 0.05, 0.0, feasible=0.99, rng=seed).objective >= 10 - 1e-6
     assert privlp.plan(lp, 0.01, 0.0, feasible=0.99).verdict is privlp.Verdict.TOO_MUCH_NOISE
     message = privlp.solve(lp, 0.01, 0.0, feasible=0.99, rng=0).message
     assert message.startswith("Noise is wider than the declared range of the right-hand sides b:")
@@ -276,11 +251,8 @@ def test_without_ranges_contradictory_rows_end_as_infeasible():
     assert "may contradict each other; then the solve ends as infeasible" in plan.advice
     budget = Budget(1.0, 0.0)
     solution = privlp.solve(lp, 0.1, 0.0, feasible=0.99, budget=budget, rng=0)
-    assert (solution.status, solution.x, solution.success) == (
-        privlp.Status.INFEASIBLE,
-        None,
-        False,
-    )
+    assert (solution.status, solution.x) == (privlp.Status.INFEASIBLE, None)
+    assert not solution.success
     assert solution.message.startswith("The tightened rows contradict each other, so no x is")
     assert budget.spent() == pytest.approx(0.1)
 
@@ -316,16 +288,13 @@ def test_an_audit_of_solve_passes():
 
 def test_a_method_of_your_own_must_promise_what_is_asked_for():
     lp = examples.advertising()
-    for name, feasible, promise in (
-        ("direct-noise", 0.99, "nearly"),
-        ("direct-noise", "always", "nearly"),
+    nearly = "method='direct-noise' does not promise feasible=.*: its rows hold nearly"
+    for method, feasible, message in (
+        (METHODS["direct-noise"], 0.99, nearly),
+        (METHODS["direct-noise"], "always", nearly),
+        (QuantileNoise(), "always", "its rows hold probably"),
     ):
-        with pytest.raises(
-            privlp.InvalidParameterError,
-            match=f"method='{name}' does not promise feasible=.*: its rows hold {promise}",
-        ):
-            privlp.solve(lp, 1.0, 1e-3, method=METHODS[name], feasible=feasible)
-    with pytest.raises(privlp.InvalidParameterError, match="its rows hold probably"):
-        privlp.solve(lp, 1.0, 1e-3, method=QuantileNoise(), feasible="always")
+        with pytest.raises(privlp.InvalidParameterError, match=message):
+            privlp.solve(lp, 1.0, 1e-3, method=method, feasible=feasible)
     for name in ("tightened", "truncated-laplace-published"):
         assert privlp.solve(lp, 1.0, 1e-3, method=METHODS[name], feasible=0.9, rng=0).success

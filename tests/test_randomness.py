@@ -8,7 +8,7 @@ import pytest
 
 import privlp
 from privlp import InvalidParameterError, LinearProgram
-from privlp.privacy import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, Randomness
+from privlp.privacy import Randomness
 
 
 def solve(rng, **options):
@@ -51,11 +51,6 @@ def test_every_bit_of_the_key_matters(monkeypatch):
     assert len(streams) == 7
 
 
-def test_every_default_source_is_new():
-    streams = [bits(Randomness()).tobytes() for _ in range(20)]
-    assert len(set(streams)) == 20
-
-
 def test_default_solves_differ():
     """The chance that 20 selections of two solves agree is far below 1e-6."""
     one, other = (solve(None).trace["selected"] for _ in range(2))
@@ -66,64 +61,31 @@ def test_default_solves_differ():
 # seeds
 
 
-@pytest.mark.parametrize("seed", [0, 5, np.int64(5), np.uint8(5)])
+@pytest.mark.parametrize("seed", [0, np.int64(5), np.uint8(5)])
 def test_a_seed_is_numpys_default_generator(seed):
-    randomness = Randomness(seed)
-    np.testing.assert_array_equal(
-        bits(randomness), np.random.default_rng(int(seed)).bit_generator.random_raw(4)
-    )
-
-
-def test_a_generator_is_used_as_it_is():
-    generator = np.random.default_rng(1)
-    assert Randomness(generator).generator is generator
+    expected = np.random.default_rng(int(seed)).bit_generator.random_raw(4)
+    np.testing.assert_array_equal(bits(Randomness(seed)), expected)
 
 
 def test_a_seed_reproduces_a_solve():
-    one, same, other = (
-        solve(seed).trace["selected"].tolist() for seed in (3, np.random.default_rng(3), 4)
-    )
+    seeds = (3, np.random.default_rng(3), 4)
+    one, same, other = (solve(seed).trace["selected"].tolist() for seed in seeds)
     assert one == same != other
 
 
 def test_a_generator_moves_on_from_solve_to_solve():
     generator = np.random.default_rng(3)
-    assert (
-        solve(generator).trace["selected"].tolist() != solve(generator).trace["selected"].tolist()
-    )
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [ExponentialMechanism(1.0, 1.0), LaplaceMechanism(1.0, 1.0), GaussianMechanism(1.0, 1.0)],
-    ids=lambda m: m.name,
-)
-def test_a_seed_reproduces_a_mechanism(mechanism):
-    sources = (Randomness(1), Randomness(1), Randomness(2))
-    results = [
-        [np.max(mechanism.release(np.zeros(50), source)) for _ in range(20)] for source in sources
-    ]
-    assert results[0] == results[1] != results[2]
+    one, other = (solve(generator).trace["selected"].tolist() for _ in range(2))
+    assert one != other
 
 
 # what is said
 
 
-def test_seeded_is_remembered():
-    assert [Randomness(rng).seeded for rng in (None, 0, np.random.default_rng())] == [
-        False,
-        True,
-        True,
-    ]
-
-
-def test_words():
+def test_words_do_not_show_the_key(monkeypatch):
     assert Randomness().description == "ChaCha20 keyed by the operating system"
     assert Randomness(0).description == "seeded generator (experiments only, not for release)"
     assert repr(Randomness(0)) == "Randomness(seeded generator (experiments only, not for release))"
-
-
-def test_the_key_is_not_shown(monkeypatch):
     monkeypatch.setattr(secrets, "randbits", lambda size: 123456789)
     randomness = Randomness()
     assert "123456789" not in f"{randomness!r} {randomness} {randomness.description}"
@@ -165,8 +127,5 @@ def test_anything_else_is_refused(rng):
     with pytest.raises(InvalidParameterError) as refusal:
         Randomness(rng)
     message = str(refusal.value)
-    assert message.startswith(
-        "rng must be None (cryptographic randomness), a non-negative int or a"
-        " numpy.random.Generator"
-    )
-    assert message.endswith(f"not {type(rng).__name__}.")
+    assert message.startswith("rng must be None (cryptographic randomness), a non-negative int or")
+    assert message.endswith(f"numpy.random.Generator, not {type(rng).__name__}.")

@@ -13,11 +13,11 @@ import sklearn.model_selection
 import privlp
 import svm_models
 from privlp import Budget, InvalidParameterError, LinearProgram
-from privlp.audits.tape import Tape
 from privlp.methods import SolveRequest
 from privlp.privacy import GaussianMechanism, Randomness
 from privlp.privacy.unique import Unique
 from svm_models.account import Account
+from tests.effort import covering
 from tests.planted import programs
 from tests.planted.search import leaves
 from tests.programs import ALL
@@ -48,41 +48,26 @@ def test_a_seeded_source_may_be_copied_and_says_that_it_is_seeded(copier, source
     assert "not for release" in copied.description
 
 
-def test_a_tape_may_be_copied():
-    tape = Tape(3)
-    tape.draw(GaussianMechanism(1.0, 2.0), np.zeros(3), "test")
-    assert copy.deepcopy(tape).releases[0].released.tolist() == tape.releases[0].released.tolist()
-
-
 def holders():
     """What lives while noise is drawn, each with a source of randomness of its own."""
     lp = LinearProgram(np.ones(4), -np.random.default_rng(0).uniform(0.2, 1, (30, 4)), -np.ones(30))
     yield "source", Randomness()
     budget = Budget(9.0, 1e-3)
     yield "account", Account(budget, Randomness())
-    yield (
-        "paid draws",
-        budget.charge(GaussianMechanism(1.0, 40.0), 2, "test", lp.neighbours, Randomness()),
-    )
-    for name in programs.PROGRAMS:
-        for method in programs.methods_of(name):
-            given = programs.problem(name)
-            request = {
-                key: value
-                for key, value in programs.request_of(name, method).items()
-                if key != "method"
-            }
-            task = SolveRequest.of(given.lp, 1.0, 1e-6, **request)
-            planned = ALL[method].plan(task)
-            draws = task.ledger.charge_together(planned.charges, given.lp.neighbours, Randomness())
-            yield f"draws of {name} {method}", draws
-            yield f"solver of {name} {method}", planned.start(given.lp.rows(), draws)
+    noise = GaussianMechanism(1.0, 40.0)
+    yield "paid draws", budget.charge(noise, 2, "test", lp.neighbours, Randomness())
+    solves = [(name, method) for name in programs.PROGRAMS for method in programs.methods_of(name)]
+    for name, method in covering(solves, together=1):
+        lp, request = programs.problem(name).lp, {**programs.request_of(name, method)}
+        request.pop("method")
+        task = SolveRequest.of(lp, 1.0, 1e-6, **request)
+        planned = ALL[method].plan(task)
+        draws = task.ledger.charge_together(planned.charges, lp.neighbours, Randomness())
+        yield f"draws of {name} {method}", draws
+        yield f"solver of {name} {method}", planned.start(lp.rows(), draws)
     data = programs.records()
-    for kind in (
-        svm_models.ObjectivePerturbationSVC,
-        svm_models.PrivateLPSVC,
-        svm_models.RandomFourierFeatures,
-    ):
+    names = ("ObjectivePerturbationSVC", "PrivateLPSVC", "RandomFourierFeatures")
+    for kind in (getattr(svm_models, name) for name in names):
         estimator = kind(classes=(-1, 1)) if hasattr(kind, "predict") else kind()
         yield f"{kind.__name__}, not fitted", estimator
         yield f"{kind.__name__}, fitted", sklearn.base.clone(estimator).fit(data.X, data.y)
@@ -96,13 +81,8 @@ def generators_in(item, seen=None):
     seen[id(item)] = item
     if isinstance(item, np.random.Generator):
         return [item] if type(item.bit_generator).__name__ == "ChaCha" else []
-    parts = (
-        list(item.values())
-        if isinstance(item, dict)
-        else list(item)
-        if isinstance(item, list | tuple | set)
-        else []
-    )
+    parts = list(item.values()) if isinstance(item, dict) else []
+    parts += list(item) if isinstance(item, list | tuple | set) else []
     parts += list(getattr(item, "__dict__", {}).values())
     parts += [getattr(item, name, None) for name in getattr(type(item), "__slots__", ())]
     return [generator for part in parts for generator in generators_in(part, seen)]
@@ -117,17 +97,13 @@ def test_no_copy_of_anything_holds_a_second_generator_in_the_same_state():
         for copier, make in COPIERS.items():
             try:
                 copied = make(holder)
-            except (
-                privlp.PrivLPError,
-                TypeError,
-                AttributeError,
-                pickle.PicklingError,
-            ):  # the last three: closures, HiGHS
+            # The last three: closures, HiGHS.
+            except (privlp.PrivLPError, TypeError, AttributeError, pickle.PicklingError):
                 refused += 1
                 continue
             assert {id(generator) for generator in generators_in(copied)} <= mine, (name, copier)
-    assert found > 60
-    assert refused > 100
+    assert found > 30
+    assert refused > 50
 
 
 def test_what_holds_generators_is_seen_at_all():
@@ -140,6 +116,12 @@ def test_what_holds_generators_is_seen_at_all():
 
 
 # other processes
+
+
+def run(code):
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+
 
 FORK = """if True:
     import os, numpy as np, privlp
@@ -178,9 +160,7 @@ FORK = """if True:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_forked_process_cannot_draw_the_same_noise_and_spends_nothing():
-    done = subprocess.run(
-        [sys.executable, "-c", FORK], capture_output=True, text=True, timeout=100, check=True
-    )
+    done = run(FORK)
     refusal = (
         "This Randomness belongs to the process that made it: another one would draw the same noise"
         " again. Leave rng out, so that each call makes a source of its own. 0.0"
@@ -213,9 +193,7 @@ def noise_of(source):
 
 
 def test_workers_draw_noise_of_their_own_and_take_no_source_from_outside():
-    done = subprocess.run(
-        [sys.executable, "-c", WORKERS], capture_output=True, text=True, timeout=100, check=True
-    )
+    done = run(WORKERS)
     lines = done.stdout.splitlines()
     assert len(lines) >= 1
     assert all(line.startswith(f"InvalidParameterError {REFUSAL}") for line in lines)
@@ -229,17 +207,17 @@ def test_a_clone_does_not_take_a_source_along():
     estimator = svm_models.ObjectivePerturbationSVC(
         eps=0.5, classes=(-1, 1), random_state=Randomness(), budget=budget
     )
-    with pytest.raises(InvalidParameterError, match=REFUSAL):
-        sklearn.base.clone(estimator)
     data = programs.records()
-    with pytest.raises(InvalidParameterError, match=REFUSAL):
-        sklearn.model_selection.cross_validate(
-            estimator, data.X, data.y, error_score="raise", n_jobs=2
-        )
-    with pytest.raises(InvalidParameterError, match=REFUSAL):
-        svm_models.PrivateModelSelector([estimator], classes=(-1, 1), budget=budget).fit(
-            data.X, data.y
-        )
+    selector = svm_models.PrivateModelSelector([estimator], classes=(-1, 1), budget=budget)
+    for use in (
+        lambda: sklearn.base.clone(estimator),
+        lambda: sklearn.model_selection.cross_validate(
+            estimator, data.X, data.y, error_score="raise"
+        ),
+        lambda: selector.fit(data.X, data.y),
+    ):
+        with pytest.raises(InvalidParameterError, match=REFUSAL):
+            use()
     assert budget.spent() == 0
 
 
@@ -256,23 +234,10 @@ def test_folds_of_a_cross_validation_in_workers_draw_noise_of_their_own():
     assert not any(svm.privacy_.seeded for svm in found["estimator"])
 
 
-def test_copies_of_a_seeded_generator_repeat_and_say_so():
-    """That is what a seed is for."""
-    data = programs.records()
-    estimator = svm_models.ObjectivePerturbationSVC(
-        eps=0.5, classes=(-1, 1), random_state=np.random.default_rng(3)
-    )
-    one, two = (sklearn.base.clone(estimator).fit(data.X, data.y) for _ in range(2))
-    assert one.coef_.tolist() == two.coef_.tolist()
-    for fitted in (one, two):
-        assert "NOT FOR RELEASE" in str(fitted.privacy_.statement())
-
-
 def test_a_class_of_ones_own_may_be_unique():
     class Key(Unique):
         remedy = "Make another."
 
-    with pytest.raises(
-        InvalidParameterError, match=r"A Key cannot be copied or pickled: .* Make another\."
-    ):
+    message = r"A Key cannot be copied or pickled: .* Make another\."
+    with pytest.raises(InvalidParameterError, match=message):
         copy.copy(Key())
