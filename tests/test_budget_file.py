@@ -9,7 +9,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import get_args
 
@@ -113,23 +114,10 @@ def test_a_charge_is_there_for_all_who_open_the_file_and_for_those_who_have_it_o
         assert [entry.purpose for entry in budget.entries] == ["first", "second"]
         assert budget.spent() == pytest.approx(0.75, rel=1e-4)
         assert (budget.eps, budget.delta, budget.composition) == (1.0, 1e-6, "adaptive")
-        with pytest.raises(BudgetExceededError, match="Nothing was drawn and nothing was charged"):
+        with pytest.raises(BudgetExceededError, match=UNHARMED):
             charge(budget, 0.5)
     assert one.entries == other.entries
     assert one.sums() == other.sums()
-
-
-def test_the_charge_is_on_the_disk_before_the_draw(path):
-    budget, seen = Budget.open(path, 1.0, 0.0), []
-
-    class Nosy(LaplaceMechanism):
-        def release(self, value, randomness):
-            seen.append(purposes(path))
-            return super().release(value, randomness)
-
-    release = budget.charge(Nosy(1.0, 2.0), 1, "a count", REPLACE, Randomness(0))
-    release(0.0)
-    assert seen == [["a count"]]
 
 
 def test_solves_fits_and_reports_pay_from_a_file_as_from_memory(path):
@@ -192,18 +180,14 @@ def test_the_limit_holds_whatever_two_threads_with_objects_of_their_own_ask(path
 
     def spend():
         budget = Budget.open(path)
-        try:
+        with suppress(BudgetExceededError):
             while True:
                 charge(budget, 0.125)
                 paid.append(0.125)
-        except BudgetExceededError:
-            pass
 
-    threads = [threading.Thread(target=spend) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as threads:
+        for ended in [threads.submit(spend) for _ in range(2)]:
+            ended.result()
     assert math.fsum(paid) == 1.0 == Budget.open(path).spent()
 
 
@@ -327,13 +311,13 @@ def test_every_relation_is_known_again_in_another_object(name, path):
 def test_every_relation_of_the_package_has_an_entry():
     from privlp.relations import NeighbourRelation
 
-    def concrete(kind):
-        return {k for child in kind.__subclasses__() for k in concrete(child)} | (
-            {kind} - {k for k in [kind] if k.__abstractmethods__}
-        )
-
-    ours = {kind for kind in concrete(NeighbourRelation) if kind.__module__.startswith("privlp.")}
-    assert ours == {type(relation) for relations in KINDS.values() for relation in relations}
+    found, left = set(), [NeighbourRelation]
+    while left:
+        kind = left.pop()
+        left += kind.__subclasses__()
+        found |= {kind} if kind.__module__.startswith("privlp.") else set()
+    concrete = {kind for kind in found if not kind.__abstractmethods__}
+    assert concrete == {type(relation) for relations in KINDS.values() for relation in relations}
 
 
 def test_a_relation_of_one_s_own_needs_a_key(path):
@@ -342,10 +326,8 @@ def test_a_relation_of_one_s_own_needs_a_key(path):
         def key(self):
             return None
 
-    with pytest.raises(
-        InvalidParameterError,
-        match="give Mine a `key`, which says in words what it may be accounted for with",
-    ):
+    message = "give Mine a `key`, which says in words what it may be accounted for with"
+    with pytest.raises(InvalidParameterError, match=message):
         charge(Budget.open(path, 1.0, 0.0), relation=Mine(0.5))
     assert purposes(path) == []
 
@@ -409,11 +391,8 @@ def test_commits_reach_the_disk(path, monkeypatch):
     monkeypatch.undo()
     file = Budget.open(path, 1.0, 0.0)._file.file
     with file.writing() as connection:
-        found = [
-            connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("synchronous", "fullfsync", "journal_mode")
-        ]
-    assert found == [3, 1, "delete"]
+        for name, expected in (("synchronous", 3), ("fullfsync", 1), ("journal_mode", "delete")):
+            assert connection.execute(f"PRAGMA {name}").fetchone() == (expected,)
 
 
 def test_two_processes_that_are_killed_at_any_moment(tmp_path):
@@ -921,10 +900,7 @@ print(budget.spent())
 def test_a_charge_within_a_view_says_what_is_wrong(path):
     budget = Budget.open(path, 1.0, 0.0)
     part = budget.share(0.5, 0.0)
-    message = (
-        r"Nothing can be charged within budget\.view\(\), where the budget stays as it was at one"
-        rf" moment. {UNHARMED} Charge after the end of the `with` block."
-    )
+    message = rf"within budget\.view\(\), .* {UNHARMED} Charge after the end of the `with` block."
     with budget.view():
         for mine in (budget, part, budget.ledger(0.5, 0.0)):
             with pytest.raises(BudgetFileError, match=message):

@@ -230,24 +230,6 @@ def test_any_number_of_threads(kind, storage, monkeypatch):
     assert_same(*found)
 
 
-@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
-def test_a_solve_is_the_same_in_parts_and_threads(storage, monkeypatch):
-    """Answer, trace and ledger, to the last bit."""
-    lp = covering(400, 6)
-    lp = lp.changed(A=storage(lp.A))
-    solve = partial(privlp.solve, lp, 1.0, 1e-6, 9, method="staged", rng=0)
-    found = [solve()]
-    monkeypatch.setattr(parts, "MOST_ROWS", 64)
-    found.append(solve())
-    with parts.using_threads(2):
-        found.append(solve())
-    for other in found[1:]:
-        np.testing.assert_array_equal(other.x, found[0].x)
-        assert other.privacy.entries == found[0].privacy.entries
-        for name, values in found[0].trace.items():
-            np.testing.assert_array_equal(other.trace[name], values)
-
-
 def test_threads_that_the_environment_asks_for():
     code = "from privlp.rows import parts; print(len(parts.over([1, 2, 3], len)))"
     for asked, expected in (("3", b"3"), ("many", b"1"), ("0", b"1")):

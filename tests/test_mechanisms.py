@@ -42,7 +42,7 @@ def selection_probabilities(scores, sensitivity, eps):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("scores", "sensitivity", "eps"),
+    ("given", "sensitivity", "eps"),
     [
         ([-1e6, -1e6 + 1, -1e6 - 3], 2.0, 3.0),
         (list(np.linspace(0, 1, 40)), 0.5, 4.0),
@@ -50,11 +50,12 @@ def selection_probabilities(scores, sensitivity, eps):
         ([0.0, *[-30.0] * 7], 1.0, 0.3),  # short blocks of proposals, some without any accepted
     ],
 )
-def test_selection_follows_the_exponential_law(scores, sensitivity, eps):
+def test_selection_follows_the_exponential_law(given, sensitivity, eps):
     """Chi-square test of 6,000 draws. False-alarm rate 1e-6 per case, seed fixed."""
-    scores, count = np.array(scores), runs(40_000, 6_000)
+    scores, count = np.array(given), runs(40_000, 6_000)
     chosen = draws(ExponentialMechanism(sensitivity, eps), scores, count, seed=1)
     expected = selection_probabilities(scores, sensitivity, eps) * len(chosen)
+    assert (scores == given).all()
     found = np.bincount(chosen, minlength=len(scores))
     assert stats.chisquare(found, expected).pvalue > FALSE_ALARM
 
@@ -71,17 +72,6 @@ def test_rare_candidates_are_selected_as_often_as_they_should_be():
     rare = 1 - selection_probabilities(scores, 0.5, 1.0)[17]
     assert rare == pytest.approx(0.005, rel=0.01)
     assert stats.binomtest(int((chosen != 17).sum()), len(chosen), rare).pvalue > FALSE_ALARM
-
-
-def test_hopeless_candidates_are_never_selected():
-    scores = np.array([-1e9, 0.0, -1e9])
-    assert set(draws(ExponentialMechanism(1e-3, 1.0), scores, 500, seed=4)) == {1}
-
-
-def test_selection_leaves_the_scores_alone():
-    scores = np.array([0.0, 1.0, -5.0])
-    ExponentialMechanism(1.0, 1.0).release(scores, Randomness(0))
-    assert scores.tolist() == [0.0, 1.0, -5.0]
 
 
 # coins
@@ -181,7 +171,7 @@ def test_selection_costs_an_eighth_of_eps_squared(eps):
     assert eps < mechanism.pure_eps <= eps + 1e-11
 
 
-@pytest.mark.parametrize("eps", [8.001, 12.0, 200.0, 699.0])
+@pytest.mark.parametrize("eps", [8.001, 699.0])
 def test_beyond_eight_a_selection_costs_its_pure_epsilon(eps):
     """Then pure eps-DP, dominated by randomised response, is the smaller price."""
     price = composed_epsilon([(ExponentialMechanism(1.0, eps).price, 1)], 1e-9)
@@ -196,24 +186,16 @@ def test_far_beyond_eight_only_the_pure_epsilon_is_left():
     assert ledger.spent() == pytest.approx(5000.0)
 
 
-@pytest.mark.parametrize("eps", [0.1, 1.0, 9.0])
-@pytest.mark.parametrize("count", [1, 30])
+@pytest.mark.parametrize(("eps", "count"), [(0.1, 30), (1.0, 1), (9.0, 30)])
 def test_pure_event_is_randomised_response(eps, count):
     """Against the best order of the Renyi divergences of binary randomised response."""
-    order = 1 + np.geomspace(0.01, 1e7, 200_000)
+    order = 1 + np.geomspace(0.01, 1e7, 100_000)
     # of p^a q^(1-a) + q^a p^(1-a), p = e^eps q
     log_moment = np.logaddexp(order * eps, (1 - order) * eps) - np.logaddexp(eps, 0)
     of_delta = (math.log(1e-6) + np.log(order)) / (order - 1)
     exact = (count * log_moment / (order - 1) + np.log1p(-1 / order) - of_delta).min()
     ledger = prices._renyi_epsilon(((Price.pure(eps), count),), 1e-6)
     assert exact * (1 - 1e-6) <= ledger <= exact * 1.01
-
-
-def test_gaussian_price_is_below_that_of_its_zcdp():
-    """Delta^2 / (2 sigma^2)-zCDP holds as well, and is a weaker guarantee."""
-    price = composed_epsilon([(GaussianMechanism(3.0, 5.0).price, 1)], 1e-6)
-    of_rho = prices._renyi_epsilon(((Price.gaussian(3.0 / 5.0), 1),), 1e-6)
-    assert 0.9 * of_rho < price < 0.97 * of_rho
 
 
 # refusals and descriptions

@@ -128,8 +128,12 @@ class BudgetRule:
 
     def fits(self, calls: Sequence[Call]) -> bool:
         """Whether the budget admits these calls together."""
-        by_square = self.composition == "adaptive" and self.delta > 0
-        return self.fits_by_calls(calls) or (by_square and self._gaussian_sum_fits(calls))
+        if self.fits_by_calls(calls):
+            return True
+        too_many_chances = largest_sum(calls, _CHANCE) > _CHANCES * self.delta
+        if self.composition != "adaptive" or self.delta == 0 or too_many_chances:
+            return False
+        return largest_sum(calls, _SQUARE) * (1 + _ROUNDING) <= self.mu_limit**2
 
     def fits_by_calls(self, calls: Sequence[Call]) -> bool:
         """Whether these calls fit, without the Gaussian sum: their draws need not be known."""
@@ -166,11 +170,6 @@ class BudgetRule:
         """What the calls take of delta, at the records that were used most."""
         return largest_sum(calls, self._of_delta)
 
-    def _gaussian_sum_fits(self, calls: Sequence[Call]) -> bool:
-        if largest_sum(calls, _CHANCE) > _CHANCES * self.delta:
-            return False
-        return largest_sum(calls, _SQUARE) * (1 + _ROUNDING) <= self.mu_limit**2
-
     def _planned(self, calls: Sequence[Call]) -> float:
         """The least eps known for planned calls: of all draws together, or call by call."""
         shares = self._shares(calls)
@@ -186,10 +185,7 @@ class BudgetRule:
         return eps + together
 
     def _shares(self, calls: Iterable[Call]) -> set[Share]:
-        """In a planned budget, the shares whose own draws need not be planned.
-
-        Each counts as one call of its limits, which were fixed with it.
-        """
+        """Shares of a planned budget, each as one call of the limits that were fixed with it."""
         planned = self.composition == "planned"
         return {call.share for call in calls if planned and call.share is not None}
 

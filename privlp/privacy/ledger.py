@@ -1,9 +1,7 @@
 """The ledger of one call, and the series of calls that a budget paid for.
 
-Every mechanism is charged to a ledger before it may draw. A ledger is *planned*: all of its charges
-come before its first draw, and later ones are refused. So the best of several bounds on the
-composition may be taken (:mod:`privlp.privacy.prices`). Requests made in view of earlier releases
-need a :class:`~privlp.Budget`.
+A ledger is *planned*: all of its charges come before its first draw, and later ones are refused. So
+the best of several bounds on the composition may be taken (:mod:`privlp.privacy.prices`).
 """
 
 from __future__ import annotations
@@ -233,7 +231,7 @@ class Ledger(Accountant):
         """What is left of delta; half, where mechanisms without one are charged."""
         apart = [charge for charge in self._charges if charge.price.delta > 0]
         taken = math.fsum(charge.price.delta * charge.entry.draws for charge in apart)
-        left = max(0.0, self._conversion_delta - taken)
+        left = max(0.0, self._share_of_calls * self.delta - taken)
         return left if len(apart) == len(self._charges) else left / 2
 
     def spent(self) -> float:
@@ -258,12 +256,9 @@ class Ledger(Accountant):
         """The share of delta at which charges are composed: what the budgets above leave of it."""
         return 1.0 if self._series is None else self._series.share_of_calls
 
-    @property
-    def _conversion_delta(self) -> float:
-        return self._share_of_calls * self.delta
-
     def _composed(self, charges: Sequence[Charge]) -> float:
-        return composed_epsilon((charge.cost for charge in charges), self._conversion_delta)
+        delta = self._share_of_calls * self.delta
+        return composed_epsilon((charge.cost for charge in charges), delta)
 
     def _excess_with(self, new: tuple[Charge, ...]) -> float:
         return self._composed((*self._charges, *new)) - self.eps

@@ -1,7 +1,7 @@
 """What a draw costs, and what several planned draws cost together.
 
-A :class:`Price` is all that accounting needs to know of a mechanism: plain numbers, which can be
-kept in a file and composed later, by another process. Proofs: ``docs/proofs.md``, "Composition".
+A :class:`Price` is all that accounting needs to know of a mechanism. Proofs: ``docs/proofs.md``,
+"Composition".
 """
 
 from __future__ import annotations

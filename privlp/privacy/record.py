@@ -183,10 +183,7 @@ class PrivacyRecord:
 
 
 def require_types(thing: object, **types: type | tuple[type, ...]) -> None:
-    """Raise ``TypeError`` unless each named attribute is of its type.
-
-    What was read from a file may hold anything.
-    """
+    """Raise ``TypeError`` unless each named attribute, read from a file, is of its type."""
     for name, kind in types.items():
         if not isinstance(getattr(thing, name), kind):
             raise TypeError(name)

@@ -1,8 +1,6 @@
 """Mechanisms: the only place that draws noise to protect a record.
 
-A mechanism knows its sensitivity and its noise, hence its price. It knows nothing of linear
-programs: sensitivities come from the neighbour relation (:mod:`privlp.relations`). A draw is
-obtained through :meth:`privlp.privacy.Ledger.charge`, so that it is paid for before it is made.
+Sensitivities come from :mod:`privlp.relations`, draws from :meth:`privlp.privacy.Ledger.charge`.
 """
 
 from privlp.privacy.mechanisms.additive import (

@@ -85,10 +85,7 @@ class ExponentialMechanism(Mechanism):
 
 
 def bernoulli_exp(exponents: FloatArray, generator: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Independent coins of probability exp(-exponent), each to a small relative error.
-
-    By products of coins (Canonne, Kamath and Steinke 2020).
-    """
+    """Independent coins of probability e^-exponent, as products (Canonne, Kamath, Steinke 2020)."""
     flips_left = np.floor(exponents)
     success = generator.random(exponents.shape) < np.exp(flips_left - exponents)
     running = np.flatnonzero(success & (flips_left > 0))

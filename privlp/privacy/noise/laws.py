@@ -57,10 +57,8 @@ class Bits:
         return int(self._uniform.sign[index])
 
     def log(self, x: Any) -> Any:
-        """An interval that holds ln x.
-
-        mpmath rounds an approximation, so that its own interval may be a little too small.
-        """
+        """An interval that holds ln x."""
+        # mpmath rounds an approximation, so that its own interval may be a little too small.
         return self.iv.log(x) * self._slack
 
     def exp(self, x: Any) -> Any:
@@ -130,7 +128,6 @@ def minus_log(uniform: FloatArray) -> tuple[FloatArray, FloatArray]:
     return value, np.where(uniform < 2.0**-64, np.inf, error)
 
 
-@dataclass(frozen=True)
 class Gaussian(Law):
     """Standard normal entries, two at a time (Box and Muller 1958)."""
 
@@ -155,7 +152,6 @@ class Gaussian(Law):
         ]
 
 
-@dataclass(frozen=True)
 class Laplace(Law):
     """Two-sided exponential entries: a size and a sign."""
 
@@ -167,7 +163,6 @@ class Laplace(Law):
         return [-bits.log(bits[i]) * bits.sign(size + i) for i in entries]
 
 
-@dataclass(frozen=True)
 class EuclideanLaplace(Law):
     """A vector of density proportional to exp(-||v||_2): a uniform direction and a Gamma length."""
 
