@@ -44,13 +44,6 @@ def test_chances_are_taken_off_delta(mechanism, delta):
     assert composed_epsilon([cost], count * CHANCE) == math.inf
 
 
-def test_a_delta_that_pays_for_no_chance_is_refused_before_the_draw():
-    ledger = Ledger(1.0, CHANCE)
-    with pytest.raises(BudgetExceededError):
-        ledger.charge(PURE, 1, "prices", *WHOSE)
-    assert ledger.entries == ()
-
-
 @pytest.mark.parametrize("accountant", [Ledger, Budget])
 def test_a_delta_of_0_leaves_chances_aside_and_the_record_states_them(accountant):
     ledger = accountant(1.0, 0.0)

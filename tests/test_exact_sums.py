@@ -22,7 +22,7 @@ from privlp.rows import parts, smoothed
 from privlp.rows.grid import Grid
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, signs_and_spread
 from privlp.rows.program_rows import RowBlock
-from tests.effort import each, examples, pairs
+from tests.effort import examples, pairs
 from tests.programs import covering
 
 SOFTNESS = 0.3
@@ -217,17 +217,6 @@ def test_however_the_matrix_is_held(kind, tmp_path):
     for group in (forms, sparse):
         found = [Summed(given, b, kind, lambda given: given) for given in group]
         assert_same(*found)
-
-
-@pytest.mark.parametrize(("storage", "kind"), each(STORAGE, KINDS))
-def test_any_number_of_threads(kind, storage, monkeypatch):
-    monkeypatch.setattr(parts, "MOST_ROWS", 16)
-    A, b = table(300, 20)
-    found = []
-    for number in (1, 2, 3, 50):
-        with parts.using_threads(number):
-            found.append(Summed(A, b, kind, STORAGE[storage]))
-    assert_same(*found)
 
 
 def test_threads_that_the_environment_asks_for():

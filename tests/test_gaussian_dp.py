@@ -39,21 +39,14 @@ def powers_of_ten(low: float, high: float) -> st.SearchStrategy[float]:
     return st.floats(low, high).map(lambda exponent: 10.0**exponent)
 
 
-@settings(max_examples=examples(300), deadline=None)
-@given(eps=powers_of_ten(-3, 2.5), mu=powers_of_ten(-4, 2.5))
-def test_the_curve_is_never_below_the_exact_one_and_within_a_millionth_of_it(eps, mu):
+@settings(max_examples=examples(400), deadline=None)
+@given(eps=powers_of_ten(-12, 2.5), mu=powers_of_ten(-13, 2.5))
+def test_the_curve_is_never_below_the_exact_one_and_hardly_above(eps, mu):
+    """By a millionth. For a tiny eps its two terms cancel; what is lost is added."""
     exact = exact_delta(eps, mu)
     assume(exact > LEAST_DELTA)
-    assert exact <= mpmath.mpf(delta_of(eps, mu)) <= exact * (1 + mpmath.mpf("1e-6"))
-
-
-@settings(max_examples=examples(300), deadline=None)
-@given(eps=powers_of_ten(-12, -3), mu=powers_of_ten(-13, 2))
-def test_the_curve_is_never_below_the_exact_one_for_a_tiny_eps(eps, mu):
-    """Here the two terms of the curve cancel, and what is lost is made up for on the safe side."""
-    exact = exact_delta(eps, mu)
-    assume(exact > LEAST_DELTA)
-    assert exact <= mpmath.mpf(delta_of(eps, mu)) <= exact * (1 + mpmath.mpf("1e-6")) + 1e-14
+    lost = 1e-14 if eps < 1e-3 or mu < 1e-4 else 0.0
+    assert exact <= mpmath.mpf(delta_of(eps, mu)) <= exact * (1 + mpmath.mpf("1e-6")) + lost
 
 
 def test_the_ends_of_the_curve():

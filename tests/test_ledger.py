@@ -5,6 +5,7 @@ import json
 import math
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -63,20 +64,6 @@ def test_a_draw_that_fails_stays_charged():
     assert ledger.spent() == pytest.approx(0.5)
     with pytest.raises(BudgetExceededError):
         draw(0.0)
-
-
-def test_paying_comes_before_drawing():
-    """Seen from inside the draw, the whole cost is on the books already."""
-    ledger, seen = Ledger(10.0, 0.0), []
-
-    class Nosy(LaplaceMechanism):
-        def release(self, value, randomness):
-            seen.append((ledger.spent(), ledger.entries[-1].draws))
-            return super().release(value, randomness)
-
-    draw = charge(ledger, Nosy(1.0, 1.0), count=3)
-    draw(0.0)
-    assert seen == [(3.0, 3)]
 
 
 def test_no_more_draws_than_paid_for():
@@ -199,23 +186,17 @@ FAMILIES = {
     st.floats(1e-3, 60),
     st.one_of(st.just(0.0), st.floats(-12, -1.01).map(lambda exponent: 10**exponent)),
     st.integers(1, 3000),
+    st.sampled_from([0.0, 0.05, 0.95]),
 )
-def test_calibration_spends_all_and_no_more(family, eps, delta, count):
-    if family == "Gaussian" and delta == 0:
-        delta = 1e-9
+def test_calibration_spends_all_that_is_left_and_no_more(family, eps, delta, count, before):
+    delta = delta or (1e-9 if family == "Gaussian" else 0.0)
     ledger = Ledger(eps, delta)
+    if before:
+        charge(ledger, selection(before * eps))
+    spent = ledger.spent()
     mechanism = ledger.calibrate(FAMILIES[family], count)
-    assert ledger.spent() == 0
+    assert ledger.spent() == spent
     charge(ledger, mechanism, count=count)
-    assert eps * (1 - 1e-6) <= ledger.spent() <= eps
-
-
-@SETTINGS
-@given(st.floats(0.1, 5), st.floats(0.05, 0.95), st.integers(1, 300))
-def test_calibration_counts_what_was_spent_before(eps, fraction, count):
-    ledger = Ledger(eps, 1e-6)
-    charge(ledger, selection(eps * fraction))
-    charge(ledger, ledger.calibrate(selection, count), count=count)
     assert eps * (1 - 1e-6) <= ledger.spent() <= eps
 
 
@@ -334,14 +315,6 @@ def test_one_seeded_draw_marks_the_whole_budget():
     assert "ChaCha20 keyed by the operating system and seeded generator" in str(budget.statement())
 
 
-def test_infinite_eps_is_marked_as_not_private():
-    solution = solve(None, math.inf)
-    assert not solution.privacy.private
-    words = str(solution.privacy.statement())
-    assert words == "NOT PRIVATE: computed with eps = inf, that is, without noise. Do not release."
-    assert json.loads(json.dumps(solution.privacy.statement(), allow_nan=False))["eps"] == "inf"
-
-
 @pytest.mark.parametrize(
     "record",
     [
@@ -353,6 +326,9 @@ def test_infinite_eps_is_marked_as_not_private():
 )
 def test_record_round_trip(record):
     record = record()
+    if record.entries and not record.private:
+        words = "NOT PRIVATE: computed with eps = inf, that is, without noise. Do not release."
+        assert (str(record.statement()), record.statement()["eps"]) == (words, "inf")
     for data in (record.to_dict(), json.loads(json.dumps(record.to_dict(), allow_nan=False))):
         assert PrivacyRecord.from_dict(data) == record
 
@@ -415,25 +391,19 @@ def test_shares_priced_in_different_ways_fit_together(eps, delta, first, counts)
 
 def test_threads_cannot_overspend_a_budget_together():
     """Many threads charge 0.3 each to a budget of 1 at once."""
-    for _ in range(3):
-        budget = privlp.Budget(1.0, 0.0)
-        barrier = threading.Barrier(8)
-        outcomes = []
+    budget, barrier = Budget(1.0, 0.0), threading.Barrier(8)
 
-        def spend(budget=budget, barrier=barrier, outcomes=outcomes):
-            barrier.wait()
-            try:
-                charge(budget.share(0.3, 0.0), selection(0.29))
-                outcomes.append(True)
-            except BudgetExceededError:
-                outcomes.append(False)
+    def spend(_):
+        barrier.wait()
+        try:
+            charge(budget.share(0.3, 0.0), selection(0.29))
+        except BudgetExceededError:
+            return False
+        return True
 
-        threads = [threading.Thread(target=spend) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert (outcomes.count(True), len(budget.entries)) == (3, 3)
+    with ThreadPoolExecutor(8) as threads:
+        outcomes = list(threads.map(spend, range(8)))
+    assert (sum(outcomes), len(budget.entries)) == (3, 3)
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])

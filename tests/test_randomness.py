@@ -1,6 +1,5 @@
 """Where random bits come from, and what is said about them."""
 
-import math
 import secrets
 
 import numpy as np
@@ -100,24 +99,6 @@ def test_a_result_says_where_its_bits_came_from():
 
 
 # no other source
-
-
-def test_the_global_generator_is_never_touched():
-    before = np.random.get_state()  # noqa: NPY002
-    solve(None)
-    solve(0)
-    privlp.audit(lambda x, rng: int(rng.integers(2)), 0, 1, 1.0, 0.0, runs=100, rng=0)
-    after = np.random.get_state()  # noqa: NPY002
-    assert before[2:] == after[2:]
-    np.testing.assert_array_equal(before[1], after[1])
-
-
-def test_no_randomness_is_needed_without_noise():
-    generator = np.random.default_rng(0)
-    state = generator.bit_generator.state
-    lp = LinearProgram([1.0, 2.0], [[-1.0, -1.0], [-1.0, -3.0]], [-2.0, -3.0])
-    privlp.solve(lp, math.inf, 0, s=1, alpha=0.5, opt=2.5, method="dmw", rng=generator)
-    assert generator.bit_generator.state == state
 
 
 @pytest.mark.parametrize(

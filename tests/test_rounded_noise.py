@@ -204,16 +204,6 @@ def test_laws(law, law_of):
     assert abs(np.corrcoef(noise[::2], noise[1::2])[0, 1]) < 0.015
 
 
-@pytest.mark.statistical
-def test_euclidean_law():
-    """Gamma lengths, uniform directions. False-alarm rate 0.002; seed fixed."""
-    rng = np.random.default_rng(1)
-    noise = np.array([rounded_sum(np.zeros(3), 1.0, EuclideanLaplace(), rng) for _ in range(2_000)])
-    length = np.linalg.norm(noise, axis=1)
-    assert stats.kstest(length, stats.gamma(3).cdf).pvalue > 1e-3
-    assert stats.kstest(noise[:, 1] / length, stats.uniform(-1, 2).cdf).pvalue > 1e-3  # Archimedes
-
-
 @pytest.mark.parametrize("law", [Gaussian(), EuclideanLaplace()], ids=["Gaussian", "Euclidean"])
 @settings(deadline=None)
 @given(words=words, size=st.integers(1, 3))

@@ -186,15 +186,6 @@ def test_an_audit_of_all_draws_tells_right_from_wrong(fault):
     assert result.passed == (fault is None), str(result)
 
 
-def test_a_draw_more_than_is_charged_costs_more():
-    """Two of the last draw, or nine of eight: it is refused, and here is why."""
-    mechanism = WeightedGaussianMechanism(1.0, 3.0, STEEP)
-    draws = draws_of(mechanism)
-    assert not overspent(draws, spent_on(mechanism), 1e-6)
-    assert overspent([*draws, draws[-1]], spent_on(mechanism), 1e-6)
-    assert exact_price([*draws, draws[0]]) > len(STEEP) * Fraction(1, 9)
-
-
 @pytest.mark.parametrize("fault", ["weights inverted", "least weight for the mean"])
 def test_an_audit_of_a_solve_prices_the_noise_that_was_drawn(fault):
     tape = Tape(0)
