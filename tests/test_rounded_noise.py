@@ -245,7 +245,7 @@ def test_naive_noise_gives_its_input_away(draw):
     def naive(value, rng):
         return multiple_of_last_bit_of_one(value + getattr(rng, draw)(scale=1.0))
 
-    result = audit(naive, 0.0, 1.0, 2.0, 0.01, runs=runs(10_000, 2_000), rng=0)
+    result = audit(naive, 0.0, 1.0, 2.0, 0.01, runs=runs(10_000, 4_000), rng=0)
     assert result.eps_lower > 3
 
 

@@ -162,21 +162,7 @@ class CallSeries:
 
 
 class Ledger(Accountant):
-    """Privacy accounting of one planned call: eps in (0, inf], delta in [0, 1).
-
-    Examples
-    --------
-    >>> from privlp import ConstraintPrivate
-    >>> from privlp.privacy import LaplaceMechanism, Ledger, Randomness
-    >>> ledger = Ledger(eps=1.0, delta=0.0)
-    >>> count, whose = LaplaceMechanism.of_eps(1.0, 0.5), (ConstraintPrivate(), Randomness(0))
-    >>> release = ledger.charge(count, 1, "a count", *whose)
-    >>> noisy_count = release(17.0)
-    >>> ledger.charge(count, 1, "another", *whose)
-    Traceback (most recent call last):
-        ...
-    privlp.errors.BudgetExceededError: This ledger has drawn already, ...
-    """
+    """Privacy accounting of one planned call: eps in (0, inf], delta in [0, 1)."""
 
     def __init__(self, eps: float, delta: float, *, _series: CallSeries | None = None) -> None:
         super().__init__(eps, delta)

@@ -164,13 +164,6 @@ class WeightedGaussianMechanism(GaussianMechanism):
     *Rounding.* A computed sigma_t has a relative error below 2**-50. It is enlarged by 1e-12 of
     itself, so that the draws together cost no more than is charged. Each draw is rounded like one
     of :class:`GaussianMechanism`.
-
-    Examples
-    --------
-    >>> from privlp.privacy import WeightedGaussianMechanism
-    >>> mechanism = WeightedGaussianMechanism(sensitivity=1.0, sigma=10.0, weights=(1.0, 3.0))
-    >>> [round(mechanism.of_draw(t, 2).sigma, 6) for t in range(2)]
-    [14.142136, 8.164966]
     """
 
     weights: tuple[float, ...]

@@ -106,13 +106,6 @@ class GaussianObjectivePerturbation(_SecretTerm, GaussianMechanism):
     longer than m times the largest part, nor than all parts together. If the slope of a part may
     also have the other sign, but is smaller there, the other parts add at most their number times
     `opposite_part`. Proof: ``docs/proofs.md``, "One perturbed convex program".
-
-    Examples
-    --------
-    >>> from privlp.privacy import GaussianObjectivePerturbation
-    >>> two_rows = GaussianObjectivePerturbation(4, 8, 0.1, one_sided=True, parts=4, largest_part=1)
-    >>> two_rows.price.corners
-    ((1, 0.5), (4, 0.375), (6, 0.25), (4, 0.125))
     """
 
     curvature_cost: float
