@@ -60,20 +60,6 @@ def test_selection_follows_the_exponential_law(given, sensitivity, eps):
     assert stats.chisquare(found, expected).pvalue > FALSE_ALARM
 
 
-@pytest.mark.statistical
-def test_rare_candidates_are_selected_as_often_as_they_should_be():
-    """5,000 candidates of probability 1e-6 (relative to the likely one).
-
-    Binomial test, false-alarm rate 1e-6, seed fixed.
-    """
-    scores = np.full(5001, -math.log(1e6))
-    scores[17] = 0.0
-    chosen = draws(ExponentialMechanism(0.5, 1.0), scores, runs(12_000, 3_000), seed=2)
-    rare = 1 - selection_probabilities(scores, 0.5, 1.0)[17]
-    assert rare == pytest.approx(0.005, rel=0.01)
-    assert stats.binomtest(int((chosen != 17).sum()), len(chosen), rare).pvalue > FALSE_ALARM
-
-
 # coins
 
 
