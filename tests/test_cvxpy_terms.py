@@ -596,10 +596,9 @@ LINES = st.lists(
 @settings(deadline=None, max_examples=examples(200))
 @given(st.lists(st.tuples(WEIGHTS, LINES), min_size=1, max_size=3), st.sampled_from([-1.0, 0, 0.5]))
 def test_sides_say_what_lines_say(chosen, slope):
-    terms = RecordTerms(1)
-    terms.slope = np.array([slope])
-    for weight, lines in chosen:
-        terms.add(np.array([weight]), [Line(*line) for line in lines])
+    terms = RecordTerms(
+        np.array([slope]), [(np.array([w]), [Line(*line) for line in lines]) for w, lines in chosen]
+    )
 
     def value(r):
         return slope * r + sum(w * max(k * r + h for k, h in lines) for w, lines in chosen)

@@ -592,7 +592,7 @@ def test_writing_where_it_cannot_be(tmp_path, place):
     with pytest.raises(
         ReadError,
         match=(
-            r"HiGHS cannot write a model to '.*'\. Check the folder and the file ending \(\.mps\)"
+            r"HiGHS cannot write a model to '.*'\. Check the folder and the ending \(\.mps\)"
         ),
     ):
         _random_program(np.array).to_mps(tmp_path / place)
@@ -801,9 +801,9 @@ def test_linprog_takes_one_row_as_a_vector():
     ("arguments", "message"),
     [
         ({}, "The problem has no constraints: give A_ub and b_ub, or A_eq and b_eq"),
-        ({"A_ub": [[1, 1]]}, "A_ub and b_ub belong together: give both or neither"),
-        ({"b_ub": [1]}, "A_ub and b_ub belong together: give both or neither"),
-        ({"A_eq": [[1, 1]]}, "A_eq and b_eq belong together: give both or neither"),
+        ({"A_ub": [[1, 1]]}, "A_ub and b_ub belong together: give both or none"),
+        ({"b_ub": [1]}, "A_ub and b_ub belong together: give both or none"),
+        ({"A_eq": [[1, 1]]}, "A_eq and b_eq belong together: give both or none"),
         (
             {"A_ub": [[1, 1]], "b_ub": [1, 2]},
             r"b_ub has shape \(2,\), but A asks for \(1,\): one right-hand side per row of A_ub",
@@ -816,7 +816,7 @@ def test_linprog_takes_one_row_as_a_vector():
         ({"A_ub": [[1, 1]], "b_ub": [np.inf]}, r"b_ub\[0\] is NaN, infinite"),
         (
             {"A_ub": [[1, 1]], "b_ub": [1], "A_eq": [[1]], "b_eq": [1]},
-            "A_ub has 2 columns and A_eq has 1; they must agree",
+            "A_ub has 2 columns and A_eq has 1; they must have the same",
         ),
         ({"A_ub": [[1, 1, 1]], "b_ub": [1]}, r"c has shape \(2,\), but A asks for \(3,\)"),
         ({"A_ub": [[1, np.nan]], "b_ub": [1]}, "A contains NaN"),

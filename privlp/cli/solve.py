@@ -12,12 +12,7 @@ from tabulate import tabulate
 
 from privlp.audits import audit_solve
 from privlp.cli import options
-from privlp.cli.messages import (
-    plain_errors,
-    require_folder,
-    require_picture,
-    write_json,
-)
+from privlp.cli.messages import plain_errors, require_folder, require_picture, write_json
 from privlp.cli.program import program, shares
 from privlp.exact import solve_exact
 from privlp.linear_program import LinearProgram

@@ -9,10 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_floats
+from privlp.checks import FloatArray, as_floats
 from privlp.problem.row_source import RowSource
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +160,8 @@ class ProgramData:
         >>> lp.variable_name(1)
         "variable 'milk'"
         """
-        return (
-            f"variable {j}"
-            if self.variable_names is None
-            else f"variable {self.variable_names[j]!r}"
-        )
+        names = self.variable_names
+        return f"variable {j}" if names is None else f"variable {names[j]!r}"
 
     def sides(self) -> npt.NDArray[np.int64]:
         """Number of ``<=`` rows that each row becomes.

@@ -11,10 +11,17 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_sparse
+from privlp.checks import FloatArray, as_sparse
 from privlp.problem.data import ProgramData
 
-FloatArray = npt.NDArray[np.float64]
+# From the last basis HiGHS goes on without presolve. After so many steps a new start is better.
+_STEPS_FROM_LAST_BASIS = 1_000
+_CONCLUSIVE = (
+    highspy.HighsModelStatus.kOptimal,
+    highspy.HighsModelStatus.kInfeasible,
+    highspy.HighsModelStatus.kUnbounded,
+    highspy.HighsModelStatus.kTimeLimit,
+)
 
 
 class _Quiet(highspy.Highs):  # type: ignore[misc]  # which has no types
@@ -77,18 +84,6 @@ def model_of(
     return model
 
 
-# From the last basis HiGHS goes on without presolve. After so many steps a new start is better.
-_STEPS_FROM_LAST_BASIS = 1_000
-
-
-_CONCLUSIVE = (
-    highspy.HighsModelStatus.kOptimal,
-    highspy.HighsModelStatus.kInfeasible,
-    highspy.HighsModelStatus.kUnbounded,
-    highspy.HighsModelStatus.kTimeLimit,
-)
-
-
 def optimum(*program: Any, **options: Any) -> tuple[highspy.HighsModelStatus, FloatArray]:
     """The status and the point of :func:`priced_optimum`; of use only if the status is optimal."""
     return priced_optimum(*program, **options)[:2]
@@ -110,18 +105,18 @@ def priced_optimum(
     without presolve.
     """
     scaled = _Scaled(A, row_lower, row_upper, bounds)
+    none = np.zeros(len(scaled.by_row))
     largest_cost = float(_power_of_two(np.abs(cost).max(initial=0.0)))
     model = scaled.model(cost / largest_cost, sense)
     for presolve in ("choose", "off"):
         highs = quiet_highs(presolve=presolve, **(options or {}))
         if highs.passModel(model) == highspy.HighsStatus.kError:
-            prices = np.zeros(len(scaled.by_row))
-            return highspy.HighsModelStatus.kModelError, bounds[:, 0].copy(), prices
+            return highspy.HighsModelStatus.kModelError, bounds[:, 0].copy(), none
         status = run(highs)
         if status in _CONCLUSIVE:
             break
     found = highs.getSolution()
-    prices = np.asarray(found.row_dual) if found.dual_valid else np.zeros(len(scaled.by_row))
+    prices = np.asarray(found.row_dual) if found.dual_valid else none
     return status, scaled.point(found.col_value), prices * largest_cost / scaled.by_row
 
 
@@ -145,8 +140,7 @@ class _Scaled:
         ends = np.abs(np.concatenate([self.lower, self.upper]))
         ends = np.sort(ends[np.isfinite(ends) & (ends > 0)])
         self.unit = float(_power_of_two(ends[(len(ends) - 1) // 2])) if len(ends) else 1.0
-        scaled = sp.diags_array(1.0 / by_row) @ rows if len(by_row) else rows
-        self.rows = sp.csc_array(scaled)
+        self.rows = sp.csc_array(sp.diags_array(1.0 / by_row) @ rows if len(by_row) else rows)
 
     def model(self, cost: FloatArray, sense: str = "min") -> highspy.HighsLp:
         """The model with these costs."""
@@ -202,8 +196,7 @@ def row_sizes(A: sp.csr_array) -> FloatArray:
 
 def _power_of_two(size: npt.ArrayLike) -> FloatArray:
     """The power of two nearest to each size; 1 for zero."""
-    powers: FloatArray = np.exp2(np.round(np.log2(np.where(np.equal(size, 0), 1.0, size))))
-    return powers
+    return np.asarray(np.exp2(np.round(np.log2(np.where(np.equal(size, 0), 1.0, size)))))
 
 
 def to_highs(lp: ProgramData) -> highspy.HighsLp:
@@ -224,7 +217,7 @@ def to_highs(lp: ProgramData) -> highspy.HighsLp:
 
 def _with_slacks(
     lp: ProgramData, matrix: sp.csc_array
-) -> tuple[sp.csc_array, np.ndarray, np.ndarray]:
+) -> tuple[sp.csc_array, FloatArray, FloatArray]:
     """Matrix, costs and bounds with one slack column per side of each soft row."""
     identity = sp.eye_array(lp.shape[0], format="csc")
     of_sides = lp.prices_of_sides()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privlp.checks import WHY, frozen, is_one_of, is_real, real, shown, unquoted
 from privlp.errors import InvalidParameterError, InvalidProblemError
@@ -14,7 +13,6 @@ from privlp.problem import row_labels, validation
 from privlp.problem.data import ProgramData
 from privlp.problem.row_source import RowSource, Sides
 
-FloatArray = npt.NDArray[np.float64]
 #: What a row of a block may not have: by argument, what to do instead.
 _ONLY_IN_MEMORY = {
     "private": "All rows in blocks are private. Put public limits on variables into bounds, or hold"
@@ -26,7 +24,79 @@ _ONLY_IN_MEMORY = {
 }
 
 
-def check_in_blocks(lp: ProgramData) -> None:
+def set_fields(lp: ProgramData, **values: Any) -> None:
+    """Set fields of a frozen program, while it is made."""
+    for name, value in values.items():
+        object.__setattr__(lp, name, value)
+
+
+def check_program(lp: ProgramData, blocks_of: Callable[..., RowSource | None]) -> None:
+    """Check the fields of a program that is being made, and bring them to their final form.
+
+    Its neighbour relation is there already: it says whether messages may tell numbers of rows.
+    ``blocks_of(A, b, quote=...)`` gives rows in blocks, checked, or None for a matrix.
+    """
+    unquoted(lambda: _check(lp, blocks_of), f"The program could not be read. {WHY}")
+
+
+def _check(lp: ProgramData, blocks_of: Callable[..., RowSource | None]) -> None:
+    quote = not lp.neighbours.hides_rows
+    source = unquoted(
+        lambda: blocks_of(lp.A, lp.b, quote=quote), f"A could not be read. {WHY}", "A"
+    )
+    if source is None:
+        _check_matrix(lp, quote=quote)
+    else:
+        _check_blocks(lp, source, quote=quote)
+    _check_options(lp)
+
+
+def _check_matrix(lp: ProgramData, *, quote: bool) -> None:
+    """Rows that are a matrix in memory, of which a DataFrame gives the names that are not given."""
+    A, columns = lp.A, None if quote else np.size(lp.c)
+    set_fields(lp, A=validation.matrix(A, quote=quote, columns=columns))
+    n, d = lp.A.shape
+    of_columns, of_rows = lp.variable_names, lp.row_names
+    if hasattr(A, "columns") and hasattr(A, "index"):
+        of_columns = A.columns if of_columns is None else of_columns
+        of_rows = A.index if of_rows is None else of_rows
+    set_fields(lp, variable_names=row_labels.names(of_columns, d, "variable", quote=quote))
+    set_fields(lp, row_names=row_labels.names(of_rows, n, "row", quote=quote))
+    _check_costs(lp, quote=quote)
+    if lp.row_lower is None:
+        b = validation.vector(lp.b, n, "b", "one right-hand side per row of A", quote=quote)
+        set_fields(lp, b=b, row_lower=np.broadcast_to(-np.inf, n))
+    else:
+        lower, upper = validation.interval_ends(
+            lp.row_lower, lp.b, n, lp.row_name, ("row_lower", "b"), quote=quote
+        )
+        set_fields(lp, b=upper, row_lower=lower)
+    set_fields(lp, private=row_labels.row_mask(lp.private, n, lp.row_names, quote=quote))
+    set_fields(lp, groups=row_labels.record_ids(lp.groups, n, quote=quote))
+    prices = row_labels.penalties(lp.penalty, lp.private, lp.row_names, quote=quote)
+    set_fields(lp, penalty=prices)
+
+
+def _check_blocks(lp: ProgramData, source: RowSource, *, quote: bool) -> None:
+    """Rows that are read in blocks: all of them private, and alike."""
+    _check_in_blocks(lp)
+    n, d = source.shape
+    names = source.names if lp.variable_names is None else lp.variable_names
+    price = lp.penalty[0] if isinstance(lp.penalty, np.ndarray) else lp.penalty
+    prices = row_labels.penalties(price, np.ones(1, dtype=bool), None)
+    set_fields(
+        lp,
+        A=source,
+        b=Sides(source),
+        row_lower=np.broadcast_to(-np.inf, n),
+        private=np.broadcast_to(True, n),
+        penalty=None if prices is None else np.broadcast_to(prices[0], n),
+        variable_names=row_labels.names(names, d, "variable", quote=quote),
+    )
+    _check_costs(lp, quote=quote)
+
+
+def _check_in_blocks(lp: ProgramData) -> None:
     """Refuse what needs all rows at once."""
     if not lp.neighbours.changes_whole_rows or not hasattr(lp.neighbours, "rows_per_record"):
         raise InvalidProblemError(
@@ -54,89 +124,6 @@ def _is_constant(values: Any, value: Any = None) -> bool:
     return value is None or not len(values) or bool(values[0] == value)
 
 
-def set_fields(lp: ProgramData, **values: Any) -> None:
-    """Set fields of a frozen program, while it is made."""
-    for name, value in values.items():
-        object.__setattr__(lp, name, value)
-
-
-def check_program(lp: ProgramData, blocks_of: Callable[..., RowSource | None]) -> None:
-    """Check the fields of a program that is being made, and bring them to their final form.
-
-    Its neighbour relation is there already: it says whether messages may tell numbers of rows.
-    ``blocks_of(A, b, quote=...)`` gives rows in blocks, checked, or None for a matrix.
-    """
-    unquoted(lambda: _check(lp, blocks_of), f"The program could not be read. {WHY}")
-
-
-def _check(lp: ProgramData, blocks_of: Callable[..., RowSource | None]) -> None:
-    quote = not lp.neighbours.hides_rows
-    source = unquoted(
-        lambda: blocks_of(lp.A, lp.b, quote=quote), f"A could not be read. {WHY}", "A"
-    )
-    if source is not None and lp.variable_names is None:
-        set_fields(lp, variable_names=source.names)
-    if source is None:
-        _check_matrix(lp, quote=quote)
-    else:
-        _check_blocks(lp, source, quote=quote)
-    _check_options(lp)
-
-
-def _check_matrix(lp: ProgramData, *, quote: bool) -> None:
-    """Rows that are a matrix in memory."""
-    frame = lp.A if hasattr(lp.A, "columns") and hasattr(lp.A, "index") else None
-    columns = None if quote else np.size(lp.c)
-    set_fields(lp, A=validation.matrix(lp.A, quote=quote, columns=columns))
-    _check_names(lp, frame, quote=quote)
-    _check_costs(lp, quote=quote)
-    _check_sides(lp, quote=quote)
-    _check_rows(lp, quote=quote)
-
-
-def _check_blocks(lp: ProgramData, source: RowSource, *, quote: bool) -> None:
-    """Rows that are read in blocks: all of them private, and alike."""
-    check_in_blocks(lp)
-    n, d = source.shape
-    names = row_labels.names(lp.variable_names, d, "variable", quote=quote)
-    price = lp.penalty[0] if isinstance(lp.penalty, np.ndarray) else lp.penalty
-    prices = row_labels.penalties(price, np.ones(1, dtype=bool), None)
-    set_fields(
-        lp,
-        A=source,
-        b=Sides(source),
-        row_lower=np.broadcast_to(-np.inf, n),
-        private=np.broadcast_to(True, n),
-        penalty=None if prices is None else np.broadcast_to(prices[0], n),
-        variable_names=names,
-    )
-    _check_costs(lp, quote=quote)
-
-
-def _check_names(lp: ProgramData, frame: Any, *, quote: bool) -> None:
-    """Names of variables and rows: as given, or those of a DataFrame."""
-    n, d = lp.A.shape
-    variables, rows = lp.variable_names, lp.row_names
-    if frame is not None:
-        variables = frame.columns if variables is None else variables
-        rows = frame.index if rows is None else rows
-    set_fields(lp, variable_names=row_labels.names(variables, d, "variable", quote=quote))
-    set_fields(lp, row_names=row_labels.names(rows, n, "row", quote=quote))
-
-
-def _check_sides(lp: ProgramData, *, quote: bool) -> None:
-    """Sides of the rows."""
-    n = lp.A.shape[0]
-    if lp.row_lower is None:
-        b = validation.vector(lp.b, n, "b", "one right-hand side per row of A", quote=quote)
-        set_fields(lp, b=b, row_lower=np.broadcast_to(-np.inf, n))
-    else:
-        lower, upper = validation.interval_ends(
-            lp.row_lower, lp.b, n, lp.row_name, ("row_lower", "b"), quote=quote
-        )
-        set_fields(lp, b=upper, row_lower=lower)
-
-
 def _check_costs(lp: ProgramData, *, quote: bool) -> None:
     """Costs and bounds of variables."""
     d = lp.A.shape[1]
@@ -144,15 +131,6 @@ def _check_costs(lp: ProgramData, *, quote: bool) -> None:
     bounds = validation.variable_bounds(lp.bounds, d, quote=quote)
     ends = validation.interval_ends(*bounds, d, lp.variable_name)
     set_fields(lp, bounds=frozen(np.column_stack(ends)))
-
-
-def _check_rows(lp: ProgramData, *, quote: bool) -> None:
-    """Which rows are private, who owns them, and what their violation costs."""
-    n = lp.A.shape[0]
-    set_fields(lp, private=row_labels.row_mask(lp.private, n, lp.row_names, quote=quote))
-    set_fields(lp, groups=row_labels.record_ids(lp.groups, n, quote=quote))
-    prices = row_labels.penalties(lp.penalty, lp.private, lp.row_names, quote=quote)
-    set_fields(lp, penalty=prices)
 
 
 def _check_options(lp: ProgramData) -> None:

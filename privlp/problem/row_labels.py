@@ -10,25 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import (
-    LARGEST,
-    SMALLEST,
-    are_places,
-    as_floats,
-    frozen,
-    is_integer,
-    is_real,
-    real,
-    unquoted,
-)
+from privlp import checks
+from privlp.checks import LARGEST, SMALLEST, FloatArray, as_floats, frozen, unquoted
 from privlp.errors import InvalidProblemError
 
 BoolArray = npt.NDArray[np.bool_]
+_KIND_OF_DTYPE = {"b": "flag", "i": "number", "u": "number", "U": "name", "T": "name"}
 
 
 def names(values: Any, size: int, what: str, *, quote: bool = True) -> tuple[str, ...] | None:
@@ -41,21 +34,14 @@ def names(values: Any, size: int, what: str, *, quote: bool = True) -> tuple[str
             raise TypeError
         return tuple(str(value) for value in values)
 
-    clean = unquoted(
-        read, f"{what} names must be a sequence of names, got {type(values).__name__}."
-    )
-    unquoted(
-        "".join(clean).encode, f"{what} names must be text that can be written to a file (UTF-8)."
-    )
+    must = f"{what} names must be"
+    clean = unquoted(read, f"{must} a sequence of names, got {type(values).__name__}.")
+    unquoted("".join(clean).encode, f"{must} text that can be written to a file (UTF-8).")
     if len(clean) != size:
-        counts = (
-            f"{len(clean)} {what} names were given for {size} {what}s"
-            if quote
-            else f"Give one {what} name for each {what}"
-        )
-        raise InvalidProblemError(f"{counts}.")
+        counts = f"{len(clean)} {what} names were given for {size} {what}s."
+        raise InvalidProblemError(counts if quote else f"Give one {what} name for each {what}.")
     if len(set(clean)) != size:
-        raise InvalidProblemError(f"{what} names must be distinct.")
+        raise InvalidProblemError(f"{must} distinct.")
     return clean
 
 
@@ -66,25 +52,32 @@ def row_mask(
 
     `selection` is a mask, distinct indices, a glob over the names, or a sequence of names and
     globs; all rows without it. Where errors may not `quote`, a name or pattern may select no row:
-    the only row that it selected may have left.
+    the only row that it selected may have left. A row that is public by mistake has no protection.
     """
     if selection is None:
         return frozen(np.ones(size, dtype=bool))
+    indices = f"row indices in [0, {size})" if quote else "indices of rows that there are"
+    refusal = (
+        f"private must be a boolean mask, {indices}, or row names; each once, all of one kind."
+    )
 
     def read() -> BoolArray:
         if isinstance(selection, str):
             return _matching(selection, size, row_names, quote=quote)
         kinds = _kinds(selection)
         if kinds == {"name"}:
-            names_given = map(str, np.asarray(selection, dtype=object))
-            return _named(names_given, size, row_names, quote=quote)
+            patterns = map(str, np.asarray(selection, dtype=object))
+            return _named(patterns, size, row_names, quote=quote)
         if kinds == {"flag"}:
             return _given_mask(np.array(selection, dtype=bool), size, quote=quote)
-        if kinds <= {"number"}:
-            return _indexed(np.asarray(selection), size, quote=quote)
-        raise _no_selection(size, quote=quote)
+        rows = np.asarray(selection)
+        if not kinds <= {"number"} or not _are_indices(rows, size):
+            raise InvalidProblemError(refusal, parameter="private")
+        mask = np.zeros(size, dtype=bool)
+        mask[rows.astype(int)] = True
+        return mask
 
-    return frozen(unquoted(read, str(_no_selection(size, quote=quote)), "private"))
+    return frozen(unquoted(read, refusal, "private"))
 
 
 def _kinds(selection: Any) -> set[str]:
@@ -102,66 +95,46 @@ def _kinds(selection: Any) -> set[str]:
     return kinds if entries.ndim == 1 or kinds == {"flag"} else {"no list"}
 
 
-def _no_selection(size: int, *, quote: bool) -> InvalidProblemError:
-    """What `private` must be: a row that is public by mistake has no protection."""
-    indices = f"row indices in [0, {size})" if quote else "indices of rows that there are"
-    return InvalidProblemError(
-        f"private must be a boolean mask, {indices}, or row names; each once, all of one kind.",
-        parameter="private",
-    )
-
-
-_KIND_OF_DTYPE = {"b": "flag", "i": "number", "u": "number", "U": "name", "T": "name"}
-
-
 def _kind(entry: Any) -> str:
     if isinstance(entry, bool | np.bool_):
         return "flag"
-    return "name" if isinstance(entry, str) else "number" if is_integer(entry) else "else"
+    return "name" if isinstance(entry, str) else "number" if checks.is_integer(entry) else "else"
 
 
 def _given_mask(mask: BoolArray, size: int, *, quote: bool) -> BoolArray:
     if mask.shape != (size,):
-        shapes = (
-            f"of shape {mask.shape}, but there are {size} rows"
-            if quote
-            else "without one entry for each row"
-        )
+        shapes = f"of shape {mask.shape}, but there are {size} rows" if quote else "of wrong shape"
         raise InvalidProblemError(f"private is a mask {shapes}.", parameter="private")
-    return mask.copy()
+    return mask
 
 
 def _named(
     names: Iterable[str], size: int, row_names: Sequence[str] | None, *, quote: bool
 ) -> BoolArray:
+    """Rows with these names, or with names that match them where they are none."""
     mask = np.zeros(size, dtype=bool)
     index = {name: i for i, name in enumerate(row_names or ())}
     for name in names:
-        if name in index:
-            mask[index[name]] = True
-        else:
-            mask |= _matching(name, size, row_names, quote=quote)
+        found = index[name] if name in index else _matching(name, size, row_names, quote=quote)
+        mask[found] = True
     return mask
 
 
-def _indexed(rows: npt.NDArray[Any], size: int, *, quote: bool) -> BoolArray:
-    """The mask of row indices.
+def _are_indices(rows: npt.NDArray[Any], size: int) -> bool:
+    """Whether row indices are distinct, and no flags 0 and 1.
 
-    Flags 0 and 1 are no indices: a mask of integers would make rows 0 and 1 private, and all others
-    public. Where distinct indices could be flags, they name every row, and all are private.
+    A mask of integers would make rows 0 and 1 private, and all others public. Where distinct
+    indices could be flags, they name every row, and all are private.
     """
-    if rows.size and np.isin(rows, (0, 1)).all() and not are_places(rows, size):
+    found = checks.are_places(rows, size)
+    if rows.size and not found and np.isin(rows, (0, 1)).all():
         raise InvalidProblemError(
             "private holds only the numbers 0 and 1, as flags do. For a mask give booleans:"
             " np.asarray(private, dtype=bool). For row indices give each index once:"
             " np.flatnonzero(mask).",
             parameter="private",
         )
-    if not are_places(rows, size):
-        raise _no_selection(size, quote=quote)
-    mask = np.zeros(size, dtype=bool)
-    mask[rows.astype(int)] = True
-    return mask
+    return found
 
 
 def _matching(
@@ -196,6 +169,7 @@ def record_ids(groups: Any, n: int, *, quote: bool) -> npt.NDArray[Any] | None:
     if groups is None:
         return None
     each = f"each of the {n} rows" if quote else "each row"
+    must = f"groups must hold one record id for {each}"
 
     def read() -> tuple[npt.NDArray[Any], bool]:
         masked, ids = np.ma.is_masked(groups), np.array(groups)
@@ -203,47 +177,38 @@ def record_ids(groups: Any, n: int, *, quote: bool) -> npt.NDArray[Any] | None:
         # NaN differs from itself.
         return ids, bool(masked or (ids.size and (ids != ids).any()))  # noqa: PLR0124
 
-    ids, some_are_missing = unquoted(
-        read, f"groups must hold one record id for {each}, all of one type.", "groups"
-    )
+    ids, some_are_missing = unquoted(read, f"{must}, all of one type.", "groups")
+    fault = ""
     if ids.shape != (n,):
-        given = f"has shape {ids.shape}; it needs" if quote else "must hold"
-        raise InvalidProblemError(f"groups {given} one record id for {each}.", parameter="groups")
-    if some_are_missing:
-        raise InvalidProblemError(
+        given = f"groups has shape {ids.shape}; it needs one record id for {each}."
+        fault = given if quote else f"{must}."
+    elif some_are_missing:
+        fault = (
             "groups has missing record ids. Rows without a known owner may belong to one record:"
-            " give each row its owner.",
-            parameter="groups",
+            " give each row its owner."
         )
-    if n and all(isinstance(own, bool) for own in ids.tolist()):
-        raise InvalidProblemError(
-            f"groups must hold one record id for {each}, and a mask holds none. Say by private"
-            " which rows are private.",
-            parameter="groups",
-        )
+    elif n and all(isinstance(own, bool) for own in ids.tolist()):
+        fault = f"{must}, and a mask holds none. Say by private which rows are private."
+    if fault:
+        raise InvalidProblemError(fault, parameter="groups")
     return frozen(ids)
 
 
 def penalties(
     penalty: Any, private: BoolArray, row_names: Sequence[str] | None = None, *, quote: bool = True
-) -> npt.NDArray[np.float64] | None:
+) -> FloatArray | None:
     """Price of violation of each row, (n,), infinite for hard rows, or None.
 
     Two columns, (n, 2), are the prices of the lower and of the upper sides. One number is the price
-    of every private row. A mapping gives prices to the private rows whose
-    names match its patterns; of several patterns that match a row, the last counts. Where errors
-    may not `quote`, a pattern may match no row.
+    of every private row. A mapping gives prices to the private rows whose names match its patterns;
+    the last that matches counts. Where errors may not `quote`, a pattern may match no row.
     """
     if penalty is None:
         return None
     if isinstance(penalty, Mapping):
-        return frozen(
-            unquoted(
-                lambda: _by_name(penalty, private, row_names, quote=quote),
-                "penalty must be a dict from patterns over row names to prices.",
-                "penalty",
-            )
-        )
+        read = partial(_by_name, penalty, private, row_names, quote=quote)
+        message = "penalty must be a dict from patterns over row names to prices."
+        return frozen(unquoted(read, message, "penalty"))
     prices = np.array(np.nan)
     with suppress(InvalidProblemError):
         prices = as_floats(penalty, "penalty", flags=False)
@@ -275,7 +240,7 @@ def _price_beyond(what: str) -> str:
 
 def _by_name(
     penalty: Mapping[Any, Any], private: BoolArray, row_names: Sequence[str] | None, *, quote: bool
-) -> npt.NDArray[np.float64]:
+) -> FloatArray:
     prices = np.full(private.shape, np.inf)
     for pattern, price in penalty.items():
         if not isinstance(pattern, str):
@@ -284,10 +249,10 @@ def _by_name(
                 f" prices; a key is of type {type(pattern).__name__}.",
                 parameter="penalty",
             )
-        number = real(price, "penalty") if is_real(price) else np.nan
+        number = checks.real(price, "penalty") if checks.is_real(price) else np.nan
         which = f"The penalty of {pattern!r}" if quote else "A penalty"
         if not 0 < number < np.inf:
-            given = f"{number:g}" if is_real(price) else type(price).__name__
+            given = f"{number:g}" if checks.is_real(price) else type(price).__name__
             raise InvalidProblemError(
                 f"{which} must be a positive finite number, got {given}.", parameter="penalty"
             )

@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import WHY, unquoted
+from privlp.checks import WHY, FloatArray, unquoted
 from privlp.errors import InvalidProblemError
 from privlp.problem import validation
 
-FloatArray = npt.NDArray[np.float64]
 _UNREADABLE = f"A block of rows could not be read. {WHY} Read the block by itself to see it."
 
 
@@ -47,10 +46,10 @@ def inspected(A: Any, b: Any) -> Found:
         matrix, _ = cleaned(A, b)
     except InvalidProblemError as error:
         return Found(fault=str(error))
+    n, d = matrix.shape
     if isinstance(matrix, np.ndarray):
-        return Found(len(matrix), matrix.shape[1], False, matrix.nbytes)
-    size = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
-    return Found(matrix.shape[0], matrix.shape[1], True, size)
+        return Found(n, d, False, matrix.nbytes)
+    return Found(n, d, True, matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
 
 
 def other_blocks(sides: int, rows: int, advice: str = "", *, quote: bool) -> InvalidProblemError:
@@ -58,9 +57,8 @@ def other_blocks(sides: int, rows: int, advice: str = "", *, quote: bool) -> Inv
 
     How many blocks there are tells how many rows, about.
     """
-    counts = (
-        f"b has {sides} blocks, but A has {rows}" if quote else "b and A differ in their blocks"
-    )
+    counts = f"b has {sides} blocks, but A has {rows}"
+    counts = counts if quote else "b and A differ in their blocks"
     return InvalidProblemError(
         f"{counts}: one block of right-hand sides for each block of rows.{advice}", parameter="b"
     )
@@ -93,30 +91,24 @@ class RowSource(ABC):
         """Check all blocks, and learn their shapes."""
         found = unquoted(self._inspected, _UNREADABLE, "A")
         for number, each in enumerate(found):
-            name = self._name_of(number) if quote else "A block of rows"
+            name, fault = self._name_of(number) if quote else "A block of rows", ""
             if each.fault:
-                raise InvalidProblemError(f"{name}: {each.fault}", parameter="A")
-            if each.columns != found[0].columns:
-                raise InvalidProblemError(
+                fault = f"{name}: {each.fault}"
+            elif each.columns != found[0].columns:
+                fault = (
                     f"{name} has {each.columns} columns, but the first block has"
-                    f" {found[0].columns}: one column per variable.",
-                    parameter="A",
+                    f" {found[0].columns}: one column per variable."
                 )
-            if each.is_sparse != found[0].is_sparse:
-                raise InvalidProblemError(
-                    "Some blocks of A are sparse and others are dense. Give all of one kind.",
-                    parameter="A",
-                )
+            elif each.is_sparse != found[0].is_sparse:
+                fault = "Some blocks of A are sparse and others are dense. Give all of one kind."
+            if fault:
+                raise InvalidProblemError(fault, parameter="A")
         self.rows_of_blocks = tuple(each.rows for each in found)
         self.first_rows = tuple(accumulate(self.rows_of_blocks[:-1], initial=0))
         self.shape = sum(self.rows_of_blocks), found[0].columns
         self.is_sparse, self.size = found[0].is_sparse, sum(each.size for each in found)
         if quote and not self.shape[0]:
-            raise InvalidProblemError(
-                f"The problem is empty: A has shape {self.shape}; at least one row and one variable"
-                " are needed.",
-                parameter="A",
-            )
+            raise validation.empty(self.shape)
 
     def read(self, wanted: Sequence[int]) -> Iterator[tuple[validation.Matrix, FloatArray]]:
         """Clean blocks, in this order, one at a time."""

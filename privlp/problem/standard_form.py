@@ -19,10 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_sparse
+from privlp.checks import FloatArray, as_sparse
 from privlp.problem.data import ProgramData
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 # A megabyte in double precision: it stays in cache.
 _ENTRIES_AT_A_TIME = 2**17

@@ -11,13 +11,11 @@ from mmap import mmap
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_floats, frozen, positive, real_dtype, unquoted
+from privlp.checks import FloatArray, as_floats, frozen, positive, real_dtype, unquoted
 from privlp.errors import InvalidProblemError
 
-FloatArray = npt.NDArray[np.float64]
 Matrix: TypeAlias = FloatArray | sp.csr_array
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
@@ -28,23 +26,17 @@ LARGEST_VALUE = 1e20
 
 
 def matrix(A: Any, *, quote: bool = True, columns: int | None = None) -> Matrix:
-    """A for reading by rows: dense in its own order, or CSR; read-only.
+    """A for reading by rows, dense or CSR; read-only, and a copy unless nobody can write to A.
 
-    It is a copy, unless nobody can write to A: a read-only array of floats, such as a memory map,
-    or a read-only CSR array, is held as it is. With the number of `columns` given there may be no
-    row, and an empty list is a matrix without rows.
+    With the number of `columns` given there may be no row: an empty list is a matrix without rows.
     """
-    clean = unquoted(
-        lambda: _as_matrix(A, columns), "A must hold real numbers in a regular array.", "A"
-    )
+    refusal = "A must hold real numbers in a regular array."
+    clean = unquoted(lambda: _as_matrix(A, columns), refusal, "A")
     entries = clean.data if sp.issparse(clean) else clean
     _check_shape(clean.shape, columns, quote=quote)
     if entries.size and not max(-entries.min(), entries.max()) < LARGEST_ENTRY:
-        kind = (
-            "NaN"
-            if np.isnan(entries.min())
-            else f"entries that are infinite or not below {LARGEST_ENTRY:g} in size"
-        )
+        beyond = f"entries that are infinite or not below {LARGEST_ENTRY:g} in size"
+        kind = "NaN" if np.isnan(entries.min()) else beyond
         raise InvalidProblemError(
             f"A contains {kind}. Every coefficient must be finite; rescale the row or remove it."
         )
@@ -139,32 +131,29 @@ def _check_shape(shape: tuple[int, ...], columns: int | None, *, quote: bool) ->
             parameter="A",
         )
     if columns is not None and shape[1] == 0:
-        raise InvalidProblemError(
-            "The problem is empty: A has no column; at least one variable is needed."
-        )
+        raise InvalidProblemError("The problem is empty: A has no column.")
     if columns is None and 0 in shape:
-        raise InvalidProblemError(
-            f"The problem is empty: A has shape {shape}; at least one row and one variable are"
-            " needed."
-        )
+        raise empty(shape)
+
+
+def empty(shape: tuple[int, ...]) -> InvalidProblemError:
+    """The refusal of a program without rows or variables."""
+    return InvalidProblemError(
+        f"The problem is empty: A has shape {shape}; at least one row and one variable are needed.",
+        parameter="A",
+    )
 
 
 def vector(values: Any, size: int, name: str, meaning: str, *, quote: bool = True) -> FloatArray:
     """A finite float vector of the given size."""
     clean = as_floats(values, name)
     if clean.shape != (size,):
-        raise InvalidProblemError(
-            f"{name} has shape {clean.shape}, but A asks for ({size},): {meaning}."
-            if quote
-            else f"{name} does not have the shape that A asks for: {meaning}.",
-            parameter=name,
-        )
-    if not np.all(np.abs(clean) < LARGEST_VALUE):
-        where = (
-            f"{name}[{int(np.argmin(np.abs(clean) < LARGEST_VALUE))}]"
-            if quote
-            else f"An entry of {name}"
-        )
+        shapes = f"has shape {clean.shape}, but A asks for ({size},)"
+        given = shapes if quote else "does not have the shape that A asks for"
+        raise InvalidProblemError(f"{name} {given}: {meaning}.", parameter=name)
+    usual = np.abs(clean) < LARGEST_VALUE
+    if not usual.all():
+        where = f"{name}[{int(np.argmin(usual))}]" if quote else f"An entry of {name}"
         raise InvalidProblemError(
             f"{where} is NaN, infinite or beyond {LARGEST_VALUE:g}; every entry must be a finite"
             " number.",
@@ -191,9 +180,9 @@ def interval_ends(
     low = _interval_end(lower, -np.inf, size, name, arguments[0], quote=quote)
     high = _interval_end(upper, np.inf, size, name, arguments[1], quote=quote)
     if (low > high).any():
-        where = int(np.argmax(low > high))
+        where = name(int(np.argmax(low > high)))
         raise InvalidProblemError(
-            f"Contradictory bounds: {name(where)} has its lower bound above its upper bound."
+            f"Contradictory bounds: {where} has its lower bound above its upper bound."
         )
     return frozen(low), frozen(high)
 
@@ -204,11 +193,8 @@ def _interval_end(
     clean = as_floats(values, argument)
     clean = np.full(size, clean[()]) if clean.ndim == 0 else clean
     if clean.shape != (size,):
-        shapes = (
-            f"has shape {clean.shape}; expected ({size},)"
-            if quote
-            else "does not have one entry per row of A"
-        )
+        shapes = f"has shape {clean.shape}; expected ({size},)"
+        shapes = shapes if quote else "does not have one entry per row of A"
         raise InvalidProblemError(f"{argument} {shapes}.", parameter=argument)
     huge = np.isfinite(clean) & (np.abs(clean) >= LARGEST_VALUE)
     if huge.any() and argument != "bounds":
@@ -243,37 +229,22 @@ def variable_bounds(bounds: Any, size: int, *, quote: bool = True) -> tuple[Any,
     def read() -> FloatArray:
         if np.ma.is_masked(bounds):
             raise TypeError
-        return np.array(
-            [
-                [_end(e, side) for e, side in zip(pair, (-np.inf, np.inf), strict=True)]
-                for pair in _pairs(bounds)
-            ]
-        )
+        pairs: Any = (None, None) if bounds is None else bounds
+        single = len(pairs) == 2 and not any(np.iterable(end) for end in pairs)
+        ends = [pairs] if single else pairs
+        return np.array([[_end(low, -np.inf), _end(high, np.inf)] for low, high in ends])
 
-    table = unquoted(
-        read,
-        "bounds must be one (lower, upper) pair or a sequence of such pairs, None meaning no"
-        " bound; for example (0, None).",
-        "bounds",
+    refusal = (
+        "bounds must be one (lower, upper) pair or a sequence of such pairs, None meaning no bound;"
+        " for example (0, None)."
     )
+    table = unquoted(read, refusal, "bounds")
     if len(table) == 1:
         return table[0, 0], table[0, 1]
     if len(table) != size:
-        counts = (
-            f"bounds has {len(table)} pairs, but there are {size} variables"
-            if quote
-            else "bounds needs one pair per variable"
-        )
-        raise InvalidProblemError(f"{counts}.")
+        counts = f"bounds has {len(table)} pairs, but there are {size} variables."
+        raise InvalidProblemError(counts if quote else "bounds needs one pair per variable.")
     return table[:, 0], table[:, 1]
-
-
-def _pairs(bounds: Any) -> Any:
-    """The pairs of bounds; one pair is a list of one."""
-    if bounds is None:
-        return [(None, None)]
-    single = len(bounds) == 2 and not any(np.iterable(end) for end in bounds)
-    return [bounds] if single else bounds
 
 
 def _end(value: Any, absent: float) -> float:

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import as_floats, unquoted
@@ -20,7 +19,6 @@ _SIDES = (
     "b does not have one right-hand side per row of A. Give one array for all rows, or a sequence"
     " with one array for each block."
 )
-FloatArray = npt.NDArray[np.float64]
 
 
 class BlockSequence(RowSource):
@@ -80,9 +78,8 @@ class DaskRows(RowSource):
             b = _like(A, b)
         rows, sides = ([*np.ravel(each.to_delayed())] for each in (A, b))
         if len(rows) != len(sides):
-            raise other_blocks(
-                len(sides), len(rows), " Take both from the same collection.", quote=quote
-            )
+            advice = " Take both from the same collection."
+            raise other_blocks(len(sides), len(rows), advice, quote=quote)
         self.blocks = list(zip(rows, sides, strict=True))
 
     def __len__(self) -> int:
@@ -156,11 +153,8 @@ def blocks_of(A: Any, b: Any, *, quote: bool) -> RowSource | None:
                 parameter="b",
             )
         return A
-    if is_dask(A):
-        source: RowSource = DaskRows(A, b, quote=quote)
-    elif is_sequence_of_blocks(A):
-        source = BlockSequence(A, b, quote=quote)
-    else:
+    if not is_dask(A) and not is_sequence_of_blocks(A):
         return None
+    source = (DaskRows if is_dask(A) else BlockSequence)(A, b, quote=quote)
     source.check(quote=quote)
     return source

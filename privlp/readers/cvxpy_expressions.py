@@ -7,27 +7,21 @@ same expression objects. It is never decided by the numbers in them: these may b
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import FloatArray
 from privlp.errors import InvalidParameterError, ReadError
 from privlp.float_errors import unnoticed
 
-FloatArray = npt.NDArray[np.float64]
 Expression: TypeAlias = Any
 _CLOSE = 1e-12
 TERMS = ("abs", "maximum", "minimum", "max", "min", "norm1", "norm_inf", "sum_largest")
 _IN_ORDER = ("Promote", "broadcast_to", "reshape", "index", "special_index", "transpose")
 _MOST_PIECES = 64
-_KNOWN = (
-    "privlp reads sums, means and positive multiples of abs, maximum, minimum, max, min, pos, neg,"
-    " norm1, norm_inf, sum_largest and cvar"
-)
 
 
 def affine(expression: Any, variables: Sequence[Any]) -> tuple[sp.csc_array, FloatArray]:
@@ -82,23 +76,13 @@ def _jacobian(gradient: Any, size: int, variable_size: int) -> sp.csc_array:
 
 def bounds_of(variable: Any) -> FloatArray:
     """Bounds that a variable's attributes imply, (size, 2)."""
-    lower, upper = np.full(variable.size, -np.inf), np.full(variable.size, np.inf)
-    if variable.is_nonneg():
-        lower[:] = 0.0
-    if variable.is_nonpos():
-        upper[:] = 0.0
+    implied = 0.0 if variable.is_nonneg() else -np.inf, 0.0 if variable.is_nonpos() else np.inf
     declared = variable.attributes.get("bounds")
-    if declared is not None:
-        ends = (
-            absent if end is None else end
-            for end, absent in zip(declared, (-np.inf, np.inf), strict=True)
-        )
-        low, high = (
-            np.broadcast_to(np.asarray(end, dtype=float), variable.shape).ravel(order="F")
-            for end in ends
-        )
-        lower, upper = np.maximum(lower, low), np.minimum(upper, high)
-    return np.column_stack([lower, upper])
+    low, high = (
+        np.ravel(np.broadcast_to(np.float64(absent if end is None else end), variable.shape), "F")
+        for end, absent in zip(declared or (None, None), (-np.inf, np.inf), strict=True)
+    )
+    return np.column_stack([np.maximum(implied[0], low), np.minimum(implied[1], high)])
 
 
 def range_of(A: sp.csc_array, rhs: FloatArray, bounds: FloatArray) -> FloatArray:
@@ -131,18 +115,15 @@ def assign(problem: Any, x: FloatArray | None, names: Sequence[str] | None) -> N
     variables = problem.variables()
     size = sum(variable.size for variable in variables)
     expected = [name for variable in variables for name in names_of(variable)]
-    fits = size == len(x) if names is None else list(names[:size]) == expected
-    if not fits:
+    if size != len(x) if names is None else list(names[:size]) != expected:
         raise InvalidParameterError(
             f"The solution has {len(x)} entries, which are not those of the {size} of the problem's"
             " variables. Pass the problem from which from_cvxpy made the program.",
             parameter="problem",
         )
-    start = 0
-    for variable in variables:
-        values = np.reshape(x[start : start + variable.size], variable.shape, order="F")
-        variable.save_value(values.copy())
-        start += variable.size
+    ends = np.cumsum([variable.size for variable in variables]).tolist()
+    for variable, values in zip(variables, np.split(x, ends), strict=False):
+        variable.save_value(np.reshape(values, variable.shape, order="F").copy())
 
 
 def has_data(expression: Expression) -> bool:
@@ -150,22 +131,19 @@ def has_data(expression: Expression) -> bool:
     return any(constant.shape != () for constant in expression.constants())
 
 
-@dataclass(frozen=True, eq=False)
-class WeightedSum:
-    """Sum of weight·expression, plus a number."""
+class WeightedSum(NamedTuple):
+    """Sum of weight·expression over `parts`, by a key of the expression, plus a `number`."""
 
-    #: Expression and weight of each part, by a key of the expression.
     parts: dict[Hashable, tuple[Expression, float]]
-    #: The sum of the single numbers in the expression.
     number: float = 0.0
 
     @classmethod
     def of(cls, expression: Expression) -> WeightedSum:
         """The sum that an affine expression is."""
         kind, args = type(expression).__name__, expression.args
-        factor = _factor(expression)
-        if factor is not None:
-            return cls.of(factor[1]).times(factor[0])
+        factor, inner = factor_of(expression)
+        if inner is not expression:
+            return cls.of(inner).times(factor)
         number = _single(expression)
         if number is not None:
             return cls({}, number)
@@ -175,7 +153,12 @@ class WeightedSum:
                 total = total.plus(cls.of(argument))
             return total
         if kind == "Promote":
-            return cls.of(args[0])._promoted(expression)
+            own = cls.of(args[0])
+            parts: dict[Hashable, tuple[Expression, float]] = {
+                ("promoted", expression.shape, key): (expression.copy([part]), weight)
+                for key, (part, weight) in own.parts.items()
+            }
+            return cls(parts, own.number)
         return cls({id(expression): (expression, 1.0)})
 
     def times(self, factor: float) -> WeightedSum:
@@ -215,40 +198,24 @@ class WeightedSum:
 
     def expression(self) -> Expression:
         """The sum as an expression, without its number."""
-        terms = [part if weight == 1 else weight * part for part, weight in self.parts.values()]
-        total = terms[0]
-        for term in terms[1:]:
-            total = total + term
-        return total
-
-    def _promoted(self, wrapper: Expression) -> WeightedSum:
-        parts: dict[Hashable, tuple[Expression, float]] = {
-            ("promoted", wrapper.shape, key): (wrapper.copy([part]), weight)
-            for key, (part, weight) in self.parts.items()
-        }
-        return WeightedSum(parts, self.number)
-
-
-def _factor(expression: Expression) -> tuple[float, Expression] | None:
-    """The number and the expression of which an expression is the product, if it is one."""
-    kind, args = type(expression).__name__, expression.args
-    if kind == "NegExpression":
-        return -1.0, args[0]
-    if kind == "DivExpression":
-        number = _single(args[1])
-        return (1.0 / number, args[0]) if number else None
-    if kind not in ("multiply", "MulExpression"):
-        return None
-    for constant, other in (args, args[::-1]):
-        number = _single(constant)
-        if number is not None and other.shape == expression.shape:
-            return number, other
-    return None
+        first, *others = [
+            part if weight == 1 else weight * part for part, weight in self.parts.values()
+        ]
+        return sum(others, start=first)
 
 
 def factor_of(expression: Expression) -> tuple[float, Expression]:
-    """The number and the expression of which an expression is the product; 1 by default."""
-    return _factor(expression) or (1.0, expression)
+    """The number and the expression of which an expression is the product; 1 and itself if none."""
+    kind, args = type(expression).__name__, expression.args
+    if kind == "NegExpression":
+        return -1.0, args[0]
+    if kind == "DivExpression" and (number := _single(args[1])):
+        return 1.0 / number, args[0]
+    for constant, other in (args, args[::-1]) if kind in ("multiply", "MulExpression") else ():
+        number = _single(constant)
+        if number is not None and other.shape == expression.shape:
+            return number, other
+    return 1.0, expression
 
 
 def _single(expression: Expression) -> float | None:
@@ -299,7 +266,9 @@ def unknown(kind: str) -> ReadError:
     """The error for what is not read."""
     return ReadError(
         f"The objective of the CVXPY problem is not affine, and {kind} is no piecewise-linear term"
-        f" that privlp reads. {_KNOWN}; write others out with auxiliary variables and constraints."
+        " that privlp reads. privlp reads sums, means and positive multiples of abs, maximum,"
+        " minimum, max, min, pos, neg, norm1, norm_inf, sum_largest and cvar; write others out with"
+        " auxiliary variables and constraints."
     )
 
 

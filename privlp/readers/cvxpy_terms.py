@@ -14,81 +14,68 @@ row, because the slope of a record is then one number, which noise has to hide o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.errors import ReadError
-from privlp.readers.cvxpy_expressions import (
-    TERMS,
-    Expression,
-    WeightedSum,
-    atoms_of,
-    factor_of,
-    has_data,
-    is_affine_atom,
-    not_convex,
-    odd_atoms,
-    pieces_of,
-    unknown,
-)
+from privlp.readers import cvxpy_expressions as found_in
+from privlp.readers.cvxpy_expressions import TERMS, Expression, WeightedSum, not_convex, unknown
 
-FloatArray = npt.NDArray[np.float64]
 #: Prices below this share of all prices of a record come from rounding, and are dropped.
 _NO_PRICE = 1e-12
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """The line slope·r + height."""
 
     slope: float
     height: float
 
 
-@dataclass(frozen=True, eq=False)
-class SoftSides:
-    """Rows lower <= r <= upper, one per record."""
+class SoftSides(NamedTuple):
+    """Rows lower <= r <= upper, one per record; a place is infinite for an absent side.
 
-    #: The places, infinite for an absent side.
+    Prices per unit of violation `below` and `above`, (n,), are equal if a side is absent, and 0 for
+    a record without this row.
+    """
+
     lower: float
     upper: float
-    #: Prices per unit of violation of the lower and of the upper side, equal if one is absent; 0
-    #: for a record without this row, (n,).
     below: FloatArray
     above: FloatArray
 
 
-@dataclass(eq=False)
 class RecordTerms:
-    """The sum of terms over the same expression r of n records."""
+    """For n records, slope·r plus terms: each a weight, (n,), times the largest of some lines."""
 
-    #: Number of records.
-    n: int
-    #: Coefficient of r in linear terms, (n,).
-    slope: FloatArray = field(init=False)
-    _terms: list[tuple[FloatArray, list[Line]]] = field(default_factory=list)
+    def __init__(
+        self, slope: FloatArray, terms: Iterable[tuple[FloatArray, Sequence[Line]]]
+    ) -> None:
+        self.slope = slope
+        self._terms = [(weight, _envelope(lines)) for weight, lines in terms]
+        #: Where the sum may turn, in rising order.
+        self._places = sorted(
+            {_meeting(*pair) for _, lines in self._terms for pair in pairwise(lines)}
+        )
+        self._rounding = _NO_PRICE * (
+            np.abs(slope)
+            + sum(weight * sum(abs(line.slope) for line in lines) for weight, lines in self._terms)
+        )
 
-    def __post_init__(self) -> None:
-        self.slope = np.zeros(self.n)
-
-    def add(self, weight: FloatArray, lines: Sequence[Line]) -> None:
-        """Add weight times the largest of some lines; weights of shape (n,) are not negative."""
-        self._terms.append((weight, _envelope(lines)))
+    def _slope_at(self, end: int) -> FloatArray:
+        """The slope at the left (0) or right (-1) end."""
+        return self.slope + sum(weight * lines[end].slope for weight, lines in self._terms)
 
     def is_closed(self) -> bool:
         """Whether no record gains without end, however large or small r is."""
-        left, right = (
-            self.slope + sum(weight * lines[end].slope for weight, lines in self._terms)
-            for end in (0, -1)
-        )
-        slack = _NO_PRICE * self._size()
-        return bool((left <= slack).all() and (right >= -slack).all())
+        falls, rises = self._slope_at(0) <= self._rounding, self._slope_at(-1) >= -self._rounding
+        return bool(falls.all() and rises.all())
 
     def sides(self) -> list[SoftSides]:
         """The soft rows of a closed sum: upper sides first, in one row with a fitting lower one."""
@@ -98,17 +85,17 @@ class RecordTerms:
             lower.append(SoftSides(place, np.inf, below, below))
         rows: list[SoftSides] = []
         for side in upper:
-            partner = next((other for other in reversed(lower) if _one_row(other, side)), None)
-            if partner is not None:
-                lower.remove(partner)
-                side = SoftSides(partner.lower, side.upper, partner.below, side.above)  # noqa: PLW2901
-            rows.append(side)
+            k = next((k for k in reversed(range(len(lower))) if _one_row(lower[k], side)), None)
+            partner = None if k is None else lower.pop(k)
+            rows.append(
+                side if partner is None else partner._replace(upper=side.upper, above=side.above)
+            )
         return [side for side in rows + lower if side.above.any()]
 
     def least(self) -> FloatArray:
         """The least value of a closed sum for each record, (n,)."""
-        best = np.full(self.n, np.inf)
-        for place in self._places():
+        best = np.full(self.slope.shape, np.inf)
+        for place in self._places:
             value = self.slope * place + sum(
                 weight * max(line.slope * place + line.height for line in lines)
                 for weight, lines in self._terms
@@ -116,63 +103,39 @@ class RecordTerms:
             best = np.minimum(best, value)
         return best
 
-    def _size(self) -> FloatArray:
-        return np.abs(self.slope) + sum(
-            weight * sum(abs(line.slope) for line in lines) for weight, lines in self._terms
-        )
-
-    def _places(self) -> list[float]:
-        """Where the sum may turn, in rising order."""
-        turns = {_meeting(one, other) for _, lines in self._terms for one, other in pairwise(lines)}
-        return sorted(turns)
-
-    def _kinks(self) -> list[tuple[float, FloatArray, FloatArray]]:
+    def _kinks(self) -> Iterator[tuple[float, FloatArray, FloatArray]]:
         """Places, and how much of the turn of the slope there lies below 0 and above 0."""
-        slope = self.slope + sum(weight * lines[0].slope for weight, lines in self._terms)
-        rounding = _NO_PRICE * self._size()
-        kinks = []
-        for place in self._places():
-            turn = sum(
-                (
-                    weight * (other.slope - one.slope)
-                    for weight, lines in self._terms
-                    for one, other in pairwise(lines)
-                    if _meeting(one, other) == place
-                ),
-                np.zeros(self.n),
+        slope = self._slope_at(0)
+        for place in self._places:
+            turns = (
+                weight * (other.slope - one.slope)
+                for weight, lines in self._terms
+                for one, other in pairwise(lines)
+                if _meeting(one, other) == place
             )
+            turn = sum(turns, np.zeros(slope.shape))
             below = np.clip(-slope, 0.0, turn)
             above = turn - below
-            kinks.append(
-                (
-                    place,
-                    np.where(below > rounding, below, 0.0),
-                    np.where(above > rounding, above, 0.0),
-                )
-            )
+            below, above = (np.where(side > self._rounding, side, 0.0) for side in (below, above))
+            yield place, below, above
             slope = slope + turn
-        return kinks
 
 
 def _one_row(lower: SoftSides, upper: SoftSides) -> bool:
     """Whether two sides fit into one row: the same records have both."""
-    return (
-        lower.lower <= upper.upper
-        and bool(upper.above.any())
-        and bool(((lower.below > 0) == (upper.above > 0)).all())
-    )
+    same = bool(((lower.below > 0) == (upper.above > 0)).all())
+    return same and lower.lower <= upper.upper and bool(upper.above.any())
 
 
 def _meeting(one: Line, other: Line) -> float:
     """Where two lines of different slopes meet."""
-    place = (one.height - other.height) / (other.slope - one.slope)
-    return place + 0.0  # -0.0 is 0.0
+    return (one.height - other.height) / (other.slope - one.slope) + 0.0  # -0.0 is 0.0
 
 
 def _envelope(lines: Sequence[Line]) -> list[Line]:
     """The lines that are largest somewhere, by rising slope."""
     found: list[Line] = []
-    for line in sorted(lines, key=lambda line: (line.slope, line.height)):
+    for line in sorted(lines):
         if found and found[-1].slope == line.slope:
             found.pop()
         while len(found) > 1 and _meeting(found[-2], line) <= _meeting(found[-2], found[-1]):
@@ -183,14 +146,15 @@ def _envelope(lines: Sequence[Line]) -> list[Line]:
 
 @dataclass(eq=False)
 class Records:
-    """Private terms over the same expression: entry i of it belongs to record i."""
+    """Private terms over the same expression: entry i of it belongs to record i.
 
-    #: The expression, without the single numbers in it.
+    `sum` is the expression without the single numbers in it, `uses` holds a stand-in and the lines
+    of each term, and `linear` is a stand-in where the expression is a linear term of the objective.
+    """
+
     sum: WeightedSum
     expression: Expression
-    #: Stand-in and lines of each term.
     uses: list[tuple[Expression, list[Line]]] = field(default_factory=list)
-    #: Stand-in of the expression where it is a linear term of the objective.
     linear: Expression = None
 
     def stand_ins(self) -> list[Expression]:
@@ -198,57 +162,56 @@ class Records:
         found = [stand_in for stand_in, _ in self.uses]
         return found if self.linear is None else [*found, self.linear]
 
-    def collected(self, slope: Any, weights: list[Any]) -> RecordTerms:
+    def collected(self, slope: FloatArray, weights: list[FloatArray]) -> RecordTerms:
         """The terms with their weights in the objective, and a linear one."""
-        terms = RecordTerms(self.expression.size)
-        terms.slope = slope
-        for weight, (_, lines) in zip(weights, self.uses, strict=True):
-            terms.add(weight, lines)
-        return terms
+        lines = (lines for _, lines in self.uses)
+        return RecordTerms(slope, zip(weights, lines, strict=True))
 
 
-@dataclass(eq=False)
-class Bounds:
-    """Rows pieces <= variable."""
+class Bounds(NamedTuple):
+    """Rows pieces <= variable; if not `written`, the variable only lies in the pieces' range.
+
+    Pieces are of the shape of the variable, or of several entries each if it is a single one.
+    """
 
     variable: Expression
-    #: Of the shape of the variable, or of several entries each if it is a single one.
     pieces: list[Expression]
     private: bool
-    #: Whether the rows are written; else the variable only lies in the range of the pieces.
     written: bool = True
 
 
 @dataclass(eq=False)
 class Terms:
-    """What the terms of an objective become; :meth:`stand_in` collects them."""
+    """What the terms of an objective become; :meth:`stand_in` collects them.
+
+    `marked` are the identities of the private atoms (None: those with data), `rows` stand in the
+    order of the objective, and `variables` are those that the problem does not have.
+    """
 
     cvxpy: ModuleType
-    #: Identities of the private atoms; None: those with data.
     marked: set[int] | None = None
-    #: In the order of the objective.
     rows: list[Records | Bounds] = field(default_factory=list)
-    #: Variables of the linear program that the problem does not have.
     variables: list[tuple[str, Expression]] = field(default_factory=list)
     _by_parts: dict[frozenset[Any], list[Records]] = field(default_factory=dict)
 
-    def stand_in(self, expression: Expression) -> Expression:
-        """The expression with an affine stand-in for each term."""
-        if expression.is_affine() and not odd_atoms(expression):
+    def stand_in(self, expression: Expression, private: bool | None = None) -> Expression:
+        """The expression with an affine stand-in for each term; one within another is `private`."""
+        if expression.is_affine() and not found_in.odd_atoms(expression):
             return expression
         kind = type(expression).__name__
         if kind in TERMS:
-            return self._term(expression, kind, private=self._is_private(expression))
-        if not is_affine_atom(expression):
+            own = self._is_private(expression) if private is None else private
+            return self._term(expression, kind, own)
+        if not found_in.is_affine_atom(expression):
             raise unknown(kind)
-        return expression.copy([self.stand_in(argument) for argument in expression.args])
+        return expression.copy([self.stand_in(part, private) for part in expression.args])
 
     def with_linear_terms(self, expression: Expression) -> Expression:
         """An affine expression in which linear terms over the records have stand-ins too.
 
         So 0.5·abs(r) + 0.4·r is one function of r: the data in the linear term stand in rows.
         """
-        if expression.is_constant() or not any(isinstance(rows, Records) for rows in self.rows):
+        if expression.is_constant() or not any(self.records()):
             return expression
         total, found = WeightedSum.of(expression), []
         for records in self.records():
@@ -271,60 +234,50 @@ class Terms:
 
     def _is_private(self, expression: Expression) -> bool:
         if self.marked is None:
-            return has_data(expression)
-        return not self.marked.isdisjoint(map(id, atoms_of(expression)))
+            return found_in.has_data(expression)
+        return not self.marked.isdisjoint(map(id, found_in.atoms_of(expression)))
 
-    def _term(self, expression: Expression, kind: str, *, private: bool) -> Expression:
+    def _term(self, expression: Expression, kind: str, private: bool) -> Expression:
         cp, args = self.cvxpy, expression.args
-        if kind in ("min", "minimum"):
-            return -self._term(_mirrored(cp, expression, kind), f"max{kind[3:]}", private=private)
+        if kind == "minimum":
+            return -self._entry_by_entry(cp.maximum(*(-each for each in args)), private)
+        if kind == "min":
+            along = {"axis": expression.axis, "keepdims": expression.keepdims}
+            return -self._largest(cp.max(-args[0], **along), private)
         if kind in ("norm1", "norm_inf"):
-            return self._norm(expression, kind, private=private)
-        if kind == "abs":
-            return self._absolute(expression, args[0], private=private)
-        if kind == "maximum":
-            return self._entry_by_entry(expression, args, private=private)
-        if kind == "max":
-            return self._largest(expression, private=private)
-        return self._largest_entries(expression, private=private)
+            along = {"axis": expression.axis, "keepdims": expression.keepdims}
+            if kind == "norm_inf":
+                return self._largest(cp.max(cp.abs(args[0]), **along), private)
+            return cp.sum(self._absolute(cp.abs(args[0]), private), **along)
+        rules = {"abs": self._absolute, "maximum": self._entry_by_entry, "max": self._largest}
+        return rules.get(kind, self._largest_entries)(expression, private)
 
-    def _norm(self, expression: Expression, kind: str, *, private: bool) -> Expression:
-        cp, absolute = self.cvxpy, self.cvxpy.abs(expression.args[0])
-        along = {"axis": expression.axis, "keepdims": expression.keepdims}
-        if kind == "norm_inf":
-            return self._term(cp.max(absolute, **along), "max", private=private)
-        return cp.sum(self._term(absolute, "abs", private=private), **along)
-
-    def _absolute(
-        self, expression: Expression, argument: Expression, *, private: bool
-    ) -> Expression:
-        if not argument.is_affine():
-            if not argument.is_nonneg():
-                raise not_convex("abs")
-            return self._inner(argument, private=private)
-        return self._entry_by_entry(expression, [argument, -argument], private=private, nonneg=True)
-
-    def _inner(self, expression: Expression, *, private: bool) -> Expression:
-        """The stand-in of a term within a term, as private as that one."""
-        if expression.is_affine():
-            return expression
-        kind = type(expression).__name__
-        if kind in TERMS:
-            return self._term(expression, kind, private=private)
-        if not is_affine_atom(expression):
-            raise unknown(kind)
-        return expression.copy([self._inner(part, private=private) for part in expression.args])
+    def _absolute(self, expression: Expression, private: bool) -> Expression:
+        argument = expression.args[0]
+        if argument.is_affine():
+            args = [argument, -argument]
+            return self._entry_by_entry(expression, private, args, nonneg=True)
+        if not argument.is_nonneg():
+            raise not_convex("abs")
+        return self.stand_in(argument, private)
 
     def _entry_by_entry(
-        self, expression: Expression, args: list[Expression], *, private: bool, nonneg: bool = False
+        self,
+        expression: Expression,
+        private: bool,
+        args: list[Expression] | None = None,
+        nonneg: bool = False,
     ) -> Expression:
+        """The largest of some arguments, by default those of the expression."""
+        args = expression.args if args is None else args
         if not all(argument.is_convex() for argument in args):
             raise not_convex(type(expression).__name__)
         if private:
-            return self._soft_rows(expression, [p for each in args for p in pieces_of(each)])
-        pieces = [self._inner(argument, private=False) for argument in args]
-        variable = self._new_variable(expression, expression.shape, nonneg=nonneg)
-        self.rows.append(Bounds(variable, pieces, private=False))
+            pieces = [piece for each in args for piece in found_in.pieces_of(each)]
+            return self._soft_rows(expression, pieces)
+        pieces = [self.stand_in(argument, False) for argument in args]
+        variable = self._new_variable(expression, expression.shape, nonneg)
+        self.rows.append(Bounds(variable, pieces, False))
         return variable
 
     def _soft_rows(self, expression: Expression, pieces: list[Expression]) -> Expression:
@@ -338,9 +291,7 @@ class Terms:
                 records, lines = found
                 stand_in = self.cvxpy.Variable(expression.shape)
                 records.uses.append((stand_in, lines))
-                if base is None:
-                    return stand_in
-                return stand_in + base.expression() + base.number
+                return stand_in if base is None else stand_in + base.expression() + base.number
         raise ReadError(
             f"The pieces of {type(expression).__name__} in the objective of the CVXPY problem are"
             " not multiples of one expression of each private record, so they are no soft row."
@@ -353,48 +304,42 @@ class Terms:
         self, sums: list[WeightedSum], shape: tuple[int, ...], pieces: list[Expression]
     ) -> tuple[Records, list[Line]] | None:
         """The expression of which all sums are multiples, plus numbers; and the multiples."""
-        first = next((k for k, each in enumerate(sums) if each.parts), None)
-        if first is None:
+        k = next((k for k, each in enumerate(sums) if each.parts), None)
+        if k is None:
             return None
-        known = self._by_parts.setdefault(frozenset(sums[first].parts), [])
-        records = next((r for r in known if sums[first].multiple_of(r.sum) is not None), None)
+        known = self._by_parts.setdefault(frozenset(sums[k].parts), [])
+        records = next((r for r in known if sums[k].multiple_of(r.sum) is not None), None)
         is_new = records is None
         if records is None:
-            own = sums[first].times(1 / _outer_factor(sums[first], pieces[first]))
-            own = WeightedSum(own.parts)
+            own = WeightedSum(sums[k].times(1 / _outer_factor(sums[k], pieces[k])).parts)
             records = Records(own, own.expression())
-        if records.expression.shape != shape:
-            return None
         slopes = [each.multiple_of(records.sum) if each.parts else 0.0 for each in sums]
-        if None in slopes:
+        if records.expression.shape != shape or None in slopes:
             return None
         if is_new:
             known.append(records)
             self.rows.append(records)
-        lines = [Line(k or 0.0, each.number) for k, each in zip(slopes, sums, strict=True)]
+        lines = [Line(slope or 0.0, each.number) for slope, each in zip(slopes, sums, strict=True)]
         return records, lines
 
-    def _largest(self, expression: Expression, *, private: bool) -> Expression:
+    def _largest(self, expression: Expression, private: bool) -> Expression:
         """The largest entry, or the largest entry of each row or column."""
-        argument = expression.args[0]
+        cp, argument = self.cvxpy, expression.args[0]
         if not argument.is_convex():
             raise not_convex("max")
         if expression.axis is not None and argument.ndim > 1:
-            along = argument if expression.axis == 0 else argument.T
             if argument.ndim > 2 or expression.axis not in (0, 1):
                 raise unknown("max over several axes")
-            largest = self.cvxpy.maximum(*(along[k] for k in range(along.shape[0])))
-            if along.shape[0] == 1:
-                largest = along[0]
-            inner = self._inner(largest, private=private)
-            return self.cvxpy.reshape(inner, expression.shape, order="F")
-        nonneg = type(argument).__name__ == "abs"
-        pieces = pieces_of(argument) if private else [self._inner(argument, private=False)]
-        variable = self._new_variable(expression, (), nonneg=nonneg)
-        self.rows.append(Bounds(variable, pieces, private))
-        return self.cvxpy.reshape(variable, expression.shape, order="F")
+            along = argument if expression.axis == 0 else argument.T
+            lines = [along[k] for k in range(along.shape[0])]
+            largest = self.stand_in(cp.maximum(*lines) if len(lines) > 1 else lines[0], private)
+        else:
+            pieces = found_in.pieces_of(argument) if private else [self.stand_in(argument, False)]
+            largest = self._new_variable(expression, (), type(argument).__name__ == "abs")
+            self.rows.append(Bounds(largest, pieces, private))
+        return cp.reshape(largest, expression.shape, order="F")
 
-    def _largest_entries(self, expression: Expression, *, private: bool) -> Expression:
+    def _largest_entries(self, expression: Expression, private: bool) -> Expression:
         """The sum of the k largest entries: the least value of k·t + Σ pos(entry - t) over t.
 
         Source: Rockafellar and Uryasev (2000), "Optimization of conditional value-at-risk".
@@ -405,36 +350,24 @@ class Terms:
         if not entries.is_convex():
             raise not_convex("sum_largest")
         if not private:
-            entries = self._inner(entries, private=False)
+            entries = self.stand_in(entries, False)
         threshold = self._new_variable(expression, ())
         self.rows.append(Bounds(threshold, [entries], private, written=False))
-        above = self.cvxpy.maximum(entries - threshold, 0)
-        terms = self._term(above, "maximum", private=private)
+        terms = self._entry_by_entry(self.cvxpy.maximum(entries - threshold, 0), private)
         return expression.k * threshold + self.cvxpy.sum(terms)
 
     def _new_variable(
-        self, expression: Expression, shape: tuple[int, ...], *, nonneg: bool = False
+        self, expression: Expression, shape: tuple[int, ...], nonneg: bool = False
     ) -> Expression:
         variable = self.cvxpy.Variable(shape, nonneg=nonneg)
         self.variables.append((f"{type(expression).__name__}#{len(self.variables)}", variable))
         return variable
 
 
-def _mirrored(cp: ModuleType, expression: Expression, kind: str) -> Expression:
-    """The maximum whose negative is a minimum."""
-    args = expression.args
-    if kind == "minimum":
-        return cp.maximum(*(-argument for argument in args))
-    return cp.max(-args[0], axis=expression.axis, keepdims=expression.keepdims)
-
-
 def _outer_factor(own: WeightedSum, piece: Expression) -> float:
     """The number with which a piece was multiplied: it is a matter of price, not of the row."""
-    factor = 1.0
-    inner = piece
-    while True:
-        outer, inner = factor_of(inner)
-        if outer in (0.0, 1.0):
-            break
+    factor, (outer, inner) = 1.0, found_in.factor_of(piece)
+    while outer not in (0.0, 1.0):
         factor *= outer
+        outer, inner = found_in.factor_of(inner)
     return factor if own.multiple_of(WeightedSum.of(inner)) is not None else 1.0

@@ -19,22 +19,15 @@ def read_linprog(
     blocks, lower, upper = [], [], []
     for matrix, rhs, name, equality in ((A_ub, b_ub, "ub", False), (A_eq, b_eq, "eq", True)):
         if (matrix is None) != (rhs is None):
-            raise InvalidProblemError(
-                f"A_{name} and b_{name} belong together: give both or neither."
-            )
+            raise InvalidProblemError(f"A_{name} and b_{name} belong together: give both or none.")
         if matrix is None:
             continue
         block = _block(matrix, f"A_{name}", None if quote else np.size(c))
         if block.ndim != 2:
             shape = f", got shape {block.shape}" if quote else ""
             raise InvalidProblemError(f"A_{name} must be a matrix of shape (n, d){shape}.")
-        clean = validation.vector(
-            rhs,
-            block.shape[0],
-            f"b_{name}",
-            f"one right-hand side per row of A_{name}",
-            quote=quote,
-        )
+        meaning = f"one right-hand side per row of A_{name}"
+        clean = validation.vector(rhs, block.shape[0], f"b_{name}", meaning, quote=quote)
         blocks.append(block)
         upper.append(clean)
         lower.append(clean if equality else np.full(len(clean), -np.inf))
@@ -46,21 +39,19 @@ def read_linprog(
         )
     if len({block.shape[1] for block in blocks}) > 1:
         counts = [block.shape[1] for block in blocks]
-        raise InvalidProblemError(
-            f"A_ub has {counts[0]} columns and A_eq has {counts[1]}; they must agree."
-            if quote
-            else "A_ub and A_eq must have the same number of columns."
+        told = (
+            f"A_ub has {counts[0]} columns and A_eq has {counts[1]}" if quote else "A_ub and A_eq"
         )
-    stack = sp.vstack if any(sp.issparse(block) for block in blocks) else np.vstack
+        raise InvalidProblemError(f"{told}: they must have the same number of columns.")
+    stack = sp.vstack if any(map(sp.issparse, blocks)) else np.vstack
     d = blocks[0].shape[1]
+    ends = validation.variable_bounds(bounds, d, quote=quote)
     return {
         "c": c,
         "A": blocks[0] if len(blocks) == 1 else stack(blocks),
         "b": np.concatenate(upper),
         "row_lower": np.concatenate(lower),
-        "bounds": np.column_stack(
-            [np.broadcast_to(end, d) for end in validation.variable_bounds(bounds, d, quote=quote)]
-        ),
+        "bounds": np.column_stack([np.broadcast_to(end, d) for end in ends]),
     }
 
 
@@ -81,8 +72,5 @@ def _block(matrix: Any, name: str, columns: int | None) -> Any:
     if sp.issparse(matrix):
         return matrix
     clean = as_floats(matrix, name)
-    return (
-        np.zeros((0, columns))
-        if columns is not None and clean.shape == (0,)
-        else np.atleast_2d(clean)
-    )
+    none = columns is not None and clean.shape == (0,)
+    return np.zeros((0, columns or 0)) if none else np.atleast_2d(clean)

@@ -10,7 +10,6 @@ from typing import Any
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import require_flag
@@ -18,28 +17,53 @@ from privlp.errors import ReadError
 from privlp.files import path_of, whole_file
 from privlp.problem.data import ProgramData
 from privlp.problem.highs import quiet_highs, to_highs
-from privlp.readers.mps_check import (
-    TAKEN_NAMES,
-    check_bounds_once,
-    check_layout,
-    check_mps,
-    unreadable,
-)
+from privlp.readers.mps_check import TAKEN_NAMES, check_layout, quadratic, unreadable
 
-FloatArray = npt.NDArray[np.float64]
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TOO_SMALL = re.compile(r'[^"]* contains \d+ \|values?\| in \[')  # names are quoted
 
 
-def read_model(
+def read_mps(
     path: str | os.PathLike[str],
     *,
     relax: bool = False,
     quote: bool = True,
     largest_unpacked: int | None = None,
-) -> highspy.HighsLp:
-    """Parse a model file; errors may `quote` lines and rows, or not."""
-    location = path_of(path)
+) -> dict[str, Any]:
+    """Fields of the program in a model file; errors may `quote` lines and rows, or not.
+
+    With `relax`, integer variables may take any value.
+    """
+    require_flag(relax, "relax")
+    model = _read_model(path_of(path), quote, largest_unpacked)
+    if any(kind != highspy.HighsVarType.kContinuous for kind in model.integrality_):
+        if not relax:
+            raise ReadError(
+                f"{path_of(path)!r} has integer variables; privlp solves linear programs only."
+                " Relax them: from_mps(..., relax=True), or --relax, lets them take any value"
+                " within their bounds."
+            )
+        _relax(model)
+    matrix = model.a_matrix_
+    by_columns = matrix.format_ == highspy.MatrixFormat.kColwise
+    layout = sp.csc_array if by_columns else sp.csr_array
+    parts = (matrix.value_, matrix.index_, matrix.start_)
+    return {
+        "c": model.col_cost_,
+        "A": layout(parts, shape=(model.num_row_, model.num_col_)),
+        "b": np.asarray(model.row_upper_),
+        "row_lower": np.asarray(model.row_lower_),
+        "bounds": np.column_stack([model.col_lower_, model.col_upper_]),
+        "sense": "min" if model.sense_ == highspy.ObjSense.kMinimize else "max",
+        "offset": model.offset_,
+        "variable_names": model.col_names_ or None,
+        "row_names": model.row_names_ or None,
+        "name": _name_of(model),
+    }
+
+
+def _read_model(location: str, quote: bool, largest_unpacked: int | None) -> highspy.HighsLp:
+    """Parse a model file."""
     if not os.path.isfile(location):
         raise ReadError(f"There is no file {location!r}.")
     text = check_layout(location, quote=quote, largest_unpacked=largest_unpacked)
@@ -47,14 +71,13 @@ def read_model(
     if status == highspy.HighsStatus.kError:
         raise unreadable(location)
     if warnings:
-        check_bounds_once(location, text, quote=quote)
+        if text is not None:
+            text.check_bounds_once()
         raise ReadError(
             f"{location!r} has undeclared or duplicate entries, which HiGHS would pass over."
         )
     if highs.getModel().hessian_.dim_ > 0:
-        raise ReadError(
-            f"{location!r} has a quadratic objective; privlp solves linear programs only."
-        )
+        raise quadratic(location)
     model = highs.getLp()
     try:
         row_names, unused = list(model.row_names_), _unused_variables(model)
@@ -62,20 +85,13 @@ def read_model(
         raise ReadError(
             f"{location!r} holds names that are no UTF-8 text; write them in ASCII or UTF-8."
         ) from None
-    check_mps(location, text, row_names, unused, quote=quote)
-    if location.lower().endswith((".mps", ".mps.gz")) and model.num_col_ and not model.col_names_:
-        raise ReadError(
-            f"HiGHS found no usable variable names in {location!r}: the columns of a variable must"
-            " stand together."
-        )
-    if any(kind != highspy.HighsVarType.kContinuous for kind in model.integrality_):
-        if not relax:
+    if text is not None:
+        text.check_reading(row_names, unused)
+        if model.num_col_ and not model.col_names_:
             raise ReadError(
-                f"{location!r} has integer variables; privlp solves linear programs only. Relax"
-                " them: from_mps(..., relax=True), or --relax, lets them take any value within"
-                " their bounds."
+                f"HiGHS found no usable variable names in {location!r}: the columns of a variable"
+                " must stand together."
             )
-        _relax(model)
     return model
 
 
@@ -112,11 +128,8 @@ def _parse(location: str) -> tuple[highspy.Highs, highspy.HighsStatus, list[str]
         highs.setOptionValue("log_file", "")
         highs.setOptionValue("output_flag", False)
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    passed_over = [
-        line.removeprefix("WARNING:").strip()
-        for line in lines
-        if line.startswith("WARNING") and "ignored" in line
-    ]
+    told = (line for line in lines if line.startswith("WARNING") and "ignored" in line)
+    passed_over = [line.removeprefix("WARNING:").strip() for line in told]
     return highs, status, [line for line in passed_over if not _TOO_SMALL.match(line)]
 
 
@@ -134,9 +147,7 @@ def write_model(lp: ProgramData, path: str | os.PathLike[str]) -> None:
     model.model_name_ = _CONTROL.sub("_", lp.name)
     model.row_names_, model.col_names_ = _writable(model.row_names_), _writable(model.col_names_)
     highs.passModel(model)
-    refusal = (
-        f"HiGHS cannot write a model to {location!r}. Check the folder and the file ending (.mps)."
-    )
+    refusal = f"HiGHS cannot write a model to {location!r}. Check the folder and the ending (.mps)."
     try:
         with whole_file(location) as unfinished:
             if highs.writeModel(os.fsencode(unfinished)) == highspy.HighsStatus.kError:
@@ -160,34 +171,6 @@ def _has_last_line(model: Path) -> bool:
     with model.open("rb") as file:
         file.seek(max(0, model.stat().st_size - 10))
         return file.read().split()[-1:] in ([b"ENDATA"], [b"end"])
-
-
-def read_mps(
-    path: str | os.PathLike[str],
-    *,
-    relax: bool = False,
-    quote: bool = True,
-    largest_unpacked: int | None = None,
-) -> dict[str, Any]:
-    """Fields of the program in a model file; with `relax`, integer variables may take any value."""
-    require_flag(relax, "relax")
-    model = read_model(path, relax=relax, quote=quote, largest_unpacked=largest_unpacked)
-    parts = (model.a_matrix_.value_, model.a_matrix_.index_, model.a_matrix_.start_)
-    layout = (
-        sp.csc_array if model.a_matrix_.format_ == highspy.MatrixFormat.kColwise else sp.csr_array
-    )
-    return {
-        "c": model.col_cost_,
-        "A": layout(parts, shape=(model.num_row_, model.num_col_)),
-        "b": np.asarray(model.row_upper_),
-        "row_lower": np.asarray(model.row_lower_),
-        "bounds": np.column_stack([model.col_lower_, model.col_upper_]),
-        "sense": "min" if model.sense_ == highspy.ObjSense.kMinimize else "max",
-        "offset": model.offset_,
-        "variable_names": model.col_names_ or None,
-        "row_names": model.row_names_ or None,
-        "name": _name_of(model),
-    }
 
 
 def _name_of(model: highspy.HighsLp) -> str:

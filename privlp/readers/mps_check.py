@@ -38,164 +38,41 @@ _UNDERSTOOD = {
         rb"[ \t]++(?:FR|MI|PL|BV)(?:" + _NAME + rb"){1,2}",
     ),
 }
-
-
 #: In fixed columns, where names may hold spaces: 5-12 and 15-22, a number in 25-36, a name in
 #: 40-47, a number in 50-61.
 _FIELD = rb"(?!'MARKER')[^\s][^\t\r\n]{7}"
-
-
-_FIXED_PAIRS = (
-    _FIELD
-    + rb"  [ ]*+"
-    + _NUMBER
-    + rb"(?:[ ]++(?<=\n[^\n]{39})"
-    + _FIELD
-    + rb"  [ ]*+"
-    + _NUMBER
-    + rb")?+"
+_FIXED_PAIR = _FIELD + rb"  [ ]*+" + _NUMBER
+_FIXED_NUMBERS = _lines(
+    rb"    [^\t\r\n]{8}  " + _FIXED_PAIR + rb"(?:[ ]++(?<=\n[^\n]{39})" + _FIXED_PAIR + rb")?+"
 )
-
-
-_FIXED_NUMBERS = _lines(rb"    [^\t\r\n]{8}  " + _FIXED_PAIRS)
-
-
 _FIXED = {
     b"ROWS": _lines(rb" (?:[NLGE] | [NLGE]) [^\s][^\t\r\n]{0,7}"),
-    b"COLUMNS": _FIXED_NUMBERS,
-    b"RHS": _FIXED_NUMBERS,
-    b"RANGES": _FIXED_NUMBERS,
+    **dict.fromkeys((b"COLUMNS", b"RHS", b"RANGES"), _FIXED_NUMBERS),
     b"BOUNDS": _lines(
-        rb" (?:UP|LO|FX) [^\t\r\n]{8}  " + _FIELD + rb"  [ ]*+" + _NUMBER,
+        rb" (?:UP|LO|FX) [^\t\r\n]{8}  " + _FIXED_PAIR,
         rb" (?:MI|PL|FR) [^\t\r\n]{8}  [^\s][^\t\r\n]{0,7}",
     ),
 }
-
-
 _SENSE = re.compile(
     rb"(?:[ \t\r]*+(?:\*[^\n]*+)?+\n)*+[ \t]++M(?:AX|IN)(?:IMIZE)?+[ \t\r]*+\n", re.IGNORECASE
 )
-
-
 _NOTHING = _lines()
-
-
 #: At an empty line between fixed columns HiGHS loops for ever.
 _EMPTY = re.compile(rb"\n[ \t\r]*+\n")
-
-
 _HEADER = re.compile(rb"\n([^\s*]\S*)[ \t]*([^\r\n]*)")
-
-
 #: HiGHS takes a line that begins with one of these for the header of a section, also where it is
 #: indented, and passes over the rest of the section.
 TAKEN_NAMES = ("NAME", "OBJSENSE", "QSECTION", "QCMATRIX", "CSECTION")
-
-
 _TAKEN = re.compile(
     rb"\n[ \t]++(" + "|".join(TAKEN_NAMES).encode() + rb")(?=[ \t\r\n])", re.IGNORECASE
 )
-
-
 _QUADRATIC = (b"QUADOBJ", b"QMATRIX", b"QSECTION")
-
-
-_MORE = ", or allow more by from_mps(..., largest_unpacked=BYTES)"
-
-
-def check_layout(path: str, *, quote: bool = True, largest_unpacked: int | None = None) -> bytes:
-    """Look for what HiGHS would not understand, before it sees it.
-
-    Errors may `quote` the numbers of lines, or not. A gzipped file is refused if it is too large:
-    see :func:`privlp.files.unpacked`.
-    """
-    kind = path.lower().removesuffix(".gz")
-    try:
-        hidden = is_packed(path) and not path.lower().endswith(".gz")
-    except OSError:
-        raise unreadable(path) from None
-    if hidden:
-        raise ReadError(f"{path!r} is gzipped, so its name must end in .gz.")
-    if not path.lower().endswith((".mps", ".lp", ".gz")):
-        return b""
-    text = _read(path, largest_unpacked)
-    if kind.endswith(".lp") and re.search(rb"[-+]\s*+>", re.sub(rb"\\[^\n]*+", b"", text)):
-        raise ReadError(
-            f"{path!r} has a sign before >, as in an indicator constraint (->); privlp solves"
-            " linear programs only."
-        )
-    if not kind.endswith(".mps"):
-        return b""
-    headers = [(match.group(1).upper(), match) for match in _HEADER.finditer(text)]
-    _check_headers(path, text, headers, quote=quote)
-    _check_first_names(path, text, headers, quote=quote)
-    starts = {word: text.find(b"\n", match.end()) + 1 for word, match in headers}
-    sense = starts.pop(b"OBJSENSE", None)
-    if sense is not None and not _SENSE.match(text, sense):
-        _lines_of(path, text, b"OBJSENSE", sense, _NOTHING, quote=quote)
-    _lines_of(path, text, b"NAME", starts.pop(b"NAME", 1), _NOTHING, quote=quote)
-    del starts[b"ENDATA"]
-    ends_of_fixed = (_end(text, start, _FIXED[word]) for word, start in starts.items())
-    try:
-        for word, start in starts.items():
-            _lines_of(path, text, word, start, _UNDERSTOOD[word], quote=quote)
-    except ReadError:
-        if _EMPTY.search(text, 0, headers[-1][1].start() + 1) or any(
-            text[end : end + 1].isspace() for end in ends_of_fixed
-        ):
-            raise
-    return text
-
-
-def _check_headers(
-    path: str, text: bytes, headers: list[tuple[bytes, re.Match[bytes]]], *, quote: bool
-) -> None:
-    """Refuse unknown or repeated sections, a wrong order, and text beside a header."""
-    words = [word for word, _ in headers]
-    if not {b"NAME", b"ROWS", b"COLUMNS"} & set(words):
-        raise unreadable(path)
-    for word, match in headers:
-        if word in _QUADRATIC:
-            raise ReadError(
-                f"{path!r} has a quadratic objective; privlp solves linear programs only."
-            )
-        if word not in (b"NAME", b"OBJSENSE", b"ENDATA", *_UNDERSTOOD) or (
-            match.group(2) and word not in (b"NAME", b"OBJSENSE")
-        ):
-            raise _line_error(
-                path,
-                text,
-                match.start() + 1,
-                "no section of a linear program begins like this",
-                quote=quote,
-            )
-    for section in (b"ROWS", b"COLUMNS", b"ENDATA"):
-        if section not in words:
-            raise ReadError(f"{path!r} is cut short: it has no {section.decode()} line.")
-    twice = [word for word in words if words.count(word) > 1]
-    if twice:
-        raise ReadError(f"{path!r} has more than one section {twice[0].decode()}.")
-    order = [word for word in words if word not in (b"NAME", b"OBJSENSE")]
-    if order[:2] != [b"ROWS", b"COLUMNS"] or words[-1] != b"ENDATA":
-        raise ReadError(f"{path!r}: sections must come in the order ROWS, COLUMNS, others, ENDATA.")
-
-
-def _check_first_names(
-    path: str, text: bytes, headers: list[tuple[bytes, re.Match[bytes]]], *, quote: bool
-) -> None:
-    """Refuse a name at the beginning of a line that HiGHS would read as a header."""
-    columns = next(match.end() for word, match in headers if word == b"COLUMNS")
-    found = _TAKEN.search(text, columns)
-    if found is not None:
-        name = found.group(1).decode() if quote else "of the line"
-        raise _line_error(
-            path,
-            text,
-            found.start() + 1,
-            f"HiGHS reads the name {name} as the header of a section, and would pass over what"
-            " follows. Rename it",
-            quote=quote,
-        )
+#: Which sides of a variable each kind of bound sets.
+_SIDES_OF_BOUND = {
+    **dict.fromkeys((b"LO", b"LI", b"MI"), ("lower",)),
+    **dict.fromkeys((b"UP", b"UI", b"SC", b"PL"), ("upper",)),
+    **dict.fromkeys((b"FR", b"FX", b"BV"), ("lower", "upper")),
+}
 
 
 def unreadable(path: str) -> ReadError:
@@ -206,118 +83,182 @@ def unreadable(path: str) -> ReadError:
     )
 
 
-def check_mps(
-    path: str,
-    text: bytes,
-    row_names: Sequence[str],
-    unused: Sequence[str] = (),
-    *,
-    quote: bool = True,
-) -> None:
-    """Look for lines that HiGHS has ignored."""
-    if not text:
-        return
-    upper = text.upper()
-    kinds = _declared_rows(text[_first_line(upper, b"ROWS") : upper.find(b"\nCOLUMNS") + 1])
-    if {row.decode(errors="replace") for row, kind in kinds.items() if kind not in b"Nn"} != set(
-        row_names
-    ):
-        raise ReadError(
-            f"{path!r}: HiGHS reads other rows than are declared. Declare every row of COLUMNS, and"
-            " once."
-        )
-    if any(" " in name for name in row_names):
-        # In fixed columns names may hold spaces: blanks do not separate the fields.
-        return
-    invented = [
-        name
-        for name in unused
-        if re.search(rb"\n[ \t]+" + re.escape(name.encode()) + rb"\s", text) is None
-    ]
-    if invented:
-        raise ReadError(
-            f"{path!r}: section BOUNDS names variables that do not exist: {', '.join(invented)}."
-        )
-    for section in (b"RHS", b"RANGES"):
-        lines = _lines_of(
-            path, text, section, _first_line(upper, section), _UNDERSTOOD[section], quote=quote
-        )
-        unknown = {
-            row for fields in _data_lines(lines) for row in fields[len(fields) % 2 :: 2]
-        } - set(kinds)
-        if unknown:
-            rows = b", ".join(sorted(unknown)).decode(errors="replace")
-            named = f": {rows}" if quote else ""
-            raise ReadError(
-                f"{path!r}: section {section.decode()} names rows that do not exist{named}."
-            )
+def quadratic(path: str) -> ReadError:
+    """The error for a quadratic program."""
+    return ReadError(f"{path!r} has a quadratic objective; privlp solves linear programs only.")
 
 
-#: Which sides of a variable each kind of bound sets.
-_SIDES_OF_BOUND = {
-    **dict.fromkeys((b"LO", b"LI", b"MI"), ("lower",)),
-    **dict.fromkeys((b"UP", b"UI", b"SC", b"PL"), ("upper",)),
-    **dict.fromkeys((b"FR", b"FX", b"BV"), ("lower", "upper")),
-}
+def check_layout(path: str, *, quote: bool, largest_unpacked: int | None) -> MpsText | None:
+    """Look for what HiGHS would not understand, before it sees it; the text of an MPS file.
 
-
-def check_bounds_once(path: str, text: bytes, *, quote: bool = True) -> None:
-    """Refuse a variable that gets one of its bounds twice: HiGHS passes over the second."""
-    start = _first_line(text.upper(), b"BOUNDS")
-    known: dict[tuple[bytes, str], bytes] = {}
-    for number, line in enumerate(text[start:].splitlines(), text.count(b"\n", 0, start)):
-        if line[:1] not in b" \t":
-            return  # the next section
-        fields = line.split()
-        kind = fields[0].upper() if fields else b"*"
-        names = fields[1:4] if len(fields) < 4 else fields[2:3]
-        if kind not in _SIDES_OF_BOUND or not names:
-            continue
-        # Three fields end with a number, but for kinds that need none.
-        needs_none = kind in (b"FR", b"MI", b"PL", b"BV")
-        variable = names[-2] if len(fields) == 3 and not needs_none else names[-1]
-        for side in _SIDES_OF_BOUND[kind]:
-            first = known.get((variable, side))
-            if first is not None:
-                where = f"line {number}, section BOUNDS" if quote else "section BOUNDS"
-                raise ReadError(
-                    f"{path!r}, {where}: variable {variable.decode(errors='replace')!r} gets its"
-                    f" {side} bound twice, by {first.decode()} and by {kind.decode()}. HiGHS would"
-                    " pass over the second: keep one of them."
-                )
-            known[variable, side] = kind
-
-
-def _read(path: str, largest_unpacked: int | None) -> bytes:
-    """The whole text, with a line break before its first line."""
+    A gzipped file is refused if it is too large: see :func:`privlp.files.unpacked`.
+    """
+    kind = path.lower()
     try:
-        if path.lower().endswith(".gz"):
-            return b"\n" + unpacked(path, largest_unpacked, advice=_MORE)
-        return b"\n" + Path(path).read_bytes()
+        hidden = is_packed(path) and not kind.endswith(".gz")
+        if hidden:
+            raise ReadError(f"{path!r} is gzipped, so its name must end in .gz.")
+        if not kind.endswith((".mps", ".lp", ".gz")):
+            return None
+        more = ", or allow more by from_mps(..., largest_unpacked=BYTES)"
+        packed = kind.endswith(".gz")
+        text = unpacked(path, largest_unpacked, advice=more) if packed else Path(path).read_bytes()
     except (OSError, EOFError, zlib.error):
         raise unreadable(path) from None
+    kind = kind.removesuffix(".gz")
+    if kind.endswith(".lp") and re.search(rb"[-+]\s*+>", re.sub(rb"\\[^\n]*+", b"", text)):
+        raise ReadError(
+            f"{path!r} has a sign before >, as in an indicator constraint (->); privlp solves"
+            " linear programs only."
+        )
+    if not kind.endswith(".mps"):
+        return None
+    model = MpsText(path, b"\n" + text, quote=quote)
+    model.check_layout()
+    return model
 
 
-def _lines_of(
-    path: str,
-    text: bytes,
-    section: bytes,
-    start: int,
-    understood: re.Pattern[bytes],
-    *,
-    quote: bool,
-) -> bytes:
-    """The lines of a section, all of which must be understood."""
-    end = _end(text, start, understood)
-    if text[end : end + 1].isspace():
-        what = f"not a line of section {section.decode()} with names and finite numbers"
-        if re.match(rb"[^\n]*?[ \t]\$", text[end : text.find(b"\n", end + 1)]):
-            what += (
-                ". HiGHS knows no comment after $ on a line, only whole lines that begin with *;"
-                " remove it"
+class MpsText:
+    """An MPS file, with a line break before its first line; errors may `quote` lines and rows."""
+
+    def __init__(self, path: str, text: bytes, *, quote: bool) -> None:
+        self.path, self.text, self.quote = path, text, quote
+
+    def _error(self, what: str) -> ReadError:
+        return ReadError(f"{self.path!r}{what}.")
+
+    def _line_error(self, place: int, what: str) -> ReadError:
+        line = self.text.count(b"\n", 0, place)
+        return self._error(f", line {line}: {what}" if self.quote else f", a line: {what}")
+
+    def check_layout(self) -> None:
+        """Refuse what HiGHS would not understand."""
+        text = self.text
+        headers = [(match.group(1).upper(), match) for match in _HEADER.finditer(text)]
+        self._check_headers(headers)
+        self._check_first_names(headers)
+        starts = {word: text.find(b"\n", match.end()) + 1 for word, match in headers}
+        sense = starts.pop(b"OBJSENSE", None)
+        if sense is not None and not _SENSE.match(text, sense):
+            self._lines_of(b"OBJSENSE", sense, _NOTHING)
+        self._lines_of(b"NAME", starts.pop(b"NAME", 1), _NOTHING)
+        del starts[b"ENDATA"]
+        try:
+            for word, start in starts.items():
+                self._lines_of(word, start, _UNDERSTOOD[word])
+        except ReadError:
+            ends_of_fixed = (_end(text, start, _FIXED[word]) for word, start in starts.items())
+            if _EMPTY.search(text, 0, headers[-1][1].start() + 1) or any(
+                text[end : end + 1].isspace() for end in ends_of_fixed
+            ):
+                raise
+
+    def _check_headers(self, headers: list[tuple[bytes, re.Match[bytes]]]) -> None:
+        """Refuse unknown or repeated sections, a wrong order, and text beside a header."""
+        words, first = [word for word, _ in headers], (b"NAME", b"OBJSENSE")
+        if not {b"NAME", b"ROWS", b"COLUMNS"} & set(words):
+            raise unreadable(self.path)
+        for word, match in headers:
+            if word in _QUADRATIC:
+                raise quadratic(self.path)
+            known = word in (*first, b"ENDATA", *_UNDERSTOOD)
+            if not known or (match.group(2) and word not in first):
+                what = "no section of a linear program begins like this"
+                raise self._line_error(match.start() + 1, what)
+        for section in (b"ROWS", b"COLUMNS", b"ENDATA"):
+            if section not in words:
+                raise self._error(f" is cut short: it has no {section.decode()} line")
+        twice = [word for word in words if words.count(word) > 1]
+        if twice:
+            raise self._error(f" has more than one section {twice[0].decode()}")
+        order = [word for word in words if word not in first]
+        if order[:2] != [b"ROWS", b"COLUMNS"] or words[-1] != b"ENDATA":
+            raise self._error(": sections must come in the order ROWS, COLUMNS, others, ENDATA")
+
+    def _check_first_names(self, headers: list[tuple[bytes, re.Match[bytes]]]) -> None:
+        """Refuse a name at the beginning of a line that HiGHS would read as a header."""
+        columns = next(match.end() for word, match in headers if word == b"COLUMNS")
+        found = _TAKEN.search(self.text, columns)
+        if found is not None:
+            name = found.group(1).decode() if self.quote else "of the line"
+            raise self._line_error(
+                found.start() + 1,
+                f"HiGHS reads the name {name} as the header of a section, and would pass over what"
+                " follows. Rename it",
             )
-        raise _line_error(path, text, end, what, quote=quote)
-    return text[start:end]
+
+    def check_reading(self, row_names: Sequence[str], unused: Sequence[str]) -> None:
+        """Look for lines that HiGHS has ignored; `unused` variables have no coefficient."""
+        columns = re.search(rb"\nCOLUMNS", self.text, re.IGNORECASE)
+        rows = self.text[self._first_line(b"ROWS") : columns.start() + 1 if columns else 0]
+        # In fixed columns names may hold spaces.
+        kinds = {line[-1].strip(): line[0] for line in _data_lines(rows, maxsplit=1)}
+        declared = {row for row, kind in kinds.items() if kind not in b"Nn"}
+        if {row.decode(errors="replace") for row in declared} != set(row_names):
+            raise self._error(
+                ": HiGHS reads other rows than are declared. Declare every row of COLUMNS, and once"
+            )
+        if any(" " in name for name in row_names):
+            return  # blanks do not separate the fields
+        for name in unused:
+            if not re.search(rb"\n[ \t]+" + re.escape(name.encode()) + rb"\s", self.text):
+                raise self._error(f": section BOUNDS names a variable that does not exist: {name}")
+        for section in (b"RHS", b"RANGES"):
+            start = self._first_line(section)
+            lines = _data_lines(self._lines_of(section, start, _UNDERSTOOD[section]))
+            unknown = {row for line in lines for row in line[len(line) % 2 :: 2]} - set(kinds)
+            if unknown:
+                listed = b", ".join(sorted(unknown)).decode(errors="replace")
+                named = f": {listed}" if self.quote else ""
+                raise self._error(
+                    f": section {section.decode()} names rows that do not exist{named}"
+                )
+
+    def check_bounds_once(self) -> None:
+        """Refuse a variable that gets one of its bounds twice: HiGHS passes over the second."""
+        start = self._first_line(b"BOUNDS")
+        known: dict[tuple[bytes, str], bytes] = {}
+        for number, line in enumerate(
+            self.text[start:].splitlines(), self.text.count(b"\n", 0, start)
+        ):
+            if line[:1] not in b" \t":
+                return  # the next section
+            fields = line.split()
+            kind = fields[0].upper() if fields else b"*"
+            names = fields[1:4] if len(fields) < 4 else fields[2:3]
+            if kind not in _SIDES_OF_BOUND or not names:
+                continue
+            # Three fields end with a number, but for kinds that need none.
+            needs_none = kind in (b"FR", b"MI", b"PL", b"BV")
+            variable = names[-2] if len(fields) == 3 and not needs_none else names[-1]
+            for side in _SIDES_OF_BOUND[kind]:
+                first = known.get((variable, side))
+                if first is not None:
+                    where = f", line {number}" if self.quote else ""
+                    raise self._error(
+                        f"{where}, section BOUNDS: variable {variable.decode(errors='replace')!r}"
+                        f" gets its {side} bound twice, by {first.decode()} and by"
+                        f" {kind.decode()}. HiGHS would pass over the second: keep one of them"
+                    )
+                known[variable, side] = kind
+
+    def _first_line(self, section: bytes) -> int:
+        """Where the first line of a section starts; the end of the text without such a section."""
+        head = re.search(rb"\n" + section, self.text, re.IGNORECASE)
+        return self.text.find(b"\n", head.start() + 1) + 1 if head else len(self.text)
+
+    def _lines_of(self, section: bytes, start: int, understood: re.Pattern[bytes]) -> bytes:
+        """The lines of a section, all of which must be understood."""
+        text, end = self.text, _end(self.text, start, understood)
+        if text[end : end + 1].isspace():
+            what = f"not a line of section {section.decode()} with names and finite numbers"
+            if re.match(rb"[^\n]*?[ \t]\$", text[end : text.find(b"\n", end + 1)]):
+                what += (
+                    ". HiGHS knows no comment after $ on a line, only whole lines that begin with"
+                    " *; remove it"
+                )
+            raise self._line_error(end, what)
+        return text[start:end]
 
 
 def _end(text: bytes, start: int, understood: re.Pattern[bytes]) -> int:
@@ -325,32 +266,10 @@ def _end(text: bytes, start: int, understood: re.Pattern[bytes]) -> int:
     return found.end() if found else start
 
 
-def _line_error(path: str, text: bytes, place: int, what: str, *, quote: bool) -> ReadError:
-    number = text.count(b"\n", 0, place)
-    where = f"line {number}" if quote else "a line"
-    return ReadError(f"{path!r}, {where}: {what}.")
-
-
-def _first_line(text: bytes, section: bytes) -> int:
-    """Where the first line of a section starts; the end of the text if there is no such section."""
-    head = text.find(b"\n" + section)
-    return text.find(b"\n", head + 1) + 1 if head >= 0 else len(text)
-
-
-def _data_lines(lines: bytes) -> Iterator[list[bytes]]:
+def _data_lines(lines: bytes, maxsplit: int = -1) -> Iterator[list[bytes]]:
     """Fields of each line that is neither empty nor a comment."""
     return (
-        line.split()
+        line.split(maxsplit=maxsplit)
         for line in lines.splitlines()
         if line.strip() and not line.lstrip().startswith(b"*")
     )
-
-
-def _declared_rows(lines: bytes) -> dict[bytes, bytes]:
-    """Kind of each row by its name, which in fixed-column files may hold spaces."""
-    declarations = (
-        line.split(maxsplit=1)
-        for line in lines.splitlines()
-        if line.strip() and not line.lstrip().startswith(b"*")
-    )
-    return {fields[-1].strip(): fields[0] for fields in declarations}

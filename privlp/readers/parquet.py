@@ -36,21 +36,14 @@ class ParquetRows(RowSource):
     """Rows A x <= b in the columns of Parquet files."""
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        rhs: str,
-        columns: Sequence[str] | None,
-        *,
-        sparse: bool,
-        quote: bool,
+        self, path: str | os.PathLike[str], rhs: str, columns: Any, *, sparse: bool, quote: bool
     ) -> None:
         self._parquet, self._types = _pyarrow()
-        self._sparse, self._quote = sparse, quote
+        self._sparse, self._quote, self._rhs = sparse, quote, rhs
         files = _files(Path(path_of(path)))
-        self._rhs = rhs
         self.columns = self._names(files[0], columns)
-        self._single = True
-        self._places: list[_Place] = []
+        self._step = max(1, _ENTRIES // max(1, len(self.columns)))
+        self._single, self._places = True, list[_Place]()
         for file in files:
             self._add(file)
         if not self._places:  # files without a row are a block without a row
@@ -85,12 +78,12 @@ class ParquetRows(RowSource):
             schema, groups = data.schema_arrow, data.metadata
             for name in (*self.columns, self._rhs):
                 self._check_column(file, schema, name)
-            size = max(1, _ENTRIES // max(1, len(self.columns)))
             for group in range(groups.num_row_groups):
                 rows = groups.row_group(group).num_rows
-                for number, start in enumerate(range(0, rows, size)):
-                    place = _Place(file, group, number, min(size, rows - start))
-                    self._places.append(place)
+                self._places += (
+                    _Place(file, group, number, min(self._step, rows - start))
+                    for number, start in enumerate(range(0, rows, self._step))
+                )
 
     def _check_column(self, file: Path, schema: Any, name: str) -> None:
         if name not in schema.names:
@@ -123,7 +116,9 @@ class ParquetRows(RowSource):
         for (A, b), place in zip(self._raw(range(len(self))), self._places, strict=True):
             each = inspected(A, b)
             if each.fault:
-                wrong = self._wrong_columns(A, b)
+                dense = A.toarray() if sp.issparse(A) else A
+                columns = [*zip(self.columns, dense.T, strict=True), (self._rhs, b)]
+                wrong = [name for name, values in columns if not np.isfinite(values).all()]
                 which = f"column {wrong[0]!r} of {self._of(place.file)}: " if wrong else ""
                 each = each._replace(fault=which + each.fault)
             # Also of rows that are made sparse: the size of the data as they are stored.
@@ -131,49 +126,39 @@ class ParquetRows(RowSource):
             found.append(each._replace(size=size))
         return found
 
-    def _wrong_columns(self, A: Any, b: npt.NDArray[Any]) -> list[str]:
-        """Columns with entries that are not finite."""
-        A = A.toarray() if sp.issparse(A) else A
-        columns = [*zip(self.columns, A.T, strict=True), (self._rhs, b)]
-        return [name for name, values in columns if not np.isfinite(values).all()]
-
     def _raw(self, wanted: Sequence[int]) -> Iterator[tuple[Any, Any]]:
         places = [self._places[number] for number in wanted]
         for (file, group), own in groupby(places, key=lambda place: place[:2]):
             numbers = {place.number for place in own if place.rows}
             if not numbers:
-                yield self._without_rows()
+                A = np.empty((0, len(self.columns)), self._kind())
+                yield (sp.csr_array(A) if self._sparse else frozen(A)), np.empty(0)
                 continue
             with self._parquet.ParquetFile(file, buffer_size=_BUFFER) as data:
-                batches = data.iter_batches(
-                    max(1, _ENTRIES // max(1, len(self.columns))),
-                    row_groups=[group],
-                    columns=[*self.columns, self._rhs],
-                )
+                read = [*self.columns, self._rhs]
+                batches = data.iter_batches(self._step, row_groups=[group], columns=read)
                 for number, batch in enumerate(batches):
                     if number in numbers:
                         yield self._block(batch, file)
                     if number == max(numbers):
                         break
 
-    def _without_rows(self) -> tuple[Any, Any]:
-        A = np.empty((0, len(self.columns)), np.float32 if self._single else np.float64)
-        return (sp.csr_array(A) if self._sparse else frozen(A)), np.empty(0)
+    def _kind(self) -> Any:
+        return np.float32 if self._single else np.float64
 
     def _block(self, batch: Any, file: Path) -> tuple[Any, Any]:
         """Rows and right-hand sides of a batch."""
-        dtype = np.dtype(np.float32 if self._single else np.float64)
-        b = self._numbers(batch, self._rhs, np.dtype(np.float64), file)
-        columns = (self._numbers(batch, name, dtype, file) for name in self.columns)
+        b = self._numbers(batch, self._rhs, np.float64, file)
+        columns = (self._numbers(batch, name, self._kind(), file) for name in self.columns)
         shape = (batch.num_rows, len(self.columns))
         if self._sparse:
             return _sparse(columns, shape), b
-        A = np.empty(shape, dtype, order="F")
+        A = np.empty(shape, self._kind(), order="F")
         for j, values in enumerate(columns):
             A[:, j] = values
         return frozen(A), b
 
-    def _numbers(self, batch: Any, name: str, dtype: np.dtype[Any], file: Path) -> npt.NDArray[Any]:
+    def _numbers(self, batch: Any, name: str, dtype: Any, file: Path) -> npt.NDArray[Any]:
         """A column as an array."""
         column = batch.column(name)
         if column.null_count:
@@ -203,18 +188,12 @@ def _sparse(columns: Iterator[npt.NDArray[Any]], shape: tuple[int, int]) -> sp.c
 
 def _files(path: Path) -> list[Path]:
     """The files of a folder, or one file."""
-    if not path.is_dir():
-        if not path.is_file():
-            raise InvalidParameterError(
-                f"There is no file or folder {str(path)!r}.", parameter="path"
-            )
-        files = [path]
-    else:
-        files = sorted(file for file in path.rglob("*.parquet") if file.is_file())
+    if not path.exists():
+        raise InvalidParameterError(f"There is no file or folder {str(path)!r}.", parameter="path")
+    found = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    files = [file for file in found if file.is_file()]
     if not files:
-        raise InvalidParameterError(
-            f"Folder {str(path)!r} has no *.parquet file.", parameter="path"
-        )
+        raise InvalidParameterError(f"{str(path)!r} has no *.parquet file.", parameter="path")
     unquoted(
         "".join(map(str, files)).encode,
         "PyArrow opens only files whose names are UTF-8 text. Rename the file.",
