@@ -816,7 +816,7 @@ def test_linprog_takes_one_row_as_a_vector():
         ({"A_ub": [[1, 1]], "b_ub": [np.inf]}, r"b_ub\[0\] is NaN, infinite"),
         (
             {"A_ub": [[1, 1]], "b_ub": [1], "A_eq": [[1]], "b_eq": [1]},
-            "A_ub has 2 columns and A_eq has 1; they must have the same",
+            "A_ub has 2 columns and A_eq has 1: they must have the same",
         ),
         ({"A_ub": [[1, 1, 1]], "b_ub": [1]}, r"c has shape \(2,\), but A asks for \(3,\)"),
         ({"A_ub": [[1, np.nan]], "b_ub": [1]}, "A contains NaN"),

@@ -13,14 +13,9 @@ from typing import Any
 
 import click
 
+from privlp import errors
 from privlp.cli.options import RANGES, flag
-from privlp.errors import (
-    MissedRowsWarning,
-    MostlyNoiseWarning,
-    NotPrivateWarning,
-    PrivLPError,
-    PublicPointWarning,
-)
+from privlp.errors import PrivLPError
 
 _STAYS_CHARGED = (
     "Nothing was released but what is printed above or saved; what was charged stays charged."
@@ -67,7 +62,12 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 #: Warnings that are always shown.
-_SHOWN = (NotPrivateWarning, MostlyNoiseWarning, MissedRowsWarning, PublicPointWarning)
+_SHOWN = (
+    errors.NotPrivateWarning,
+    errors.MostlyNoiseWarning,
+    errors.MissedRowsWarning,
+    errors.PublicPointWarning,
+)
 #: Options that fill a parameter of the library, or may take its place, under another name.
 _OPTIONS_OF = {
     "bounds": ("box", "opt", "opt_range"),

@@ -68,7 +68,13 @@ def options(*decorators: Decorator) -> Decorator:
 
 
 def _group(title: str) -> Callable[..., Decorator]:
-    return functools.partial(click.option, cls=_GroupedOption, group=title)
+    """Options under a heading; what help says of one is given, or stands in the table below."""
+
+    def option(name: str, *more: str, help: str | None = None, **settings: Any) -> Decorator:  # noqa: A002
+        words = _HELP_OF[name] if help is None else help
+        return click.option(name, *more, cls=_GroupedOption, group=title, help=words, **settings)
+
+    return option
 
 
 privacy = _group("Privacy")
@@ -98,135 +104,76 @@ RANGES = {
     "column_private": "a_range",
     "objective_private": "c_range",
 }
+#: What help says of options, by option.
+_HELP = """
+--delta: Privacy parameter delta, well below one over the number of rows.
+--private: Glob over row names of the private rows; several add up. Default: all inequalities; with
+  --nominal-n, all rows.
+--s: Number of private rows that may be violated by more than alpha.
+--rows-per-record: Largest number of rows that one record owns.
+--nominal-n: Records may be added or removed, not replaced; this is the public number of rows.
+--scalar-private: Right-hand sides of private rows move by at most D.
+--row-private: One private row of A moves, each entry by at most D.
+--column-private: One column of A moves, each private entry by at most D.
+--objective-private: Costs move by at most D in sum. Several: all at once.
+--norm: inf (default): each right-hand side may move by D at once; 1: by D in sum, as where a record
+  owns one row.
+--b-range: Declared public range of private right-hand sides.
+--b-range-of: The range of one row, or of rows by a glob; several add up.
+--b-ranges: Ranges row by row: a CSV file of row name, low, high.
+--a-range: Declared public range of private coefficients.
+--c-range: Declared public range of private costs.
+--zeros-public: Coefficients and right-hand sides that the file leaves out are zero for everyone.
+--opt: Public optimal value, in the model's units and sense; for most methods a hint.
+--opt-range: Public range of the optimal value, in place of --opt.
+--alpha: Violation per unit of row norm aimed at; the best the budget allows by default.
+--feasible: Where only numbers are private: always, to never violate a row, or the probability that
+  all rows hold, such as 0.99.
+--penalty: Price per unit by which a private row is violated: soft rows, of which none must hold.
+  PATTERN: glob over the names of the rows; several add up.
+--relax: Integer variables may take any value.
+--box: Public bound on every variable's size.
+--width: Declared bound: entries of A and b (dmw-published), norms of soft rows.
+--prices: Also release shadow prices of public inequality rows: a few percent more noise; without
+  keeping to --opt.
+--budget: Pay from the budget in this file; see `privlp budget`.
+--seed: Reproducible noise, for experiments only: the result is not for release.
+--compare: Also compare with the exact optimum, on standard error. NOT PRIVATE: for your eyes only.
+--pairs: Pairs of neighbours to try, two solves each.
+--runs: Solves on each of the worst pair; 0: no statistics.
+--confidence: Of each statistical audit.
+--method: auto, or one by name: chain, perturbed, direct-noise, ...
+--split: Shares of the budget for b, A, c where several are private, such as 2,1,1.
+"""
+_HELP_OF = dict(line.split(": ", 1) for line in _HELP.strip().replace("\n  ", " ").splitlines())
 _RANGE: dict[str, Any] = {"type": float, "nargs": 2, "metavar": "LOW HIGH"}
 _STEP: dict[str, Any] = {"type": float, "metavar": "D"}
+_SEVERAL: dict[str, Any] = {"multiple": True}
 
 #: What a solve, its plan and its audit all need, besides eps.
 REQUEST = options(
-    privacy(
-        "--delta",
-        type=float,
-        required=True,
-        help="Privacy parameter delta, well below one over the number of rows.",
-    ),
-    privacy(
-        "--private",
-        "patterns",
-        multiple=True,
-        help=(
-            "Glob over row names of the private rows; several add up. Default: all inequalities;"
-            " with --nominal-n, all rows."
-        ),
-    ),
-    _rows(
-        "--s", type=float, help="Number of private rows that may be violated by more than alpha."
-    ),
-    _rows(
-        "--rows-per-record",
-        type=int,
-        default=1,
-        show_default=True,
-        help="Largest number of rows that one record owns.",
-    ),
-    _rows(
-        "--nominal-n",
-        type=int,
-        help="Records may be added or removed, not replaced; this is the public number of rows.",
-    ),
-    _numbers(
-        "--scalar-private", **_STEP, help="Right-hand sides of private rows move by at most D."
-    ),
-    _numbers("--row-private", **_STEP, help="One private row of A moves, each entry by at most D."),
-    _numbers(
-        "--column-private", **_STEP, help="One column of A moves, each private entry by at most D."
-    ),
-    _numbers(
-        "--objective-private", **_STEP, help="Costs move by at most D in sum. Several: all at once."
-    ),
-    _numbers(
-        "--norm",
-        type=click.Choice(["inf", "1"]),
-        help=(
-            "inf (default): each right-hand side may move by D at once; 1: by D in sum, as where a"
-            " record owns one row."
-        ),
-    ),
-    _numbers("--b-range", **_RANGE, help="Declared public range of private right-hand sides."),
-    _numbers(
-        "--b-range-of",
-        type=(str, float, float),
-        multiple=True,
-        metavar="ROW LOW HIGH",
-        help="The range of one row, or of rows by a glob; several add up.",
-    ),
-    _numbers(
-        "--b-ranges",
-        type=click.Path(),
-        metavar="FILE",
-        help="Ranges row by row: a CSV file of row name, low, high.",
-    ),
-    _numbers("--a-range", **_RANGE, help="Declared public range of private coefficients."),
-    _numbers("--c-range", **_RANGE, help="Declared public range of private costs."),
-    _numbers(
-        "--zeros-public",
-        is_flag=True,
-        default=None,
-        help="Coefficients and right-hand sides that the file leaves out are zero for everyone.",
-    ),
-    method(
-        "--opt",
-        type=float,
-        help="Public optimal value, in the model's units and sense; for most methods a hint.",
-    ),
-    method("--opt-range", **_RANGE, help="Public range of the optimal value, in place of --opt."),
-    method(
-        "--alpha",
-        type=float,
-        help="Violation per unit of row norm aimed at; the best the budget allows by default.",
-    ),
-    method(
-        "--feasible",
-        type=_feasible,
-        metavar="always|P",
-        help=(
-            "Where only numbers are private: always, to never violate a row, or the probability"
-            " that all rows hold, such as 0.99."
-        ),
-    ),
-    method(
-        "--penalty",
-        "penalties",
-        multiple=True,
-        metavar="[PATTERN=]PRICE",
-        help=(
-            "Price per unit by which a private row is violated: soft rows, of which none must hold."
-            " PATTERN: glob over the names of the rows; several add up."
-        ),
-    ),
-    method("--relax", is_flag=True, help="Integer variables may take any value."),
-    method("--box", type=float, help="Public bound on every variable's size."),
-    method(
-        "--width",
-        type=float,
-        help="Declared bound: entries of A and b (dmw-published), norms of soft rows.",
-    ),
-    method(
-        "--prices",
-        is_flag=True,
-        help="Also release shadow prices of public inequality rows: a few percent more noise;"
-        " without keeping to --opt.",
-    ),
+    privacy("--delta", type=float, required=True),
+    privacy("--private", "patterns", **_SEVERAL),
+    _rows("--s", type=float),
+    _rows("--rows-per-record", type=int, default=1, show_default=True),
+    _rows("--nominal-n", type=int),
+    *(_numbers(f"--{part}-private", **_STEP) for part in ("scalar", "row", "column", "objective")),
+    _numbers("--norm", type=click.Choice(["inf", "1"])),
+    _numbers("--b-range", **_RANGE),
+    _numbers("--b-range-of", type=(str, float, float), metavar="ROW LOW HIGH", **_SEVERAL),
+    _numbers("--b-ranges", type=click.Path(), metavar="FILE"),
+    _numbers("--a-range", **_RANGE),
+    _numbers("--c-range", **_RANGE),
+    _numbers("--zeros-public", is_flag=True, default=None),
+    method("--opt", type=float),
+    method("--opt-range", **_RANGE),
+    method("--alpha", type=float),
+    method("--feasible", type=_feasible, metavar="always|P"),
+    method("--penalty", "penalties", metavar="[PATTERN=]PRICE", **_SEVERAL),
+    method("--relax", is_flag=True),
+    method("--box", type=float),
+    method("--width", type=float),
+    method("--prices", is_flag=True),
 )
-
 #: What a solve and its audit need besides.
-MANNER = options(
-    method(
-        "--method",
-        default="auto",
-        show_default=True,
-        help="auto, or one by name: chain, perturbed, direct-noise, ...",
-    ),
-    method(
-        "--split", help="Shares of the budget for b, A, c where several are private, such as 2,1,1."
-    ),
-)
+MANNER = options(method("--method", default="auto", show_default=True), method("--split"))

@@ -12,38 +12,44 @@ from typing import Any
 import click
 import numpy as np
 
+from privlp import relations
 from privlp.checks import FloatArray
 from privlp.cli.options import RANGES, flag
 from privlp.errors import InvalidParameterError
 from privlp.linear_program import LinearProgram
 from privlp.readers.model_files import read_mps
-from privlp.relations import (
-    ColumnPrivate,
-    ConstraintPrivate,
-    ObjectivePrivate,
-    RowPrivate,
-    ScalarPrivate,
-)
 
 #: Pattern over row names, lower end, upper end.
 RowRange = tuple[str, float, float]
 
 
+_MOST_ROWS_NAMED = 3
+_RELATIONS: dict[str, Callable[..., Any]] = {
+    "scalar_private": relations.ScalarPrivate,
+    "row_private": relations.RowPrivate,
+    "column_private": relations.ColumnPrivate,
+    "objective_private": relations.ObjectivePrivate,
+}
+#: Options that mean something for some of these relations only.
+_DETAILS = {
+    "norm": ("scalar_private",),
+    "b_range": ("scalar_private",),
+    "b_range_of": ("scalar_private",),
+    "b_ranges": ("scalar_private",),
+    "a_range": ("row_private", "column_private"),
+    "zeros_public": ("scalar_private", "row_private", "column_private"),
+    "c_range": ("objective_private",),
+}
+_LOW_SENSITIVITY_OPTIONS = (*_RELATIONS, *_DETAILS)
+
+
 def row_ranges(
-    names: Sequence[str],
-    general: tuple[float, float] | None,
-    file: str | None,
-    of_rows: Sequence[RowRange],
+    names: Sequence[str], general: Any, file: str | None, of_rows: Sequence[RowRange]
 ) -> tuple[FloatArray, FloatArray]:
     """The declared ends of each row's right-hand side, each (n,).
 
     Rows that the file names have its range, rows that an option names the option's, all others the
     general one, or none. A range that names no row is refused.
-
-    Examples
-    --------
-    >>> row_ranges(["beds 1", "beds 2", "rest"], None, None, [("beds *", 10.0, 40.0)])
-    (array([ 10.,  10., -inf]), array([40., 40., inf]))
     """
     low, high = general or (-math.inf, math.inf)
     lower, upper = np.full(len(names), low), np.full(len(names), high)
@@ -74,50 +80,25 @@ def _entries(file: str) -> Iterator[RowRange]:
             for number, cells in enumerate(csv.reader(lines), start=1):
                 if not any(cell.strip() for cell in cells):
                     continue
-                try:
-                    name, low, high = cells
-                    yield name, _end(low, -math.inf), _end(high, math.inf)
-                except ValueError:
-                    if number == 1 and len(cells) == 3 and not any(map(_is_end, cells[1:])):
-                        continue
+                low, high = (*map(_end, cells[1:], (-math.inf, math.inf)), None, None)[:2]
+                heading = number == 1 and low is high is None
+                if len(cells) == 3 and low is not None and high is not None:
+                    yield cells[0], low, high
+                elif len(cells) != 3 or not heading:
                     raise InvalidParameterError(
                         f"--b-ranges: line {number} of {file!r} must be a row name, a lower end and"
                         " an upper end, with commas between them."
-                    ) from None
+                    )
         except (UnicodeDecodeError, csv.Error):
             raise InvalidParameterError(f"--b-ranges: {file!r} is not a CSV file.") from None
 
 
-def _is_end(cell: str) -> bool:
+def _end(cell: str, absent: float) -> float | None:
+    """The number in a cell; None where there is another text."""
     try:
-        _end(cell, 0.0)
+        return float(cell) if cell.strip() else absent
     except ValueError:
-        return False
-    return True
-
-
-def _end(cell: str, absent: float) -> float:
-    return float(cell) if cell.strip() else absent
-
-
-_MOST_ROWS_NAMED = 3
-_RELATIONS: dict[str, Callable[..., Any]] = {
-    "scalar_private": ScalarPrivate,
-    "row_private": RowPrivate,
-    "column_private": ColumnPrivate,
-    "objective_private": ObjectivePrivate,
-}
-#: Options that mean something for some of these relations only.
-_DETAILS = {
-    "norm": ("scalar_private",),
-    "b_range": ("scalar_private",),
-    "b_range_of": ("scalar_private",),
-    "b_ranges": ("scalar_private",),
-    "a_range": ("row_private", "column_private"),
-    "zeros_public": ("scalar_private", "row_private", "column_private"),
-    "c_range": ("objective_private",),
-}
-_LOW_SENSITIVITY_OPTIONS = (*_RELATIONS, *_DETAILS)
+        return None
 
 
 def program(model: str, given: dict[str, Any]) -> tuple[LinearProgram, dict[str, Any]]:
@@ -126,9 +107,8 @@ def program(model: str, given: dict[str, Any]) -> tuple[LinearProgram, dict[str,
     private = list(rest.pop("patterns")) or None
     low_sensitivity = {name: rest.pop(name) for name in _LOW_SENSITIVITY_OPTIONS}
     low_sensitivity["b_range_of"] = low_sensitivity["b_range_of"] or None
-    relation = _neighbours(
-        model, rest.pop("rows_per_record"), rest.pop("nominal_n"), low_sensitivity
-    )
+    rows_per_record, nominal_n = rest.pop("rows_per_record"), rest.pop("nominal_n")
+    relation = _neighbours(model, rows_per_record, nominal_n, low_sensitivity)
     opt_range = rest.pop("opt_range")
     if opt_range is not None:
         if rest["opt"] is not None:
@@ -164,22 +144,19 @@ def _penalty(given: tuple[str, ...]) -> float | dict[str, float] | None:
 
 def what_is_private(lp: LinearProgram) -> str:
     """Which rows are private; where rows come and go, neither their number nor any name."""
-    whole_rows = lp.neighbours.changes_whole_rows
-    return _private_rows(lp) + ("" if whole_rows else f" Public: {lp.neighbours.public_parts(lp)}.")
+    if lp.neighbours.changes_whole_rows:
+        return _private_rows(lp, "are private")
+    rows = "Costs are private; all rows are public."
+    if lp.neighbours.private_parts & {"A", "b"}:
+        rows = _private_rows(lp, "hold private numbers")
+    return f"{rows} Public: {lp.neighbours.public_parts(lp)}."
 
 
-def _private_rows(lp: LinearProgram) -> str:
-    whole_rows = lp.neighbours.changes_whole_rows
-    if not whole_rows and not lp.neighbours.private_parts & {"A", "b"}:
-        return "Costs are private; all rows are public."
+def _private_rows(lp: LinearProgram, hold: str) -> str:
     public = [i for i, private in enumerate(lp.private) if not private]
-    if whole_rows and lp.neighbours.nominal_n is not None:
-        return (
-            f"{len(public)} rows are public; the number of private rows is private."
-            if public
-            else "All rows are private."
-        )
-    hold = "are private" if whole_rows else "hold private numbers"
+    if lp.neighbours.hides_rows:
+        told = f"{len(public)} rows are public; the number of private rows is private."
+        return told if public else "All rows are private."
     n = lp.shape[0]
     if not public:
         return f"All {n} rows {hold}."
@@ -199,28 +176,27 @@ def _neighbours(
                 f"{flag(detail)} has no use without {' or '.join(map(flag, owners))}."
             )
     if not touched:
-        return ConstraintPrivate(
-            "replace" if nominal_n is None else "add-remove", rows_per_record, nominal_n
-        )
+        change: Any = "replace" if nominal_n is None else "add-remove"
+        return relations.ConstraintPrivate(change, rows_per_record, nominal_n)
     if nominal_n is not None or rows_per_record != 1:
         unused = "--nominal-n" if nominal_n is not None else "--rows-per-record"
         raise InvalidParameterError(
             f"{unused} has no use with {flag(touched[0])}, where the rows are public. Leave it out."
         )
-    relations = [_relation(model, name, given) for name in touched]
-    return relations[0] if len(relations) == 1 else tuple(relations)
+    found = [_relation(model, name, given) for name in touched]
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 def _relation(model: str, name: str, given: dict[str, Any]) -> Any:
-    details: dict[str, Any] = (
-        {"norm": given["norm"]} if name == "scalar_private" and given["norm"] else {}
-    )
+    details: dict[str, Any] = {}
     if given["zeros_public"] and name in _DETAILS["zeros_public"]:
         details["zeros"] = "public"
     ends = given[RANGES[name]]
-    by_row = given["b_ranges"], given["b_range_of"]
-    if name == "scalar_private" and by_row != (None, None):
-        ends = row_ranges(read_mps(model)["row_names"] or (), ends, by_row[0], by_row[1] or ())
+    if name == "scalar_private":
+        details |= {"norm": given["norm"]} if given["norm"] else {}
+        file, of_rows = given["b_ranges"], given["b_range_of"]
+        if file is not None or of_rows is not None:
+            ends = row_ranges(read_mps(model)["row_names"] or (), ends, file, of_rows or ())
     details |= {} if ends is None else dict(zip(("lower", "upper"), ends, strict=True))
     try:
         return _RELATIONS[name](given[name], **details)

@@ -47,27 +47,13 @@ def _eps(words: str) -> options.Decorator:
 @_MODEL
 @_eps(": smaller is more private; inf: no privacy.")
 @options.REQUEST
-@options.privacy(
-    "--budget",
-    "budget_file",
-    type=click.Path(),
-    help="Pay from the budget in this file; see `privlp budget`.",
-)
+@options.privacy("--budget", "budget_file", type=click.Path())
 @options.MANNER
 @options.method("--time-limit", type=float, help="Seconds.")
-@options.output(
-    "--seed",
-    type=int,
-    help="Reproducible noise, for experiments only: the result is not for release.",
-)
+@options.output("--seed", type=int)
 @options.output("--progress/--no-progress", help="Show a progress bar.")
 @options.json_output("the result")
-@options.output(
-    "--compare",
-    "compared",
-    is_flag=True,
-    help="Also compare with the exact optimum, on standard error. NOT PRIVATE: for your eyes only.",
-)
+@options.output("--compare", "compared", is_flag=True)
 @plain_errors
 def solve_command(
     model: str,
@@ -108,12 +94,14 @@ def _print_solution(lp: LinearProgram, solution: Solution, *, prices: bool) -> N
     click.echo(f"{solution.status}: {solution.message}")
     if solution.x is not None:
         label = "objective of the released costs" if "noisy c" in solution.trace else "objective"
-        click.echo(f"\n{label}  {solution.objective:.10g}\n\n{variables_table(lp, solution.x)}")
+        click.echo(f"\n{label}  {solution.objective:.10g}\n\n{_variables(lp, solution.x)}")
     click.echo(f"\nPrivacy\n{solution.privacy}")
     if solution.privacy.seeded:
         click.echo("Seeded noise: an experiment, not for release.")
     if prices and solution.x is not None:
-        click.echo(f"\n{prices_table(lp, solution.prices)}")
+        names = lp.row_names or [f"row[{i}]" for i in range(lp.shape[0])]
+        table = _largest(names, np.nan_to_num(solution.prices), ("row", "shadow price"))
+        click.echo(f"\n{table or 'All shadow prices are 0.'}")
 
 
 def _print_comparison(lp: LinearProgram, solution: Solution, request: dict[str, Any]) -> None:
@@ -161,14 +149,13 @@ def exact_command(model: str, time_limit: float | None, relax: bool, json_file: 
     if json_file != "-":
         click.echo(f"{exact.status}: {exact.message} NOT PRIVATE.")
         if exact.x is not None:
-            certificate = [
-                ("objective", f"{exact.objective:.12g}"),
-                ("primal residual", f"{exact.primal_residual:.2g}"),
-                ("dual residual", f"{exact.dual_residual:.2g}"),
-                ("gap", f"{exact.gap:.2g}"),
+            kinds = ("primal_residual", "dual_residual", "gap")
+            certificate = [("objective", f"{exact.objective:.12g}")]
+            certificate += [
+                (kind.replace("_", " "), f"{getattr(exact, kind):.2g}") for kind in kinds
             ]
             table = tabulate(certificate, tablefmt="plain", disable_numparse=True)
-            click.echo(f"\n{table}\n\n{variables_table(lp, exact.x)}")
+            click.echo(f"\n{table}\n\n{_variables(lp, exact.x)}")
     write_json(exact.to_dict(), json_file)
     sys.exit(0 if exact.success else 1)
 
@@ -185,23 +172,9 @@ def exact_command(model: str, time_limit: float | None, relax: bool, json_file: 
 @_eps(" that is claimed; finite.")
 @options.REQUEST
 @options.MANNER
-@options.audit(
-    "--pairs",
-    type=int,
-    default=50,
-    show_default=True,
-    help="Pairs of neighbours to try, two solves each.",
-)
-@options.audit(
-    "--runs",
-    type=int,
-    default=2_000,
-    show_default=True,
-    help="Solves on each of the worst pair; 0: no statistics.",
-)
-@options.audit(
-    "--confidence", type=float, default=0.999, show_default=True, help="Of each statistical audit."
-)
+@options.audit("--pairs", type=int, default=50, show_default=True)
+@options.audit("--runs", type=int, default=2_000, show_default=True)
+@options.audit("--confidence", type=float, default=0.999, show_default=True)
 @options.output("--seed", type=int, help="Reproducible audit.")
 @options.output(
     "--progress/--no-progress",
@@ -241,17 +214,10 @@ def audit_command(
     sys.exit(0 if found.passed else 1)
 
 
-def variables_table(lp: LinearProgram, x: Any) -> str:
+def _variables(lp: LinearProgram, x: Any) -> str:
     """Table of the largest variables that are not zero."""
     names = lp.variable_names or [f"x[{j}]" for j in range(len(x))]
     return _largest(names, x, ("variable", "value")) or "All variables are 0."
-
-
-def prices_table(lp: LinearProgram, prices: Any) -> str:
-    """Table of the largest released shadow prices that are not zero."""
-    names = lp.row_names or [f"row[{i}]" for i in range(len(prices))]
-    found = _largest(names, np.nan_to_num(prices), ("row", "shadow price"))
-    return found or "All shadow prices are 0."
 
 
 def _largest(names: Sequence[str], values: Any, headers: tuple[str, str]) -> str:
