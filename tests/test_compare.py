@@ -10,16 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from privlp import (
-    Comparison,
-    InvalidParameterError,
-    LinearProgram,
-    MissingDependencyError,
-    PrivLPError,
-    compare,
-    solve,
-    solve_exact,
-)
+from privlp import Comparison, InvalidParameterError, LinearProgram, compare, solve, solve_exact
 
 INF = np.inf
 
@@ -30,12 +21,8 @@ X = [1.0, 2.0]
 
 
 def comparison_of(violations, scaled=None):
-    return Comparison(
-        1.0,
-        1.0,
-        np.array(violations, float),
-        np.array(violations if scaled is None else scaled, float),
-    )
+    scaled = violations if scaled is None else scaled
+    return Comparison(1.0, 1.0, np.array(violations, float), np.array(scaled, float))
 
 
 @pytest.fixture
@@ -117,12 +104,16 @@ def test_no_gap_where_there_is_no_optimum():
     assert "objective_gap=none" in repr(comparison)
 
 
-def test_the_exact_solution_has_no_gap_and_no_violation():
-    lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-    exact = solve_exact(lp)
-    comparison = compare(lp, exact)
-    assert comparison.objective_gap == pytest.approx(0.0, abs=1e-12)
-    np.testing.assert_allclose(comparison.violations, 0.0, atol=1e-9)
+def test_the_exact_solution_has_no_gap_and_violates_no_row():
+    rng = np.random.default_rng(0)
+    for lp in (
+        LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]),
+        LinearProgram(rng.uniform(1, 2, 5), -rng.uniform(0, 1, (80, 5)), -np.ones(80)),
+    ):
+        comparison = compare(lp, solve_exact(lp))
+        assert comparison.objective_gap == pytest.approx(0.0, abs=1e-12)
+        np.testing.assert_allclose(comparison.violations, 0.0, atol=1e-9)
+        assert comparison.n_violated() == 0
 
 
 @pytest.mark.parametrize("sense", ["min", "max"])
@@ -130,9 +121,8 @@ def test_no_point_beats_the_optimum_of_a_soft_program(sense):
     sign = {"min": 1.0, "max": -1.0}[sense]
     lp = LinearProgram([sign], [[-1.0], [-1.0]], [-2.0, -4.0], penalty=[0.7, 0.6], sense=sense)
     exact = solve_exact(lp)
-    assert exact.objective == pytest.approx(
-        sign * (2.0 + 0.6 * 2.0)
-    )  # x = 2, and two units of the second row are paid for
+    # x = 2, and two units of the second row are paid for
+    assert exact.objective == pytest.approx(sign * (2.0 + 0.6 * 2.0))
     assert compare(lp, exact).objective_gap == pytest.approx(0.0, abs=1e-9)
     for x in (0.0, 1.0, 4.0, 10.0):
         assert sign * compare(lp, [x]).objective_gap > 0.01, f"x = {x}"
@@ -167,16 +157,13 @@ def test_any_point_can_be_compared(x):
     ("s", "expected"),
     [
         (0, 7.0),
-        (1, 5.0),
         (2, 5.0),
-        (3, 2.0),
         (4, 0.0),
         (5, 0.0),
-        (6, 0.0),
         (10**9, 0.0),
-        (0.5, 7.0),
         (1.99, 5.0),
         (np.int64(3), 2.0),
+        (INF, 0),
     ],
 )
 def test_violation_at(s, expected):
@@ -187,22 +174,6 @@ def test_violation_at(s, expected):
 
 def test_violation_at_uses_the_rows_own_units():
     assert comparison_of([5.0, 1.0], scaled=[0.1, 9.0]).violation_at(0) == 5.0
-
-
-def test_violation_at_infinity_is_zero():
-    assert comparison_of([5.0, 1.0]).violation_at(INF) == 0.0
-
-
-@pytest.mark.parametrize("s", [-1, -0.5, -INF, np.nan])
-def test_violation_at_refuses_negative_numbers_of_rows(s):
-    with pytest.raises(InvalidParameterError, match="s must not be negative, got "):
-        comparison_of([5.0]).violation_at(s)
-
-
-@pytest.mark.parametrize("s", ["all", None, 1j])
-def test_violation_at_refuses_what_is_no_number(s):
-    with pytest.raises(InvalidParameterError, match="s must "):
-        comparison_of([5.0]).violation_at(s)
 
 
 @pytest.mark.parametrize(
@@ -220,62 +191,44 @@ def test_n_violated_by_default_counts_every_violated_row():
     assert comparison_of([0.0, 0.0]).n_violated() == 0
 
 
-@pytest.mark.parametrize("alpha", [np.nan, "none"])
-def test_n_violated_refuses_what_is_no_number(alpha):
-    with pytest.raises(InvalidParameterError, match="alpha must "):
-        comparison_of([1.0]).n_violated(alpha)
-
-
 # what is refused, what is shown
 
-
-@pytest.mark.parametrize("x", [[1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], 5.0])
-def test_refuses_points_of_another_shape(x):
-    with pytest.raises(
-        InvalidParameterError,
-        match=r"The solution has shape \(.*\), but the program has 2 variables",
-    ):
-        compare(LinearProgram(**PROGRAM), x)
+LP = LinearProgram(**PROGRAM)
+INFEASIBLE = LinearProgram([1.0], [[1.0], [-1.0]], [1.0, -2.0])
+SHAPE = r"The solution has shape \(.*\), but the program has 2 variables"
+NO_X = "The solution holds no x: it did not complete, so there is nothing to compare"
 
 
-@pytest.mark.parametrize("x", ["abc", ["a", "b"], [1j, 2.0], [[1.0], [1.0, 2.0]]])
-def test_refuses_points_that_are_no_numbers(x):
-    with pytest.raises(InvalidParameterError, match="The solution "):
-        compare(LinearProgram(**PROGRAM), x)
-
-
-@pytest.mark.parametrize("bad", [np.nan, INF])
-def test_refuses_points_that_are_not_finite(bad):
-    with pytest.raises(InvalidParameterError, match=r"The solution .*(NaN|finite)"):
-        compare(LinearProgram(**PROGRAM), [bad, 0.0])
-
-
-def test_refuses_solutions_without_x():
-    infeasible = LinearProgram([1.0], [[1.0], [-1.0]], [1.0, -2.0])
-    message = "The solution holds no x: it did not complete, so there is nothing to compare"
-    with pytest.raises(InvalidParameterError, match=message):
-        compare(infeasible, solve_exact(infeasible))
-    with pytest.raises(InvalidParameterError, match=message):
-        compare(infeasible, None)
-
-
-@pytest.mark.parametrize("lp", [None, "model.mps", A])
-def test_refuses_what_is_no_program(lp):
-    with pytest.raises(InvalidParameterError, match="lp must be a LinearProgram, got "):
-        compare(lp, X)
-
-
-@pytest.mark.parametrize("exact", [3.0, "optimal", X])
-def test_refuses_what_is_no_exact_solution(exact):
-    with pytest.raises(PrivLPError, match="exact must be "):
-        compare(LinearProgram(**PROGRAM), X, exact)
+@pytest.mark.parametrize(
+    ("make", "several", "message"),
+    [
+        (
+            comparison_of([5.0]).violation_at,
+            [-1, -0.5, -INF, np.nan],
+            "s must not be negative, got ",
+        ),
+        (comparison_of([5.0]).violation_at, ["all", None, 1j], "s must "),
+        (comparison_of([1.0]).n_violated, [np.nan, "none"], "alpha must "),
+        (lambda x: compare(LP, x), [[1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], 5.0], SHAPE),
+        (lambda x: compare(LP, x), ["abc", ["a", "b"], [1j, 2.0], [[1.0], [1.0, 2.0]]], "The sol"),
+        (lambda x: compare(LP, [x, 0.0]), [np.nan, INF], r"The solution .*(NaN|finite)"),
+        (lambda x: compare(INFEASIBLE, x), [solve_exact(INFEASIBLE), None], NO_X),
+        (lambda lp: compare(lp, X), [None, "model.mps", A], "lp must be a LinearProgram, got "),
+        (lambda exact: compare(LP, X, exact), [3.0, "optimal", X], "exact must be "),
+        (lambda s: compare(LP, X, s=s), [-1, np.nan, "all"], "s must "),
+        (lambda t: compare(LP, X, tolerance=t), [-1, np.nan, INF, "none", None], "tolerance must "),
+    ],
+)
+def test_what_is_refused(make, several, message):
+    for one in several:
+        with pytest.raises(InvalidParameterError, match=message):
+            make(one)
 
 
 def test_a_comparison_says_that_it_is_not_private():
     comparison = compare(LinearProgram(**PROGRAM), X)
-    assert (
-        repr(comparison)
-        == "Comparison(NOT PRIVATE: objective_gap=+3, rows violated=3 of 5 beyond tolerance 1e-06,"
+    assert repr(comparison) == (
+        "Comparison(NOT PRIVATE: objective_gap=+3, rows violated=3 of 5 beyond tolerance 1e-06,"
         " worst violation=13)"
     )
     assert "Not private" in Comparison.__doc__
@@ -287,9 +240,8 @@ def test_rows_that_may_be_given_up_are_shown_if_they_are_told(pyplot):
     assert repr(comparison).endswith(
         "rows violated=3 of 5 (s=1) beyond tolerance 1e-06, worst violation=13 (beyond s rows: 10))"
     )
-    assert [text.get_text() for text in comparison.plot().get_legend().get_texts()] == [
-        "s = 1 rows given up"
-    ]
+    (text,) = comparison.plot().get_legend().get_texts()
+    assert text.get_text() == "s = 1 rows given up"
 
 
 def test_violations_within_the_tolerance_are_rounding():
@@ -302,30 +254,6 @@ def test_violations_within_the_tolerance_are_rounding():
     assert "rows violated=0 of 3 beyond tolerance 0.01" in repr(wide)
 
 
-def test_an_exact_solution_violates_no_row():
-    rng = np.random.default_rng(0)
-    lp = LinearProgram(rng.uniform(1, 2, 5), -rng.uniform(0, 1, (80, 5)), -np.ones(80))
-    assert compare(lp, solve_exact(lp)).n_violated() == 0
-
-
-@pytest.mark.parametrize("tolerance", [-1, np.nan, np.inf, "none", None])
-def test_tolerances_that_are_refused(tolerance):
-    with pytest.raises(InvalidParameterError, match="tolerance must ") as caught:
-        compare(LinearProgram(**PROGRAM), X, tolerance=tolerance)
-    assert caught.value.parameter == "tolerance"
-
-
-@pytest.mark.parametrize("s", [-1, np.nan, "all"])
-def test_numbers_of_rows_to_give_up_that_are_refused(s):
-    with pytest.raises(InvalidParameterError, match="s must "):
-        compare(LinearProgram(**PROGRAM), X, s=s)
-
-
-def test_a_comparison_is_frozen():
-    with pytest.raises(dataclasses.FrozenInstanceError, match="objective"):
-        compare(LinearProgram(**PROGRAM), X).objective = 0.0
-
-
 # the plot
 
 
@@ -335,11 +263,9 @@ def test_plot_draws_labelled_axes(pyplot):
     assert ax.get_xlabel() == "violation (units of the row)"
     assert ax.get_ylabel() == "rows violated by more (number)"
     assert ax.get_legend() is None
-    assert ax.get_xlim()[0] == 0.0
-    assert ax.get_ylim()[0] == 0.0
+    assert ax.get_xlim()[0] == ax.get_ylim()[0] == 0.0
     assert ax.get_xlim()[1] >= 13.0
     assert ax.get_ylim()[1] >= 3.0
-    ax.figure.canvas.draw()
 
 
 @pytest.mark.parametrize(
@@ -347,9 +273,8 @@ def test_plot_draws_labelled_axes(pyplot):
 )
 def test_plot_counts_the_rows_above_each_amount(pyplot, amount, rows):
     line = comparison_of([5.0, 0.0, 7.0, 2.0, 5.0]).plot().lines[0]
-    x, y = mpl.cbook.STEP_LOOKUP_MAP[line.get_drawstyle()](
-        *line.get_data()
-    )  # the corners that are drawn
+    corners = mpl.cbook.STEP_LOOKUP_MAP[line.get_drawstyle()]
+    x, y = corners(*line.get_data())
     here = (np.minimum(x[1:], x[:-1]) < amount) & (np.maximum(x[1:], x[:-1]) > amount)
     assert np.flatnonzero(here).size == 1
     assert y[1:][here] == y[:-1][here] == rows
@@ -360,11 +285,8 @@ def test_plot_on_given_axes_with_label_and_s(pyplot):
     first = comparison_of([3.0, 1.0]).plot(ax, label="eps = 1", s=1.0)
     second = comparison_of([2.0, 1.0]).plot(ax, label="eps = 2")
     assert first is second is ax
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        "eps = 1",
-        "s = 1 rows given up",
-        "eps = 2",
-    ]
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["eps = 1", "s = 1 rows given up", "eps = 2"]
     assert list(ax.lines[1].get_ydata()) == [1.0, 1.0]
     comparison_of([9.0, 8.0, 7.0, 0.5]).plot(ax)
     assert ax.get_xlim()[0] == ax.get_ylim()[0] == 0.0
@@ -378,12 +300,3 @@ def test_plot_of_extreme_violations(pyplot, violations):
     ax.figure.canvas.draw()
     assert all(math.isfinite(end) for end in (*ax.get_xlim(), *ax.get_ylim()))
     assert ax.get_xlim()[1] > 0.0
-
-
-def test_plot_without_matplotlib(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(
-        MissingDependencyError,
-        match=r"Plots need Matplotlib: install it by pip install 'privlp\[plot\]'",
-    ):
-        comparison_of([1.0]).plot()

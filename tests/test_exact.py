@@ -19,148 +19,72 @@ from tests.effort import examples
 INF = np.inf
 
 
-@dataclasses.dataclass(frozen=True)
-class Known:
-    """A program with its optimum; None where the optimal point or the dual is not unique."""
+BEALE = {"c": [-0.75, 20, -0.5, 6], "b": [0, 0, 1]}
+BEALE["A"] = [[0.25, -8, -1, 9], [0.5, -12, -0.5, 3], [0, 0, 1, 0]]
+CUBE = {"c": [100, 10, 1], "A": [[1, 0, 0], [20, 1, 0], [200, 20, 1]], "b": [1, 100, 10_000]}
+TWO_SIDES = {"c": [2, 3], "A": [[1, 1], [1, -1]], "b": [4, 1], "row_lower": [4, -2]}
+FREE = {"c": [-1, 4], "A": [[-3, 1], [1, 2]], "b": [6, 4], "bounds": [(None, None), (-3, None)]}
+MAXIMISE = {"c": [3, 2], "A": [[1, 1], [1, 3]], "b": [4, 8], "bounds": [(0, 3), (0, None)]}
+USELESS = {"c": [1, 1], "A": [[0, 0], [-1, -1], [1, 1]], "b": [5, -1, INF], "row_lower": [-INF] * 3}
+FIXED = {"c": [1, 1], "A": [[-1, -1]], "b": [-5], "bounds": [(2, 2), (0, None)]}
+VERTEX = {"c": [-1, -1], "A": [[1, 0], [0, 1], [1, 1], [2, 2]], "b": [1, 1, 2, 4]}
+COVERED = {"c": [1, 2], "A": [[-1, -1], [-1, -3]], "b": [-2, -3]}
+#: Programs with their optima; None where the optimal point or the dual is not unique.
+KNOWN = {
+    "covering": (COVERED, 2.5, [1.5, 0.5], [-0.5, -0.5]),
+    "maximise": (MAXIMISE | {"sense": "max"}, 11.0, [3, 1], [2, 0]),
+    "equality and upper side of a range": (TWO_SIDES, 9.5, [2.5, 1.5], [2.5, -0.5]),
+    "equality and lower side": (TWO_SIDES | {"sense": "max"}, 11.0, [1, 3], [2.5, -0.5]),
+    "free and upper-bounded variables": (FREE, -22.0, [10, -3], [0, -1]),
+    "offset": ({"c": [1], "A": [[-1]], "b": [-2], "offset": 100.0}, 102.0, [2], [-1]),
+    "rows of no use": (USELESS, 1.0, None, [0, -1, 0]),
+    "fixed variable": (FIXED, 5.0, [2, 3], [-1]),
+    "degenerate (Beale 1955)": (BEALE, -1.25, [1, 0, 1, 0], [0, -1.5, -1.25]),
+    "degenerate vertex": (VERTEX, -2.0, [1, 1], None),
+    "several optima": ({"c": [1, 1], "A": [[-1, -1]], "b": [-1]}, 1.0, None, [-1]),
+    "cube (Klee, Minty 1972)": (CUBE | {"sense": "max"}, 10_000.0, [0, 0, 10_000], [0, 0, 1]),
+    "no cost": ({"c": [0, 0], "A": [[1, 1]], "b": [1]}, 0.0, None, [0]),
+}
 
-    name: str
-    program: dict
-    objective: float
-    x: list | None
-    dual: list | None
 
-
-KNOWN = [
-    Known(
-        "covering",
-        {"c": [1, 2], "A": [[-1, -1], [-1, -3]], "b": [-2, -3]},
-        2.5,
-        [1.5, 0.5],
-        [-0.5, -0.5],
-    ),
-    Known(
-        "maximise",
-        {
-            "c": [3, 2],
-            "A": [[1, 1], [1, 3]],
-            "b": [4, 8],
-            "bounds": [(0, 3), (0, None)],
-            "sense": "max",
-        },
-        11.0,
-        [3, 1],
-        [2, 0],
-    ),
-    Known(
-        "equality and upper side of a range",
-        {"c": [2, 3], "A": [[1, 1], [1, -1]], "b": [4, 1], "row_lower": [4, -2]},
-        9.5,
-        [2.5, 1.5],
-        [2.5, -0.5],
-    ),
-    Known(
-        "equality and lower side of a range",
-        {"c": [2, 3], "A": [[1, 1], [1, -1]], "b": [4, 1], "row_lower": [4, -2], "sense": "max"},
-        11.0,
-        [1, 3],
-        [2.5, -0.5],
-    ),
-    Known(
-        "free and upper-bounded variables",
-        {"c": [-1, 4], "A": [[-3, 1], [1, 2]], "b": [6, 4], "bounds": [(None, None), (-3, None)]},
-        -22.0,
-        [10, -3],
-        [0, -1],
-    ),
-    Known("offset", {"c": [1], "A": [[-1]], "b": [-2], "offset": 100.0}, 102.0, [2], [-1]),
-    Known(
-        "rows of no use",
-        {
-            "c": [1, 1],
-            "A": [[0, 0], [-1, -1], [1, 1]],
-            "b": [5, -1, INF],
-            "row_lower": [-INF, -INF, -INF],
-        },
-        1.0,
-        None,
-        [0, -1, 0],
-    ),
-    Known(
-        "fixed variable",
-        {"c": [1, 1], "A": [[-1, -1]], "b": [-5], "bounds": [(2, 2), (0, None)]},
-        5.0,
-        [2, 3],
-        [-1],
-    ),
-    Known(
-        "degenerate (Beale 1955)",
-        {
-            "c": [-0.75, 20, -0.5, 6],
-            "A": [[0.25, -8, -1, 9], [0.5, -12, -0.5, 3], [0, 0, 1, 0]],
-            "b": [0, 0, 1],
-        },
-        -1.25,
-        [1, 0, 1, 0],
-        [0, -1.5, -1.25],
-    ),
-    Known(
-        "degenerate vertex",
-        {"c": [-1, -1], "A": [[1, 0], [0, 1], [1, 1], [2, 2]], "b": [1, 1, 2, 4]},
-        -2.0,
-        [1, 1],
-        None,
-    ),
-    Known("several optima", {"c": [1, 1], "A": [[-1, -1]], "b": [-1]}, 1.0, None, [-1]),
-    Known(
-        "cube (Klee, Minty 1972)",
-        {
-            "c": [100, 10, 1],
-            "A": [[1, 0, 0], [20, 1, 0], [200, 20, 1]],
-            "b": [1, 100, 10_000],
-            "sense": "max",
-        },
-        10_000.0,
-        [0, 0, 10_000],
-        [0, 0, 1],
-    ),
-    Known("no cost", {"c": [0, 0], "A": [[1, 1]], "b": [1]}, 0.0, None, [0]),
-]
+def with_rows(program, storage):
+    return LinearProgram(**program | {"A": storage(np.array(program["A"], dtype=float))})
 
 
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array])
-@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
+@pytest.mark.parametrize("known", KNOWN)
 def test_known_optima(known, storage):
-    lp = LinearProgram(**known.program | {"A": storage(np.array(known.program["A"], dtype=float))})
+    program, objective, x, dual = KNOWN[known]
+    lp = with_rows(program, storage)
     exact = solve_exact(lp)
-    assert exact.status is Status.OPTIMAL
-    assert exact.success
+    assert (exact.status, exact.success) == (Status.OPTIMAL, True)
     assert exact.message == "Optimal, and certified: see the residuals and the gap."
-    assert exact.objective == pytest.approx(known.objective, rel=1e-12, abs=1e-12)
+    assert exact.objective == pytest.approx(objective, rel=1e-12, abs=1e-12)
     assert lp.objective(exact.x) == pytest.approx(exact.objective, rel=1e-12, abs=1e-12)
-    if known.x is not None:
-        np.testing.assert_allclose(exact.x, known.x, atol=1e-9)
-    if known.dual is not None:
-        np.testing.assert_allclose(exact.dual, known.dual, atol=1e-9)
+    if x is not None:
+        np.testing.assert_allclose(exact.x, x, atol=1e-9)
+    if dual is not None:
+        np.testing.assert_allclose(exact.dual, dual, atol=1e-9)
     assert exact.dual.shape == lp.b.shape
-    assert 0 <= exact.primal_residual < 1e-9
-    assert 0 <= exact.dual_residual < 1e-9
-    assert 0 <= exact.gap < 1e-9
+    assert all(0 <= number < 1e-9 for number in residuals(exact))
 
 
-@pytest.mark.parametrize(  # a degenerate optimum is a kink of the objective
-    "known",
-    [k for k in KNOWN if k.dual is not None and not k.name.startswith("degenerate")],
-    ids=lambda known: known.name,
-)
+def residuals(exact):
+    return exact.primal_residual, exact.dual_residual, exact.gap
+
+
+@pytest.mark.parametrize("known", KNOWN)
 def test_duals_predict_the_change_of_the_objective(known):
-    lp = LinearProgram(**known.program)
+    program, _, _, dual = KNOWN[known]
+    if dual is None or known.startswith("degenerate"):
+        return  # a degenerate optimum is a kink of the objective
+    lp = LinearProgram(**program)
     exact, step = solve_exact(lp), 1e-4
     for i in range(lp.shape[0]):
         moved = np.where(np.arange(lp.shape[0]) == i, step, 0.0)
         shifted = dataclasses.replace(lp, b=lp.b + moved, row_lower=lp.row_lower + moved)
-        assert solve_exact(shifted).objective - exact.objective == pytest.approx(
-            step * exact.dual[i], abs=1e-9
-        )
+        change = solve_exact(shifted).objective - exact.objective
+        assert change == pytest.approx(step * exact.dual[i], abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -179,12 +103,9 @@ def test_duals_predict_the_change_of_the_objective(known):
 )
 def test_programs_without_optimum(program, status):
     exact = solve_exact(LinearProgram(**program))
-    assert exact.status is status
-    assert not exact.success
+    assert (exact.status, exact.success) == (status, False)
     assert exact.x is exact.objective is exact.dual is None
-    assert all(
-        math.isnan(number) for number in (exact.primal_residual, exact.dual_residual, exact.gap)
-    )
+    assert all(map(math.isnan, residuals(exact)))
     expected = {
         Status.INFEASIBLE: "No x satisfies all rows and bounds.",
         Status.UNBOUNDED: "The objective improves without limit over the feasible set.",
@@ -194,43 +115,31 @@ def test_programs_without_optimum(program, status):
 
 # parameters
 
-COVERING = LinearProgram(**KNOWN[0].program)
+COVERING = LinearProgram(**COVERED)
 
 
 @pytest.mark.parametrize("lp", [None, [1, 2], "model.mps", LinearProgram])
 def test_refuses_what_is_no_program(lp):
-    with pytest.raises(
-        InvalidParameterError, match=r"lp must be a LinearProgram, got (NoneType|list|str|type)\."
-    ):
+    with pytest.raises(InvalidParameterError, match="lp must be a LinearProgram, got "):
         solve_exact(lp)
 
 
-@pytest.mark.parametrize("time_limit", [0, -1.0, np.nan])
+@pytest.mark.parametrize("time_limit", [0, -1.0, np.nan, "soon", [1.0], 1j])
 def test_refuses_time_limits_that_are_not_positive(time_limit):
     with pytest.raises(InvalidParameterError, match="time_limit must be a positive number, got "):
         solve_exact(COVERING, time_limit=time_limit)
 
 
-@pytest.mark.parametrize("time_limit", ["soon", [1.0], 1j])
-def test_refuses_time_limits_that_are_no_numbers(time_limit):
-    with pytest.raises(InvalidParameterError, match="time_limit must be "):
-        solve_exact(COVERING, time_limit=time_limit)
-
-
-@pytest.mark.parametrize("time_limit", [None, 60, 60.0, np.float32(60), INF])
+@pytest.mark.parametrize("time_limit", [60, np.float32(60), INF])
 def test_generous_time_limits_change_nothing(time_limit):
     assert solve_exact(COVERING, time_limit=time_limit).objective == 2.5
 
 
 def test_a_time_limit_that_is_hit_gives_no_solution():
     rng = np.random.default_rng(0)
-    lp = LinearProgram(
-        rng.uniform(1, 2, 60), -rng.uniform(0, 1, (400, 60)), -rng.uniform(1, 2, 400)
-    )
-    exact = solve_exact(lp, time_limit=1e-9)
-    assert exact.status is Status.TIME_LIMIT
-    assert not exact.success
-    assert exact.x is None
+    A, b = -rng.uniform(0, 1, (400, 60)), -rng.uniform(1, 2, 400)
+    exact = solve_exact(LinearProgram(rng.uniform(1, 2, 60), A, b), time_limit=1e-9)
+    assert (exact.status, exact.success, exact.x) == (Status.TIME_LIMIT, False, None)
     assert exact.message == "HiGHS reached the time limit before an optimum was certified."
 
 
@@ -244,7 +153,7 @@ def test_the_result_is_frozen_and_its_own():
 
 
 def test_the_result_as_plain_data():
-    lp = LinearProgram(**KNOWN[0].program, variable_names=["x", "y"])
+    lp = LinearProgram(**COVERED, variable_names=["x", "y"])
     plain = json.loads(json.dumps(solve_exact(lp).to_dict(), allow_nan=False))
     assert plain["status"] == "optimal"
     assert plain["x"] == pytest.approx([1.5, 0.5])
@@ -258,17 +167,9 @@ def test_the_result_as_plain_data():
 
 def test_nothing_is_printed():
     """Not even by HiGHS, which has versions that print their names once a process."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import privlp; privlp.solve_exact(privlp.LinearProgram([1.0], [[-1.0]], [-1.0]))",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    code = "import privlp; privlp.solve_exact(privlp.LinearProgram([1.0], [[-1.0]], [-1.0]))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert (done.stdout, done.stderr) == ("", "")
 
 
@@ -295,60 +196,43 @@ def _slacked(lp):
     )
 
 
+ONE, EITHER = {"c": [1], "A": [[-1]], "b": [-2]}, {"A": [[-1], [1]], "b": [-4, 3]}
+GAIN = {"c": [3], "A": [[1]], "b": [2], "sense": "max", "bounds": (0, 10)}
+MEDIAN = {"c": [0], "A": [[1]] * 3, "b": [1, 2, 4], "row_lower": [1, 2, 4]}
+RANGE = {"A": [[1]], "b": [3], "row_lower": [1]}
+
+
 @pytest.mark.parametrize(
     ("program", "objective", "x"),
     [
         # x >= 2 at cost 1 each, or 0.5 for each unit short of it
-        ({"c": [1], "A": [[-1]], "b": [-2], "penalty": 0.5}, 1.0, [0]),
-        ({"c": [1], "A": [[-1]], "b": [-2], "penalty": 1.5}, 2.0, [2]),
+        (ONE | {"penalty": 0.5}, 1.0, [0]),
+        (ONE | {"penalty": 1.5}, 2.0, [2]),
+        (ONE | {"penalty": 0.5, "offset": 10.0}, 11.0, [0]),
         # contradictory rows: x >= 4 for 0.5 a unit, x <= 3 for 5 a unit
-        ({"c": [1], "A": [[-1], [1]], "b": [-4, 3], "penalty": [0.5, 5]}, 2.0, [0]),
-        ({"c": [0], "A": [[-1], [1]], "b": [-4, 3], "penalty": [0.5, 5]}, 0.5, [3]),
-        ({"c": [0], "A": [[-1], [1]], "b": [-4, 3], "penalty": [0.5, INF]}, 0.5, [3]),
-        ({"c": [0], "A": [[-1], [1]], "b": [-4, 3], "penalty": [INF, 5]}, 5.0, [4]),
-        (
-            {
-                "c": [0],
-                "A": [[1], [1], [1]],
-                "b": [1, 2, 4],
-                "row_lower": [1, 2, 4],
-                "penalty": [[0.4, 0.5]] * 3,
-            },
-            0.4 * 2 + 0.5 * 1,
-            [2],
-        ),
-        # maximisation: each unit above 2 brings 3 and costs 4
-        (
-            {"c": [3], "A": [[1]], "b": [2], "penalty": 4, "sense": "max", "bounds": (0, 10)},
-            6.0,
-            [2],
-        ),
-        (
-            {"c": [3], "A": [[1]], "b": [2], "penalty": 2, "sense": "max", "bounds": (0, 10)},
-            14.0,
-            [10],
-        ),
+        (EITHER | {"c": [1], "penalty": [0.5, 5]}, 2.0, [0]),
+        (EITHER | {"c": [0], "penalty": [0.5, 5]}, 0.5, [3]),
+        (EITHER | {"c": [0], "penalty": [0.5, INF]}, 0.5, [3]),
+        (EITHER | {"c": [0], "penalty": [INF, 5]}, 5.0, [4]),
+        (MEDIAN | {"penalty": [[0.4, 0.5]] * 3}, 0.4 * 2 + 0.5 * 1, [2]),
+        # maximisation: each unit above 2 brings 3 and costs 4, or 2
+        (GAIN | {"penalty": 4}, 6.0, [2]),
+        (GAIN | {"penalty": 2}, 14.0, [10]),
         # soft equality and range
         ({"c": [1], "A": [[1]], "b": [3], "row_lower": [3], "penalty": 0.5}, 1.5, [0]),
-        (
-            {"c": [-1], "A": [[1]], "b": [3], "row_lower": [1], "penalty": 0.5, "bounds": (0, 10)},
-            -6.5,
-            [10],
-        ),
-        ({"c": [1], "A": [[1]], "b": [3], "row_lower": [1], "penalty": 2}, 1.0, [1]),
+        (RANGE | {"c": [-1], "penalty": 0.5, "bounds": (0, 10)}, -6.5, [10]),
+        (RANGE | {"c": [1], "penalty": 2}, 1.0, [1]),
         # the price of a public row is infinite
         ({"c": [1], "A": [[-1], [-1]], "b": [-2, -5], "private": [0], "penalty": 0.5}, 5.0, [5]),
-        ({"c": [1], "A": [[-1]], "b": [-2], "penalty": 0.5, "offset": 10.0}, 11.0, [0]),
     ],
 )
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array])
 def test_soft_rows_by_hand(program, objective, x, storage):
-    lp = LinearProgram(**program | {"A": storage(np.array(program["A"], dtype=float))})
+    lp = with_rows(program, storage)
     exact = solve_exact(lp)
     assert exact.status is Status.OPTIMAL
     assert exact.objective == pytest.approx(objective, abs=1e-9)
     np.testing.assert_allclose(exact.x, x, atol=1e-9)
-    assert exact.x.shape == lp.c.shape
     assert exact.dual.shape == lp.b.shape
     assert solve_exact(_slacked(lp)).objective == pytest.approx(objective, abs=1e-9)
 
@@ -368,11 +252,10 @@ def test_infinite_penalties_are_hard_rows():
 
 def test_residuals_of_soft_rows_are_certified_too():
     rng = np.random.default_rng(3)
-    lp = LinearProgram(
-        rng.uniform(1, 2, 6), -rng.uniform(0, 1, (40, 6)), -rng.uniform(1, 2, 40), penalty=0.1
-    )
+    A, b = -rng.uniform(0, 1, (40, 6)), -rng.uniform(1, 2, 40)
+    lp = LinearProgram(rng.uniform(1, 2, 6), A, b, penalty=0.1)
     exact = solve_exact(lp)
-    assert max(exact.primal_residual, exact.dual_residual, exact.gap) < 1e-9
+    assert max(residuals(exact)) < 1e-9
     missed = np.maximum(lp.A @ exact.x - lp.b, 0.0)
     assert exact.objective == pytest.approx(lp.objective(exact.x) + 0.1 * missed.sum(), rel=1e-12)
 
@@ -441,7 +324,7 @@ def solvable_programs(draw):
 
 @settings(deadline=None, max_examples=examples(100))
 @given(solvable_programs())
-def test_agrees_with_scipy(lp):
+def test_agrees_with_scipy_and_duals_prove_it(lp):
     exact = solve_exact(lp)
     matrix = lp.A.toarray() if lp.is_sparse else lp.A
     upper, lower = np.isfinite(lp.b), np.isfinite(lp.row_lower)
@@ -454,23 +337,17 @@ def test_agrees_with_scipy(lp):
     )
     assert exact.status is Status.OPTIMAL
     assert exact.objective == pytest.approx(lp.sign * reference.fun + lp.offset, abs=1e-7)
-    assert max(exact.primal_residual, exact.dual_residual, exact.gap) < 1e-7
+    assert max(residuals(exact)) < 1e-7
 
-
-@settings(deadline=None, max_examples=examples(100))
-@given(solvable_programs())
-def test_duals_prove_the_optimum(lp):
-    """Weak duality, checked without the solver's own certificate."""
-    exact = solve_exact(lp)
+    # Weak duality, checked without the solver's own certificate.
     prices = lp.sign * exact.dual  # at most 0 on an upper side, at least 0 on a lower side
     sides = np.where(prices > 0, lp.row_lower, lp.b)
     used = np.abs(prices) > 1e-9
     assert np.isfinite(sides[used]).all()
     reduced = lp.sign * lp.c - lp.A.T @ prices
     lower, upper = lp.bounds.T
-    bound = (
-        prices[used] @ sides[used] + np.where(reduced > 0, reduced * lower, reduced * upper).sum()
-    )
+    bound = prices[used] @ sides[used]
+    bound += np.where(reduced > 0, reduced * lower, reduced * upper).sum()
     assert lp.sign * (exact.objective - lp.offset) == pytest.approx(bound, abs=1e-7)
 
 
@@ -479,7 +356,7 @@ def test_the_certificate_is_relative(scale):
     lp = LinearProgram(scale * COVERING.c, COVERING.A, scale * COVERING.b)
     exact = solve_exact(lp)
     assert exact.objective == pytest.approx(2.5 * scale**2, rel=1e-9)
-    assert max(exact.primal_residual, exact.dual_residual, exact.gap) < 1e-9
+    assert max(residuals(exact)) < 1e-9
 
 
 class _Claims:

@@ -1,7 +1,6 @@
 """The user's program."""
 
 import dataclasses
-import functools
 import tracemalloc
 import warnings
 
@@ -10,15 +9,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-import privlp
-from privlp import (
-    ConstraintPrivate,
-    InvalidParameterError,
-    InvalidProblemError,
-    LinearProgram,
-    PrivLPError,
-    solve_exact,
-)
+from privlp import ConstraintPrivate, LinearProgram, solve_exact
+from privlp.errors import InvalidParameterError, InvalidProblemError
+from tests.effort import each
 
 A = np.array([[1.0, 0.0, -2.0], [0.0, 3.0, 0.5]])
 B = [4.0, 6.0]
@@ -33,64 +26,143 @@ def program(**changes):
 
 # what is refused, and how it is said
 
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ([1.0, 2.0], r"A must be a matrix of shape \(n, d\), got 1 dimension\(s\), shape \(2,\)"),
-        (
-            np.ones((2, 3, 1)),
-            r"A must be a matrix of shape \(n, d\), got 3 dimension\(s\), shape \(2, 3, 1\)",
-        ),
-        (5.0, r"A must be a matrix of shape \(n, d\), got 0 dimension\(s\)"),
-        (None, r"A must be a matrix of shape \(n, d\), got 0 dimension\(s\)"),
-        (sp.coo_array(np.ones(3)), r"A must be a matrix of shape \(n, d\), got 1 dimension\(s\)"),
-        (
-            np.ones((0, 3)),
-            (
-                r"The problem is empty: A has shape \(0, 3\); at least one row and one variable are"
-                r" needed"
-            ),
-        ),
-        (np.ones((2, 0)), r"The problem is empty: A has shape \(2, 0\)"),
+ADD = ConstraintPrivate("add-remove", 2, nominal_n=10)
+MATRIX = r"A must be a matrix of shape \(n, d\), got"
+NUMBERS, REGULAR = "must hold real numbers", "must hold real numbers in a regular array"
+PAIRS = r"bounds must be one \(lower, upper\) pair or a sequence .* for example \(0, None\)"
+SIGN = "contain NaN or an infinity of the wrong sign"
+ROWS = r"private must be a boolean mask, row indices in \[0, 2\), or row names"
+PRICE = r"penalty must be a positive number, or one positive number \(inf"
+NAMED = {"row_names": ["ann", "bob"]}
+SENSE, OFFSET = "sense must be 'min' or 'max', got ", "offset must be "
+RELATION = r"must be a neighbour relation, got (str|NoneType|the class Constr)"
+DATES = np.array([["2020-01-01"] * 3] * 2, dtype="M8[D]")
+#: What is given for an argument, and what is said of it.
+WRONG = {
+    "A": [
+        ([1.0, 2.0], rf"{MATRIX} 1 dimension\(s\), shape \(2,\)"),
+        (np.ones((2, 3, 1)), rf"{MATRIX} 3 dimension\(s\), shape \(2, 3, 1\)"),
+        (None, rf"{MATRIX} 0 dimension"),
+        (sp.coo_array(np.ones(3)), rf"{MATRIX} 1 dimension"),
+        (np.ones((0, 3)), r"A has shape \(0, 3\); at least one row and one variable are needed"),
         (sp.csr_array((0, 3)), r"The problem is empty: A has shape \(0, 3\)"),
         (sp.csc_array((2, 0)), r"The problem is empty: A has shape \(2, 0\)"),
-        ([[1, 2, 3], [4, 5]], r"A must hold real numbers in a regular array"),
-        (A * 1j, r"A must hold real numbers, got dtype complex128"),
-        (sp.csr_array(A * 1j), r"A must hold real numbers, got dtype complex128"),
-        ([["a", "b", "c"]] * 2, r"A must hold real numbers, got dtype text: a string"),
-        (np.array([["a", 1, 2]] * 2, dtype=object), r"A must hold real numbers"),
-        (np.array([["1", "2", "3"]] * 2, dtype=object), r"A must hold real numbers"),
-        (pd.DataFrame({"x": ["u", "v"], "y": [1, 2], "z": [1, 2]}), r"A must hold real numbers"),
-        (
-            np.array([["2020-01-01"] * 3] * 2, dtype="M8[D]"),
-            r"A must hold real numbers, got dtype datetime64",
-        ),
+        ([[1, 2, 3], [4, 5]], f"A {REGULAR}"),
+        (A * 1j, f"A {NUMBERS}, got dtype complex128"),
+        (sp.csr_array(A * 1j), f"A {NUMBERS}, got dtype complex128"),
+        ([["a", "b", "c"]] * 2, f"A {NUMBERS}, got dtype text: a string"),
+        (np.array([["1", "2", "3"]] * 2, dtype=object), f"A {NUMBERS}"),
+        (pd.DataFrame({"x": ["u", "v"], "y": [1, 2], "z": [1, 2]}), f"A {NUMBERS}"),
+        (DATES, f"A {NUMBERS}, got dtype datetime64"),
+        (pd.DataFrame(A, columns=["x", "x", "y"]), "variable names must be distinct"),
+        (pd.DataFrame(A, index=["r", "r"]), "row names must be distinct"),
+    ],
+    "c": [
+        ([1.0, 2.0], r"c has shape \(2,\), but A asks for \(3,\): one cost per column of A"),
+        (np.ones((3, 1)), r"c has shape \(3, 1\), but A asks for \(3,\)"),
+        (None, r"c has shape \(\), but A asks for \(3,\)"),
+        ([1.0, np.nan, 0.0], r"c\[1\] is NaN, infinite or beyond 1e\+20; every entry must be a"),
+        ([1.0, 0.0, np.inf], r"c\[2\] is NaN, infinite or beyond 1e\+20"),
+        ([-1e20, 0.0, 0.0], r"c\[0\] is NaN, infinite or beyond 1e\+20"),
+        ([1j, 0.0, 0.0], f"c {NUMBERS}, got dtype complex128"),
+    ],
+    "b": [
+        ([1.0], r"b has shape \(1,\), but A asks for \(2,\): one right-hand side per row of A"),
+        (None, r"b has shape \(\), but A asks for \(2,\)"),
+        ([1.0, np.nan], r"b\[1\] is NaN, infinite or beyond 1e\+20"),
+        ([np.inf, 1.0], r"b\[0\] is NaN, infinite or beyond 1e\+20"),
+        ([1.0, None], f"b {NUMBERS}, and some entries are missing"),
+        (["x", "y"], f"b {NUMBERS}, got dtype text: a string"),
+        ([[1.0], [1.0, 2.0]], f"b {REGULAR}"),
+    ],
+    "bounds": [
+        *((wrong, PAIRS) for wrong in (5, "ab", (0,), (0, 1, 2), (0, "x"), (1j, None))),
+        *(([(0, 1), wrong, (0, 1)], PAIRS) for wrong in ((0,), None)),
+        (np.zeros((3, 2, 2)), PAIRS),
+        ([(0, 1), (0, 1)], r"bounds has 2 pairs, but there are 3 variables"),
+        ([], r"bounds has 0 pairs, but there are 3 variables"),
+        ((np.nan, None), f"The bounds of variable 0 {SIGN}"),
+        ([(0, 1), (0, np.nan), (0, 1)], f"The bounds of variable 1 {SIGN}"),
+        ((np.inf, None), f"The bounds of variable 0 {SIGN}"),
+        ([(0, None), (0, None), (None, -np.inf)], f"The bounds of variable 2 {SIGN}"),
+        ((2, 1), "Contradictory bounds: variable 0 has its lower bound above its upper bound"),
+        ([(0, 1), (0, 1), (0, -1)], "Contradictory bounds: variable 2 has its lower bound above"),
+    ],
+    "row_lower": [
+        ([5.0, 0.0], "Contradictory bounds: row 'ann' has its lower bound above its upper"),
+        ([0.0, np.nan], f"The bounds of row 'bob' {SIGN}"),
+        ([0.0, 0.0, 0.0], r"row_lower has shape \(3,\)"),
+        (["u", "v"], "row_lower must hold real numbers"),
+        ([1e20, 0.0], r"row_lower holds finite values beyond 1e\+20; use inf"),
+    ],
+    "private": [
+        ([True], r"private is a mask of shape \(1,\), but there are 2 rows"),
+        (True, r"private is a mask of shape \(\), but there are 2 rows"),
+        *((wrong, ROWS) for wrong in ([0, 2], [-1], [0.0], [1j], [None], [[0], [0, 1]])),
+        ({"ann": 1}, ROWS),
+        (["ann", "eve"], "No row name matches private='eve'. The first row names are: ann, bob"),
+        ("eve*", r"No row name matches private='eve\*'. The first row names are: ann, bob"),
+    ],
+    "penalty": [
+        *((wrong, PRICE) for wrong in (0, -1.0, np.nan, "high", 1j, [1.0, "x"], [[1], [1, 2]])),
+        *((wrong, PRICE) for wrong in ([1.0], [1.0, -1.0], [1.0, np.nan], [[1.0, 2.0]])),
+        ([[1.0, 2.0, 3.0]] * 2, PRICE),
+        ([[1.0, 2.0], [0.0, 1.0]], PRICE),
+        ([[1.0, np.inf], [1.0, 1.0]], "one side of a row soft and the other one hard"),
+    ],
+    "sense": [(wrong, SENSE) for wrong in ("Max", "minimise", None, ["min"], 1)],
+    "offset": [(wrong, OFFSET) for wrong in (np.nan, np.inf, "a", None, 1j, [1.0, 2.0])],
+    "row_names": [
+        (["a", "a"], "row names must be distinct"),
+        (["a"], "1 row names were given for 2 rows"),
+        (5, "row names must be"),
+    ],
+    "variable_names": [
+        (["x", "y", "x"], "variable names must be distinct"),
+        (["x", "y"], "2 variable names were given for 3 variables"),
+    ],
+    "name": [("a\udc80", "name must be text that can be written to a file")],
+    "neighbours": [(wrong, RELATION) for wrong in ("replace", None, ConstraintPrivate)],
+}
+CASES = [(argument, *case) for argument, cases in WRONG.items() for case in cases]
+
+
+@pytest.mark.parametrize(("argument", "wrong", "message"), CASES)
+def test_refuses_what_is_wrong(argument, wrong, message):
+    """Each error is a ValueError too."""
+    kinds = (InvalidProblemError, InvalidParameterError)
+    with pytest.raises(kinds, match=message) as caught:
+        program(**(NAMED if argument in ("private", "row_lower") else {}) | {argument: wrong})
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"row_lower": [np.inf, 0.0], "b": [np.inf, 1.0]}, f"The bounds of row 0 {SIGN}"),
+        ({"row_lower": [0.0, 0.0], "b": [1.0, np.nan]}, f"The bounds of row 1 {SIGN}"),
+        ({"row_lower": [0.0, 0.0], "b": [1.0, 2.0, 3.0]}, r"\bb has shape \(3,\)"),
+        ({"row_lower": [-np.inf, -np.inf], "b": [1e20, 1.0]}, r"finite values beyond 1e\+20"),
+        ({"bounds": (2, 1), "variable_names": list("xyz")}, "variable 'x' has its lower bound ab"),
+        ({"private": "a*"}, r"private='a\*' is a pattern over row names, but the rows have no nam"),
+        ({"private": ["ann"]}, "private='ann' is a pattern over row names, but the rows have no n"),
     ],
 )
-def test_refuses_a_matrix_that_is_none(bad, message):
+def test_refuses_what_does_not_fit_together(changes, message):
     with pytest.raises(InvalidProblemError, match=message):
-        program(A=bad)
+        program(**changes)
 
 
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array, sp.coo_matrix, pd.DataFrame])
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        (
-            np.nan,
-            r"A contains NaN\. Every coefficient must be finite; rescale the row or remove it",
-        ),
-        (np.inf, r"A contains entries that are infinite or not below 1e\+15 in size"),
-        (-np.inf, r"A contains entries that are infinite or not below 1e\+15 in size"),
-        (1e15, r"A contains entries that are infinite or not below 1e\+15 in size"),
-        (-3e17, r"A contains entries that are infinite or not below 1e\+15 in size"),
-    ],
-)
-def test_refuses_bad_entries_of_a(storage, entry, message):
+@pytest.mark.parametrize("entry", [np.nan, np.inf, -np.inf, 1e15, -3e17])
+def test_refuses_bad_entries_of_a(storage, entry):
     bad = A.copy()
     bad[1, 2] = entry
-    with pytest.raises(InvalidProblemError, match=message):
+    beyond = r"entries that are infinite or not below 1e\+15 in size"
+    kind = "NaN" if np.isnan(entry) else beyond
+    with pytest.raises(
+        InvalidProblemError, match=rf"A contains {kind}\. Every coefficient must be"
+    ):
         program(A=storage(bad))
 
 
@@ -100,140 +172,18 @@ def test_accepts_the_largest_entries():
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"c": [1.0, 2.0]}, r"c has shape \(2,\), but A asks for \(3,\): one cost per column of A"),
-        ({"c": np.ones((3, 1))}, r"c has shape \(3, 1\), but A asks for \(3,\)"),
-        ({"c": 1.0}, r"c has shape \(\), but A asks for \(3,\)"),
-        ({"c": None}, r"c has shape \(\), but A asks for \(3,\)"),
-        (
-            {"b": [1.0]},
-            r"b has shape \(1,\), but A asks for \(2,\): one right-hand side per row of A",
-        ),
-        ({"b": np.ones((2, 1))}, r"b has shape \(2, 1\), but A asks for \(2,\)"),
-        ({"b": None}, r"b has shape \(\), but A asks for \(2,\)"),
-        (
-            {"c": [1.0, np.nan, 0.0]},
-            r"c\[1\] is NaN, infinite or beyond 1e\+20; every entry must be a finite number",
-        ),
-        ({"c": [1.0, 0.0, np.inf]}, r"c\[2\] is NaN, infinite or beyond 1e\+20"),
-        ({"c": [-1e20, 0.0, 0.0]}, r"c\[0\] is NaN, infinite or beyond 1e\+20"),
-        ({"b": [1.0, np.nan]}, r"b\[1\] is NaN, infinite or beyond 1e\+20"),
-        ({"b": [np.inf, 1.0]}, r"b\[0\] is NaN, infinite or beyond 1e\+20"),
-        ({"b": [1.0, None]}, r"b must hold real numbers, and some entries are missing"),
-        ({"c": [1j, 0.0, 0.0]}, r"c must hold real numbers, got dtype complex128"),
-        ({"b": ["x", "y"]}, r"b must hold real numbers, got dtype text: a string"),
-        ({"b": [[1.0], [1.0, 2.0]]}, r"b must hold real numbers in a regular array"),
-    ],
-)
-def test_refuses_bad_vectors(changes, message):
-    with pytest.raises(InvalidProblemError, match=message):
-        program(**changes)
-
-
-PAIRS = (
-    r"bounds must be one \(lower, upper\) pair or a sequence of such pairs, None meaning no bound;"
-    r" for example \(0, None\)"
-)
-SIGN = "contain NaN or an infinity of the wrong sign"
-
-
-@pytest.mark.parametrize(
-    ("bounds", "message"),
-    [
-        (5, PAIRS),
-        ("ab", PAIRS),
-        ((0,), PAIRS),
-        ((0, 1, 2), PAIRS),
-        ((0, "x"), PAIRS),
-        ((1j, None), PAIRS),
-        ([(0, 1), (0,), (0, 1)], PAIRS),
-        ([(0, 1), None, (0, 1)], PAIRS),
-        (np.zeros((3, 2, 2)), PAIRS),
-        ([(0, 1), (0, 1)], r"bounds has 2 pairs, but there are 3 variables"),
-        ([(0, 1)] * 4, r"bounds has 4 pairs, but there are 3 variables"),
-        ([], r"bounds has 0 pairs, but there are 3 variables"),
-        ((np.nan, None), f"The bounds of variable 0 {SIGN}"),
-        ([(0, 1), (0, np.nan), (0, 1)], f"The bounds of variable 1 {SIGN}"),
-        ((np.inf, None), f"The bounds of variable 0 {SIGN}"),
-        ([(0, None), (0, None), (None, -np.inf)], f"The bounds of variable 2 {SIGN}"),
-        ((2, 1), r"Contradictory bounds: variable 0 has its lower bound above its upper bound"),
-        ([(0, 1), (0, 1), (0, -1)], r"Contradictory bounds: variable 2 has its lower bound above"),
-    ],
-)
-def test_refuses_bad_bounds(bounds, message):
-    with pytest.raises(InvalidProblemError, match=message):
-        program(bounds=bounds)
-
-
-def test_bounds_messages_use_the_variables_names():
-    with pytest.raises(
-        InvalidProblemError,
-        match="Contradictory bounds: variable 'wheat' has its lower bound above",
-    ):
-        program(bounds=[(0, 1), (3, 2), (0, 1)], variable_names=["corn", "wheat", "oats"])
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"row_lower": [5.0, 0.0]},
-            r"Contradictory bounds: row 0 has its lower bound above its upper bound",
-        ),
-        (
-            {"row_lower": [0.0, 7.0], "row_names": ["r", "q"]},
-            r"Contradictory bounds: row 'q' has its lower bound above",
-        ),
-        ({"row_lower": [0.0, np.nan]}, f"The bounds of row 1 {SIGN}"),
-        ({"row_lower": [np.inf, 0.0], "b": [np.inf, 1.0]}, f"The bounds of row 0 {SIGN}"),
-        ({"row_lower": [0.0, 0.0], "b": [1.0, np.nan]}, f"The bounds of row 1 {SIGN}"),
-        ({"row_lower": [0.0, 0.0, 0.0]}, r"row_lower ha(s|ve) shape \(3,\)"),
-        ({"row_lower": ["u", "v"]}, r"row_lower must hold real numbers"),
-        ({"row_lower": [0.0, 0.0], "b": [1.0, 2.0, 3.0]}, r"\bb has shape \(3,\)"),
-    ],
-)
-def test_refuses_bad_two_sided_rows(changes, message):
-    with pytest.raises(InvalidProblemError, match=message):
-        program(**changes)
-
-
-@pytest.mark.parametrize(
-    ("private", "message"),
-    [
-        ([True], r"private is a mask of shape \(1,\), but there are 2 rows"),
-        (True, r"private is a mask of shape \(\), but there are 2 rows"),
-        (np.ones((2, 3), dtype=bool), r"private is a mask of shape \(2, 3\), but there are 2 rows"),
-        ([0, 2], r"private must be a boolean mask, row indices in \[0, 2\), or row names"),
-        ([-1], r"private must be a boolean mask, row indices in \[0, 2\), or row names"),
-        ([0.0], r"private must be a boolean mask, row indices in \[0, 2\), or row names"),
-        ([1j], r"private must be a boolean mask, row indices"),
-        ([None], r"private must be a boolean mask, row indices"),
-        ({"ann": 1}, r"private must be a boolean mask, row indices"),
-        ([[0], [0, 1]], r"private must be a boolean mask, row indices"),
-        (["ann", "eve"], r"No row name matches private='eve'\. The first row names are: ann, bob"),
-        ("eve*", r"No row name matches private='eve\*'\. The first row names are: ann, bob"),
-    ],
-)
-def test_refuses_bad_selections_of_private_rows(private, message):
-    with pytest.raises(InvalidProblemError, match=message):
-        program(private=private, row_names=["ann", "bob"])
-
-
-@pytest.mark.parametrize(
     ("private", "row_names"), [("Ann*", None), (["Ann"], None), (["Ann", "E*"], ["Bob", "Eve"])]
 )
 def test_patterns_are_not_quoted_where_names_are_private(private, row_names):
     """A name in the place of a pattern is a name of somebody who may have left."""
-    relation = ConstraintPrivate("add-remove", nominal_n=10)
     if row_names is None:
         with pytest.raises(InvalidProblemError, match="A text in private is a pattern") as caught:
-            program(private=private, neighbours=relation)
+            program(private=private, neighbours=ADD)
         assert "Ann" not in str(caught.value)
     else:
-        assert program(private=private, row_names=row_names, neighbours=relation).private.any()
-    with pytest.raises(InvalidProblemError, match=r"^A penalty must be a positive") as caught:
-        program(penalty={"Ann": "HIV+"}, neighbours=relation)
+        assert program(private=private, row_names=row_names, neighbours=ADD).private.any()
+    with pytest.raises(InvalidProblemError, match=r"^A penalty must be a positive"):
+        program(penalty={"Ann": "HIV+"}, neighbours=ADD)
 
 
 @pytest.mark.parametrize(
@@ -244,19 +194,6 @@ def test_the_length_of_the_longest_text_is_not_told(entries, kind):
     with pytest.raises(InvalidProblemError, match=f"got dtype {kind}[:.]") as caught:
         program(b=np.array([entries] * 2, dtype=dtype))
     assert not any(word in str(caught.value) for word in ("12", "U", "S1", "Ann"))
-
-
-def test_patterns_and_names_need_named_rows():
-    with pytest.raises(
-        InvalidProblemError,
-        match=r"private='a\*' is a pattern over row names, but the rows have no names",
-    ):
-        program(private="a*")
-    with pytest.raises(
-        InvalidProblemError,
-        match="private='ann' is a pattern over row names, but the rows have no names",
-    ):
-        program(private=["ann"])
 
 
 @pytest.mark.parametrize(
@@ -272,52 +209,15 @@ def test_patterns_and_names_need_named_rows():
 def test_refuses_bad_groups(groups, message):
     with pytest.raises(InvalidProblemError, match=message):
         program(groups=groups)
-    with pytest.raises(
-        InvalidProblemError,
-        match=r"^groups must hold one record id for each row(, all of one type)?\.$",
-    ):
-        program(groups=groups, neighbours=ConstraintPrivate("add-remove", 2, 10))
-
-
-@pytest.mark.parametrize(
-    "penalty",
-    [
-        0,
-        -1.0,
-        np.nan,
-        [1.0],
-        [1.0, -1.0],
-        [1.0, np.nan],
-        [[1.0, 2.0]],
-        [[1.0, 2.0, 3.0]] * 2,
-        [[1.0, 2.0], [0.0, 1.0]],
-        "high",
-        [1.0, "x"],
-        1j,
-        [[1], [1, 2]],
-    ],
-)
-def test_refuses_bad_penalties(penalty):
-    with pytest.raises(
-        InvalidProblemError,
-        match=r"penalty must be a positive number, or one positive number \(inf",
-    ):
-        program(penalty=penalty)
-
-
-def test_refuses_a_row_that_is_soft_on_one_side_only():
-    with pytest.raises(InvalidProblemError, match="one side of a row soft and the other one hard"):
-        program(penalty=[[1.0, np.inf], [1.0, 1.0]])
+    unquoted = r"^groups must hold one record id for each row(, all of one type)?\.$"
+    with pytest.raises(InvalidProblemError, match=unquoted):
+        program(groups=groups, neighbours=ADD)
 
 
 def test_prices_of_two_sides():
-    lp = LinearProgram(
-        [0.0],
-        np.ones((3, 1)),
-        [1.0, 1.0, np.inf],
-        row_lower=[0.0, -np.inf, 1.0],
-        penalty=[[2.0, 3.0], [5.0, 7.0], [11.0, 13.0]],
-    )
+    sides = {"b": [1.0, 1.0, np.inf], "row_lower": [0.0, -np.inf, 1.0]}
+    prices = [[2.0, 3.0], [5.0, 7.0], [11.0, 13.0]]
+    lp = LinearProgram([0.0], np.ones((3, 1)), **sides, penalty=prices)
     np.testing.assert_array_equal(lp.prices_of_sides(), [[2, 3], [0, 7], [11, 0]])
     assert lp.price_of(np.array([1.0, 1.0, -1.0])) == 3 + 7 + 11
     assert lp.price_of(np.array([-1.0, 0.0, 0.0])) == 2
@@ -334,102 +234,33 @@ def test_two_prices_of_records_that_come_and_go_do_not_show():
     assert one == other
 
 
-@pytest.mark.parametrize("sense", ["Max", "minimise", None, ["min"], 1])
-def test_refuses_unknown_senses(sense):
-    with pytest.raises(InvalidParameterError, match="sense must be 'min' or 'max', got "):
-        program(sense=sense)
-
-
-@pytest.mark.parametrize("offset", [np.nan, np.inf, -np.inf, "a", None, 1j, [1.0, 2.0]])
-def test_refuses_offsets_that_are_no_finite_number(offset):
-    with pytest.raises(PrivLPError, match="offset must be "):
-        program(offset=offset)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"row_names": ["a", "a"]}, "row names must be distinct"),
-        ({"variable_names": ["x", "y", "x"]}, "variable names must be distinct"),
-        ({"row_names": ["a"]}, "1 row names were given for 2 rows"),
-        ({"variable_names": ["x", "y"]}, "2 variable names were given for 3 variables"),
-        ({"row_names": 5}, "row names must be"),
-        ({"name": "a\udc80"}, "name must be text that can be written to a file"),
-        ({"A": pd.DataFrame(A, columns=["x", "x", "y"])}, "variable names must be distinct"),
-        ({"A": pd.DataFrame(A, index=["r", "r"])}, "row names must be distinct"),
-    ],
-)
-def test_refuses_bad_names(changes, message):
-    with pytest.raises(InvalidProblemError, match=message):
-        program(**changes)
-
-
-@pytest.mark.parametrize("neighbours", ["replace", None, ConstraintPrivate])
-def test_refuses_what_is_no_relation(neighbours):
-    with pytest.raises(
-        InvalidParameterError,
-        match=r"must be a neighbour relation, got (str|NoneType|the class Constr)",
-    ):
-        program(neighbours=neighbours)
-
-
-def test_every_refusal_is_also_a_value_error():
-    with pytest.raises(ValueError, match="c has shape"):
-        program(c=[1.0])
-    with pytest.raises(ValueError, match="sense must be"):
-        program(sense="up")
-
-
 # one program, however A is given
-
-
-def _np_matrix():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PendingDeprecationWarning)
-        return np.matrix(A)
 
 
 DENSE = {
     "list": A.tolist(),
     "C order": np.ascontiguousarray(A),
     "Fortran order": np.asfortranarray(A),
-    "transposed view": A.T.copy().T,
     "strided view": np.repeat(A, 2, axis=1)[:, ::2],
     "read-only": np.frombuffer(A.tobytes()).reshape(A.shape),
     "float32": A.astype(np.float32),
     "object": A.astype(object),
-    "np.matrix": _np_matrix(),
     "DataFrame": pd.DataFrame(A),
-    "mixed DataFrame": pd.DataFrame(
-        {"x": [1, 0], "y": [0.0, 3.0], "z": np.array([-2.0, 0.5], dtype=np.float32)}
-    ),
+    "mixed DataFrame": pd.DataFrame({"x": [1, 0], "y": [0.0, 3.0], "z": np.float32(A[:, 2])}),
 }
-SPARSE = {
-    f"{form}_{kind}": getattr(sp, f"{form}_{kind}")(A)
-    for form in FORMATS
-    for kind in ("array", "matrix")
-}
+SPARSE = {form: getattr(sp, f"{form}_array")(A) for form in FORMATS}
+SPARSE |= {f"{form} matrix": getattr(sp, f"{form}_matrix")(A) for form in ("coo", "csc", "csr")}
+GIVEN = {**DENSE, **SPARSE}
 
 
-@pytest.mark.parametrize("given", DENSE.values(), ids=DENSE.keys())
-def test_dense_forms_give_the_same_program(given):
-    lp = program(A=given)
-    assert type(lp.A) is np.ndarray
+@pytest.mark.parametrize("given", GIVEN)
+def test_all_forms_give_the_same_program(given):
+    lp = program(A=GIVEN[given])
+    assert lp.is_sparse == (given in SPARSE)
+    assert type(lp.A) is (sp.csr_array if given in SPARSE else np.ndarray)
     assert lp.A.dtype == np.float64
-    assert not lp.A.flags.writeable
-    assert not lp.is_sparse
-    np.testing.assert_array_equal(lp.A, A)
-    assert solve_exact(lp).objective == solve_exact(program()).objective
-
-
-@pytest.mark.parametrize("given", SPARSE.values(), ids=SPARSE.keys())
-def test_sparse_forms_give_the_same_program(given):
-    lp = program(A=given)
-    assert isinstance(lp.A, sp.csr_array)
-    assert lp.A.dtype == np.float64
-    assert lp.is_sparse
-    np.testing.assert_array_equal(lp.A.toarray(), A)
-    assert solve_exact(lp).objective == solve_exact(program()).objective
+    assert not (lp.A.data if given in SPARSE else lp.A).flags.writeable
+    np.testing.assert_array_equal(lp.A.toarray() if given in SPARSE else lp.A, A)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint8, bool])
@@ -453,8 +284,7 @@ def _locked_rows(dtype=float):
     return rows
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("order", "dtype"), [("C", np.float64), ("F", np.float32)])
 def test_an_array_that_nobody_can_write_to_is_held_as_it_is(order, dtype):
     given = _locked(np.array(A, dtype=dtype, order=order))
     lp = program(A=given)
@@ -569,8 +399,7 @@ def _memory_of(build):
     return held, peak
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
-@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("dtype", "order"), each([np.float64, np.float32, np.int64], "CF"))
 def test_a_dense_matrix_is_copied_once(dtype, order):
     given = np.ones((500, 400), dtype=dtype, order=order)
     held, peak = _memory_of(lambda: LinearProgram(np.ones(400), given, np.ones(500)))
@@ -593,69 +422,41 @@ def test_a_sparse_matrix_is_copied_once_and_never_densified(form):
 
 
 def _full_program(storage=np.array):
-    return LinearProgram(
-        np.array(C),
-        storage(A),
-        np.array(B),
-        private=[0],
-        groups=[7, 8],
-        bounds=[(0, 1), (None, 2), (-3, None)],
-        penalty=[2.0, np.inf],
-        row_lower=[-1.0, -np.inf],
-        variable_names=["x", "y", "z"],
-        row_names=["ann", "bob"],
-    )
+    fields = {"private": [0], "groups": [7, 8], "bounds": [(0, 1), (None, 2), (-3, None)]}
+    fields |= {"penalty": [2.0, np.inf], "row_lower": [-1.0, -np.inf]}
+    names = {"variable_names": ["x", "y", "z"], "row_names": ["ann", "bob"]}
+    return LinearProgram(np.array(C), storage(A), np.array(B), **fields, **names)
 
 
-@pytest.mark.parametrize("name", [f.name for f in dataclasses.fields(LinearProgram)])
-def test_fields_cannot_be_assigned(name):
+def test_fields_cannot_be_assigned():
     lp = _full_program()
-    with pytest.raises(dataclasses.FrozenInstanceError, match=name):
-        setattr(lp, name, None)
+    for field in dataclasses.fields(LinearProgram):
+        with pytest.raises(dataclasses.FrozenInstanceError, match=field.name):
+            setattr(lp, field.name, None)
 
 
-@pytest.mark.parametrize(
-    "name", ["c", "A", "b", "bounds", "private", "groups", "penalty", "row_lower"]
-)
-def test_arrays_are_read_only(name):
-    array = getattr(_full_program(), name)
-    before = array.copy()
-    with pytest.raises(ValueError, match="read-only"):
-        array[...] = 1
-    np.testing.assert_array_equal(array, before)
-
-
-@pytest.mark.parametrize("part", ["data", "indices", "indptr"])
-def test_parts_of_a_sparse_matrix_are_read_only(part):
-    array = getattr(_full_program(sp.csr_array).A, part)
-    with pytest.raises(ValueError, match="read-only"):
-        array[0] = 1
-
-
-@pytest.mark.parametrize("entry", [(0, 0), (1, 0)], ids=["stored", "new"])
-def test_entries_of_a_sparse_matrix_cannot_be_set(entry):
-    lp = _full_program(sp.csr_array)
+def test_arrays_are_read_only():
+    lp, sparse, default = _full_program(), _full_program(sp.csr_array), program()
+    names = ("c", "A", "b", "bounds", "private", "groups", "penalty", "row_lower")
+    arrays = [getattr(lp, name) for name in names]
+    arrays += [getattr(sparse.A, part) for part in ("data", "indices", "indptr")]
+    arrays += [default.row_lower, default.b, default.private]
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sp.SparseEfficiencyWarning)
-        with pytest.raises(ValueError, match="read-only"):
-            lp.A[entry] = 9.0
-    np.testing.assert_array_equal(lp.A.toarray(), A)
-
-
-@pytest.mark.parametrize("name", ["row_lower", "b", "private"])
-def test_default_arrays_are_read_only_too(name):
-    with pytest.raises(ValueError, match="read-only"):
-        getattr(program(), name)[0] = 1
+        for entry in [(0, 0), (1, 0)]:  # stored, and new
+            with pytest.raises(ValueError, match="read-only"):
+                sparse.A[entry] = 9.0
+    np.testing.assert_array_equal(sparse.A.toarray(), A)
 
 
 @pytest.mark.parametrize("form", ["C", "F", *FORMATS])
 def test_later_changes_of_the_callers_data_change_nothing(form):
-    storage = (
-        getattr(sp, f"{form}_array") if form in FORMATS else functools.partial(np.array, order=form)
-    )
     given = {
         "c": np.array(C),
-        "A": storage(A),
+        "A": getattr(sp, f"{form}_array")(A) if form in FORMATS else np.array(A, order=form),
         "b": np.array(B),
         "bounds": np.array([[0.0, 1.0]] * 3),
         "private": np.array([True, False]),
@@ -675,15 +476,8 @@ def test_later_changes_of_the_callers_data_change_nothing(form):
     given["private"][...] = ~given["private"]
     given["variable_names"][0] = given["row_names"][0] = "changed"
     np.testing.assert_array_equal(lp.A.toarray() if lp.is_sparse else lp.A, A)
-    expected = {
-        "c": C,
-        "b": B,
-        "bounds": [[0.0, 1.0]] * 3,
-        "private": [True, False],
-        "groups": [1, 2],
-        "penalty": [2.0, np.inf],
-        "row_lower": [-1.0, -2.0],
-    }
+    expected = {"c": C, "b": B, "bounds": [[0.0, 1.0]] * 3, "private": [True, False]}
+    expected |= {"groups": [1, 2], "penalty": [2.0, np.inf], "row_lower": [-1.0, -2.0]}
     for name, values in expected.items():
         np.testing.assert_array_equal(getattr(lp, name), values, err_msg=name)
     assert (lp.variable_names, lp.row_names) == (("x", "y", "z"), ("ann", "bob"))
@@ -701,10 +495,7 @@ def test_the_callers_arrays_stay_writable():
     columns = sp.csc_array(A)
     LinearProgram(c, matrix, b)
     LinearProgram(c, columns, b)
-    assert c.flags.writeable
-    assert matrix.flags.writeable
-    assert b.flags.writeable
-    assert columns.data.flags.writeable
+    assert all(array.flags.writeable for array in (c, matrix, b, columns.data))
 
 
 def test_replacing_one_field_gives_a_new_program():
@@ -755,22 +546,14 @@ def test_two_variables_with_one_pair_each():
         (["p_ann", "q"], [True, False, True]),
         ("p_*", [True, True, False]),
         ("*", [True, True, True]),
-        ("P_*n", None),
         ("?", [False, False, True]),
         ("[pq]*", [True, True, True]),
     ],
 )
 def test_private_rows_by_mask_index_name_and_pattern(private, expected):
-    def build():
-        return LinearProgram(
-            [1], [[1], [2], [3]], [1, 2, 3], private=private, row_names=["p_ann", "p_bob", "q"]
-        )
-
-    if expected is None:
-        with pytest.raises(InvalidProblemError, match="No row name matches"):
-            build()
-    else:
-        np.testing.assert_array_equal(build().private, expected)
+    given = {"private": private, "row_names": ["p_ann", "p_bob", "q"]}
+    lp = LinearProgram([1], [[1], [2], [3]], [1, 2, 3], **given)
+    np.testing.assert_array_equal(lp.private, expected)
 
 
 def test_shape_objective_and_sides():
@@ -793,36 +576,22 @@ def test_one_penalty_makes_the_private_rows_soft():
 
 
 @pytest.mark.parametrize("storage", [np.array, sp.csc_array])
-@pytest.mark.parametrize("show", [repr, str, "{}".format])
-def test_no_private_number_is_shown(storage, show):
-    matrix = np.array([[PLANTED, 1.0], [2.0, -PLANTED]])
-    lp = LinearProgram(
-        [1.0, 1.0],
-        storage(matrix),
-        [PLANTED, 10 * PLANTED],
-        row_lower=[-PLANTED, -np.inf],
-        groups=["ann", "bob"],
-        name="diet",
-    )
-    shown = show(lp)
-    assert "diet" in shown
-    assert "12345" not in shown
-    assert "ann" not in shown
-    assert "2 rows (2 private), 2 variables" in shown
+def test_no_private_number_is_shown(storage):
+    matrix = storage(np.array([[PLANTED, 1.0], [2.0, -PLANTED]]))
+    fields = {"row_lower": [-PLANTED, -np.inf], "groups": ["ann", "bob"], "name": "diet"}
+    lp = LinearProgram([1.0, 1.0], matrix, [PLANTED, 10 * PLANTED], **fields)
+    for shown in (repr(lp), str(lp), f"{lp}"):
+        assert "'diet', min, 2 rows (2 private), 2 variables" in shown
+        assert not any(word in shown for word in ("12345", "ann"))
 
 
 @pytest.mark.parametrize("n", [3, 4])
 def test_the_number_of_rows_is_hidden_when_it_is_private(n):
-    lp = LinearProgram(
-        [1.0],
-        np.ones((n, 1)),
-        np.ones(n),
-        neighbours=ConstraintPrivate("add-remove", nominal_n=1000),
-    )
-    assert (
-        repr(lp) == "LinearProgram(min, number of rows private, 1 variables, dense, "
-        "constraint-private: one record (at most 1 row) added or removed, nominal n = 1000"
-        " (a program of more than 10000 private rows is refused))"
+    relation = ConstraintPrivate("add-remove", nominal_n=1000)
+    assert repr(LinearProgram([1.0], np.ones((n, 1)), np.ones(n), neighbours=relation)) == (
+        "LinearProgram(min, number of rows private, 1 variables, dense, constraint-private: one"
+        " record (at most 1 row) added or removed, nominal n = 1000 (a program of more than 10000"
+        " private rows is refused))"
     )
 
 
@@ -843,14 +612,8 @@ NOMINAL = "change='add-remove' makes the number of rows private: give a public n
         ({"rows_per_record": "2"}, "rows_per_record must be a positive integer, got '2'"),
         ({"change": "add-remove"}, NOMINAL),
         ({"change": "add-remove", "nominal_n": 0}, "nominal_n must be a positive integer, got 0"),
-        (
-            {"change": "add-remove", "nominal_n": 1e4},
-            "nominal_n must be a positive integer, got 10000.0",
-        ),
-        (
-            {"nominal_n": 100},
-            "nominal_n has no use with change='replace', where the number of rows is public",
-        ),
+        ({"change": "add-remove", "nominal_n": 1e4}, "nominal_n must be a positive integer, got 1"),
+        ({"nominal_n": 100}, "nominal_n has no use with change='replace', where the number of"),
     ],
 )
 def test_refuses_bad_relations(arguments, message):
@@ -906,10 +669,7 @@ def test_rows_of_one_record(relation, changes, rows):
 )
 def test_refuses_records_larger_than_declared(rows_per_record, changes):
     relation = ConstraintPrivate("add-remove", rows_per_record, nominal_n=100)
-    message = (
-        rf"A record has more than rows_per_record={rows_per_record} private rows \(an equality or"
-        r" range counts as two\)"
-    )
+    message = rf"A record has more than rows_per_record={rows_per_record} private rows \(an equal"
     with pytest.raises(InvalidProblemError, match=message):
         program(neighbours=relation, **changes)
     larger = ConstraintPrivate("add-remove", rows_per_record + 1, nominal_n=100)
@@ -920,8 +680,3 @@ def test_public_rows_do_not_count_for_a_record():
     relation = ConstraintPrivate("add-remove", 1, nominal_n=100)
     assert program(neighbours=relation, private=[0], **EQUALITY).neighbours is relation
     assert program(neighbours=relation, private=[0], groups=["ann", "ann"]).neighbours is relation
-
-
-def test_a_huge_private_right_hand_side_is_refused_not_dropped():
-    with pytest.raises(privlp.InvalidProblemError, match="finite values beyond 1e\\+20"):
-        privlp.LinearProgram([1.0], [[1.0], [1.0]], [1e20, 1.0], row_lower=[-np.inf, -np.inf])

@@ -14,17 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from privlp import (
-    ConstraintPrivate,
-    InvalidParameterError,
-    InvalidProblemError,
-    LinearProgram,
-    PrivLPError,
-    ReadError,
-    Status,
-    solve_exact,
-)
-from tests.effort import examples
+from privlp import ConstraintPrivate, LinearProgram, Status, solve_exact
+from privlp.errors import InvalidParameterError, InvalidProblemError, PrivLPError, ReadError
+from tests.effort import each, examples
 
 INF = np.inf
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "lp"
@@ -80,18 +72,17 @@ def test_mps_rows_columns_and_names(write):
     assert lp.neighbours == ConstraintPrivate()
 
 
-def test_mps_inequalities_are_private_and_equalities_public_by_default(write):
-    np.testing.assert_array_equal(
-        LinearProgram.from_mps(write(MODEL)).private, [True, True, True, False]
-    )
+def changed(old, new):
+    """The model with one place changed."""
+    assert MODEL.count(old) == 1
+    return MODEL.replace(old, new)
 
 
 @pytest.mark.parametrize(
     ("private", "expected"),
     [
+        (None, [True, True, True, False]),  # equalities are public by default
         ("patient*", [True, True, False, False]),
-        ("*", [True, True, True, True]),
-        (["need", "total"], [False, False, True, True]),
         (["patient*", "total"], [True, True, False, True]),
         (("patient1", "*2"), [True, True, False, False]),
         ([0], [True, False, False, False]),
@@ -100,45 +91,27 @@ def test_mps_inequalities_are_private_and_equalities_public_by_default(write):
     ],
 )
 def test_mps_private_rows_can_be_chosen(write, private, expected):
-    np.testing.assert_array_equal(
-        LinearProgram.from_mps(write(MODEL), private=private).private, expected
-    )
-
-
-def test_mps_pattern_without_match(write):
-    with pytest.raises(
-        InvalidProblemError,
-        match=r"No row name matches private='doctor\*'\. The first row names are: patient1, ",
-    ):
-        LinearProgram.from_mps(write(MODEL), private="doctor*")
-    with pytest.raises(InvalidProblemError, match=r"No row name matches private='doctor\*'"):
-        LinearProgram.from_mps(write(MODEL), private=["patient*", "doctor*"])
+    lp = LinearProgram.from_mps(write(MODEL), private=private)
+    assert lp.private.tolist() == expected
 
 
 def test_a_name_in_a_sequence_is_no_pattern():
     lp = LinearProgram([1], [[1], [2]], [1, 1], row_names=["x[1]", "x1"], private=["x[1]"])
-    np.testing.assert_array_equal(lp.private, [True, False])
+    assert lp.private.tolist() == [True, False]
 
 
 def test_mps_groups_and_neighbours(write):
     relation = ConstraintPrivate("add-remove", 2, nominal_n=50)
-    lp = LinearProgram.from_mps(
-        write(MODEL), groups=["ann", "ann", "bob", "eve"], neighbours=relation
-    )
+    owners = ["ann", "ann", "bob", "eve"]
+    lp = LinearProgram.from_mps(write(MODEL), groups=owners, neighbours=relation)
     assert lp.neighbours is relation
-    assert lp.groups.tolist() == ["ann", "ann", "bob", "eve"]
+    assert lp.groups.tolist() == owners
     assert lp.rows_of_largest_record() == 2
-    with pytest.raises(
-        InvalidProblemError,
-        match=r"groups has shape \(2,\); it needs one record id for each of the 4 rows",
-    ):
-        LinearProgram.from_mps(write(MODEL), groups=["ann", "bob"])
 
 
 @pytest.mark.parametrize(
     ("ranges", "lower", "upper"),
     [
-        ("patient1 2.5", [1.5, -INF, 1, 2], [4, 0, INF, 2]),
         ("patient1 -2.5", [1.5, -INF, 1, 2], [4, 0, INF, 2]),
         ("need 3", [-INF, -INF, 1, 2], [4, 0, 4, 2]),
         ("total 3", [-INF, -INF, 1, 2], [4, 0, INF, 5]),
@@ -146,53 +119,21 @@ def test_mps_groups_and_neighbours(write):
     ],
 )
 def test_mps_ranges(write, ranges, lower, upper):
-    lp = LinearProgram.from_mps(write(MODEL.replace("BOUNDS", f"RANGES\n RNG {ranges}\nBOUNDS")))
-    np.testing.assert_array_equal(lp.row_lower, lower)
-    np.testing.assert_array_equal(lp.b, upper)
+    lp = LinearProgram.from_mps(write(changed("BOUNDS", f"RANGES\n RNG {ranges}\nBOUNDS")))
+    np.testing.assert_array_equal([lp.row_lower, lp.b], [lower, upper])
     np.testing.assert_array_equal(lp.private, np.array(lower) != upper)
 
 
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        (["UP BND z 5"], [0, 5]),
-        (["LO BND z -5"], [-5, INF]),
-        (["LO BND z 2", "UP BND z 5"], [2, 5]),
-        (["FX BND z 3"], [3, 3]),
-        (["FR BND z"], [-INF, INF]),
-        (["MI BND z"], [-INF, INF]),
-        (["MI BND z", "UP BND z 5"], [-INF, 5]),
-        (["PL BND z"], [0, INF]),
-        ([], [0, INF]),
-    ],
-)
-def test_mps_bounds(write, lines, expected):
-    text = MODEL.replace(" UP BND z 5\n", "".join(f" {line}\n" for line in lines))
-    np.testing.assert_array_equal(LinearProgram.from_mps(write(text)).bounds[2], expected)
-
-
-@pytest.mark.parametrize("kind", ["BV BND z", "UI BND z 5", "LI BND z 1", "SC BND z 5"])
-def test_mps_integer_variables_are_refused(write, kind):
-    path = write(MODEL.replace("UP BND z 5", kind))
-    with pytest.raises(
-        ReadError,
-        match=(
-            r"'.*model\.mps' has integer variables; privlp solves linear programs only\. Relax them:"
-            r" from_mps\(\.\.\., relax=True\), or --relax, lets them take any value"
-        ),
-    ):
-        LinearProgram.from_mps(path)
-
-
-def test_mps_integer_markers_are_refused(write):
-    text = MODEL.replace(" z total 1\n", " M 'MARKER' 'INTORG'\n z total 1\n M 'MARKER' 'INTEND'\n")
-    with pytest.raises(ReadError, match="has integer variables"):
-        LinearProgram.from_mps(write(text))
-
-
-@pytest.mark.parametrize(
-    ("line", "bounds"),
-    [
+        ("LO BND z -5", [-5, INF]),
+        ("LO BND z 2\n UP BND z 5", [2, 5]),
+        ("FX BND z 3", [3, 3]),
+        ("FR BND z", [-INF, INF]),
+        ("MI BND z", [-INF, INF]),
+        ("MI BND z\n UP BND z 5", [-INF, 5]),
+        ("PL BND z", [0, INF]),
         ("UI BND z 5", [0, 5]),
         ("LI BND z 1", [1, INF]),
         ("BV BND z", [0, 1]),
@@ -200,37 +141,33 @@ def test_mps_integer_markers_are_refused(write):
         ("LO BND z 2\n SC BND z 5", [0, 5]),
     ],
 )
-def test_integer_variables_are_relaxed_on_request(write, line, bounds):
-    lp = LinearProgram.from_mps(write(MODEL.replace("UP BND z 5", line)), relax=True)
-    np.testing.assert_array_equal(lp.bounds, [[0, INF], [0, INF], bounds])
-    assert solve_exact(lp).success
-    plain = LinearProgram.from_mps(write(MODEL), relax=True)
-    np.testing.assert_array_equal(plain.bounds[2], [0, 5])
+def test_mps_bounds(write, lines, expected):
+    """Integer variables are relaxed on request, and refused without it."""
+    path = write(changed("UP BND z 5", lines))
+    lp = LinearProgram.from_mps(path, relax=True)
+    np.testing.assert_array_equal(lp.bounds, [[0, INF], [0, INF], expected])
+    if any(kind in lines for kind in ("BV", "UI", "LI", "SC")):
+        with pytest.raises(ReadError, match=r"has integer variables; .* from_mps\(.*relax=True\)"):
+            LinearProgram.from_mps(path)
+    else:
+        np.testing.assert_array_equal(LinearProgram.from_mps(path).bounds[2], expected)
 
 
 TAKEN = ["NAME", "OBJSENSE", "objsense", "QSECTION", "QCMATRIX", "CSECTION"]
+PLACES = [" y cost 2", " RHS total 2", " RHS patient1 4 need 1", " RNG total 1"]
 
 
-@pytest.mark.parametrize("name", TAKEN)
-@pytest.mark.parametrize(
-    "old", [" y cost 2", " RHS total 2", " RHS patient1 4 need 1", " RNG total 1"]
-)
+@pytest.mark.parametrize(("name", "old"), each(TAKEN, PLACES))
 def test_names_that_highs_takes_for_headers_are_refused(write, name, old):
     text = MODEL.replace("BOUNDS", "RANGES\n RNG total 1\nBOUNDS")
     new = f" {name} {old.split(maxsplit=1)[1]}"
     text = text.replace(old, new)
     line = text[: text.index(new)].count("\n") + 1
-    with pytest.raises(
-        ReadError,
-        match=rf"line {line}: HiGHS reads the name {name} as the header of a section, and would pass",
-    ):
+    with pytest.raises(ReadError, match=rf"line {line}: HiGHS reads the name {name} as the header"):
         LinearProgram.from_mps(write(text))
-
-
-def test_refused_names_are_not_told_where_rows_come_and_go(write):
     relation = ConstraintPrivate("add-remove", nominal_n=50)
     with pytest.raises(ReadError, match="a line: HiGHS reads the name of the line as the header"):
-        LinearProgram.from_mps(write(MODEL.replace("RHS total", "NAME total")), neighbours=relation)
+        LinearProgram.from_mps(write(text), neighbours=relation)
 
 
 @pytest.mark.parametrize("name", TAKEN)
@@ -247,28 +184,9 @@ def test_names_of_rows_are_never_headers(tmp_path):
     assert LinearProgram.from_mps(tmp_path / "model.mps").row_names == tuple(TAKEN)
 
 
-@pytest.mark.parametrize(
-    "old",
-    [" y cost 2 patient1 1", " RHS total 2", " UP BND z 5", " L patient2", " x patient2 -1 need 3"],
-)
-def test_comments_after_a_dollar_are_named(write, old):
-    with pytest.raises(
-        ReadError,
-        match=r"HiGHS knows no comment after \$ on a line, only whole lines that begin with \*",
-    ):
-        LinearProgram.from_mps(write(MODEL.replace(old, f"{old} $ a comment")))
-
-
 def test_names_with_a_dollar_are_names(write):
     text = MODEL.replace("patient1", "$one").replace(" y ", " $y ")
     assert LinearProgram.from_mps(write(text)).variable_names == ("x", "$y", "z")
-
-
-def test_mps_quadratic_objectives_are_refused(write):
-    with pytest.raises(
-        ReadError, match="has a quadratic objective; privlp solves linear programs only"
-    ):
-        LinearProgram.from_mps(write(MODEL.replace("ENDATA", "QUADOBJ\n x x 1\nENDATA")))
 
 
 @pytest.mark.parametrize(
@@ -282,27 +200,25 @@ def test_mps_quadratic_objectives_are_refused(write):
     ],
 )
 def test_mps_sense(write, section, sense):
-    lp = LinearProgram.from_mps(write(MODEL.replace("ROWS\n", section + "ROWS\n")))
+    lp = LinearProgram.from_mps(write(changed("ROWS\n", section + "ROWS\n")))
     assert lp.sense == sense
     # max: x + 2y with x + y <= 4, y <= x; min: x >= 1/3, and z takes the equality up
     assert solve_exact(lp).objective == pytest.approx({"max": 6.0, "min": 1 / 3}[sense], abs=1e-9)
 
 
 def test_mps_objective_offset(write):
-    lp = LinearProgram.from_mps(write(MODEL.replace("RHS total 2", "RHS total 2 cost -10")))
+    lp = LinearProgram.from_mps(write(changed("RHS total 2", "RHS total 2 cost -10")))
     assert lp.offset == 10.0
-    assert lp.objective([1, 1, 1]) == 13.0
     assert solve_exact(lp).objective == pytest.approx(10 + 1 / 3, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["model.mps.gz", "MODEL.MPS", "mödel with spaces.mps"])
 def test_mps_file_names(write, name):
-    if name.endswith(".gz") and tuple(map(int, version("highspy").split(".")[:2])) < (1, 15):
+    packed = name.endswith(".gz")
+    if packed and tuple(map(int, version("highspy").split(".")[:2])) < (1, 15):
         pytest.skip("this HiGHS cannot read gzipped files")
-    lp = LinearProgram.from_mps(
-        write(gzip.compress(MODEL.encode()) if name.endswith(".gz") else MODEL, name)
-    )
-    assert lp.shape == (4, 3)
+    path = write(gzip.compress(MODEL.encode()) if packed else MODEL, name)
+    assert LinearProgram.from_mps(str(path)).shape == (4, 3)
 
 
 def test_mps_in_fixed_columns_may_have_spaces_in_names(write):
@@ -330,33 +246,17 @@ ENDATA
     np.testing.assert_array_equal(lp.private, [True, False])
 
 
-def test_mps_path_may_be_a_string(write):
-    assert LinearProgram.from_mps(str(write(MODEL))).shape == (4, 3)
-
-
 def test_lp_files_are_read_too(write):
-    lp = LinearProgram.from_mps(
-        write(
-            "max\n obj: x + 2 y\nst\n a: x + y <= 4\n b: x - y = 1\nbounds\n x free\nend\n",
-            "model.lp",
-        )
-    )
-    assert (lp.sense, lp.row_names) == ("max", ("a", "b"))
-    np.testing.assert_array_equal(lp.private, [True, False])
+    text = "max\n obj: x + 2 y\nst\n a: x + y <= 4\n b: x - y = 1\nbounds\n x free\nend\n"
+    lp = LinearProgram.from_mps(write(text, "model.lp"))
+    assert (lp.sense, lp.row_names, lp.private.tolist()) == ("max", ("a", "b"), [True, False])
     assert solve_exact(lp).objective == pytest.approx(5.5)
 
 
 def test_box_is_intersected_with_the_bounds(write):
-    text = MODEL.replace("BOUNDS\n", "BOUNDS\n FR BND x\n LO BND y -1\n")
-    np.testing.assert_array_equal(
-        LinearProgram.from_mps(write(text), box=3).bounds, [[-3, 3], [-1, 3], [0, 3]]
-    )
-    np.testing.assert_array_equal(
-        LinearProgram.from_mps(write(text), box=100.0).bounds, [[-100, 100], [-1, 100], [0, 5]]
-    )
-    np.testing.assert_array_equal(
-        LinearProgram.from_mps(write(text)).bounds, [[-INF, INF], [-1, INF], [0, 5]]
-    )
+    text = changed("BOUNDS\n", "BOUNDS\n FR BND x\n LO BND y -1\n")
+    lp = LinearProgram.from_mps(write(text), box=3)
+    np.testing.assert_array_equal(lp.bounds, [[-3, 3], [-1, 3], [0, 3]])
 
 
 @pytest.mark.parametrize("box", [0, -1, np.nan, np.inf, "a", [1, 2]])
@@ -366,19 +266,13 @@ def test_bad_boxes(write, box):
 
 
 def test_box_that_contradicts_a_bound(write):
-    with pytest.raises(
-        InvalidProblemError,
-        match="Contradictory bounds: variable 'z' has its lower bound above its upper bound",
-    ):
-        LinearProgram.from_mps(write(MODEL.replace("UP BND z 5", "LO BND z 5")), box=3)
+    with pytest.raises(InvalidProblemError, match="Contradictory bounds: variable 'z' has its low"):
+        LinearProgram.from_mps(write(changed("UP BND z 5", "LO BND z 5")), box=3)
 
 
 UNREADABLE = (
-    r"HiGHS cannot read '.*' as a model\. Check that it is an MPS or LP file \(plain or \.gz\) and"
-    r" not cut short"
+    r"HiGHS cannot read '.*' as a model\. Check that it is an MPS or LP file .*not cut short"
 )
-
-
 JUNK = {
     "empty": b"",
     "blank": b"\n\n",
@@ -391,41 +285,32 @@ JUNK = {
 }
 
 
-@pytest.mark.parametrize("name", ["model.mps", "model.mps.gz", "model"])
+@pytest.mark.parametrize("name", ["model.mps", "model.mps.gz", "model", "model.lp"])
 @pytest.mark.parametrize("content", JUNK.values(), ids=JUNK.keys())
 def test_unreadable_files(write, name, content):
-    with pytest.raises(
-        ReadError, match=f"{UNREADABLE}|line 3: no section of a linear program begins like this"
-    ):
+    others = "no section of a linear program begins like this|The problem is empty"
+    with pytest.raises(PrivLPError, match=f"{UNREADABLE}|{others}"):
         LinearProgram.from_mps(write(content, name))
 
 
-@pytest.mark.parametrize("content", JUNK.values(), ids=JUNK.keys())
-def test_unreadable_lp_files(write, content):
-    with pytest.raises(PrivLPError, match=f"{UNREADABLE}|The problem is empty"):
-        LinearProgram.from_mps(write(content, "model.lp"))
-
-
-def test_file_with_an_unknown_ending(write):
-    with pytest.raises(ReadError, match=UNREADABLE):
-        LinearProgram.from_mps(write(MODEL, "model.txt"))
-
-
 @pytest.mark.parametrize(
-    "content",
-    [b"no gzip at all", gzip.compress(MODEL.encode())[:-40], gzip.compress(b"hello")],
-    ids=["plain", "cut", "garbage"],
+    ("name", "content"),
+    [
+        ("model.txt", MODEL),
+        ("model.mps.gz", gzip.compress(MODEL.encode())[:-40]),
+        ("model.mps.gz", gzip.compress(b"hello")),
+    ],
+    ids=["unknown ending", "cut", "packed garbage"],
 )
-def test_broken_gzip_files(write, content):
-    with pytest.raises(ReadError, match=r"model\.mps\.gz"):
-        LinearProgram.from_mps(write(content, "model.mps.gz"))
+def test_other_files_that_are_none(write, name, content):
+    with pytest.raises(ReadError, match=UNREADABLE):
+        LinearProgram.from_mps(write(content, name))
 
 
 def test_missing_file_and_directory(tmp_path):
-    with pytest.raises(ReadError, match=r"There is no file '.*nowhere\.mps'"):
-        LinearProgram.from_mps(tmp_path / "nowhere.mps")
-    with pytest.raises(ReadError, match=r"There is no file '.*'"):
-        LinearProgram.from_mps(tmp_path)
+    for path in (tmp_path / "nowhere.mps", tmp_path):
+        with pytest.raises(ReadError, match=rf"There is no file '.*{path.name}'"):
+            LinearProgram.from_mps(path)
 
 
 @pytest.mark.parametrize(
@@ -433,136 +318,88 @@ def test_missing_file_and_directory(tmp_path):
     [("NAME", "ROWS"), ("ROWS", "COLUMNS"), ("COLUMNS", "RHS"), ("RHS", "ENDATA")],
 )
 def test_mps_cut_short(write, section, following):
-    lengths = range(MODEL.index(section), MODEL.index(f"\n{following}"))
-    accepted = []
-    for length in lengths:
-        path = write(MODEL[:length])
-        try:
-            LinearProgram.from_mps(path)
-        except PrivLPError as error:
-            assert "model.mps" in str(error), f"after {length} characters: {error}"  # noqa: PT017 (many files in one test)
-        else:
-            accepted.append(MODEL[:length][-20:])
-    assert accepted == []
+    for length in range(MODEL.index(section), MODEL.index(f"\n{following}")):
+        with pytest.raises(PrivLPError, match=r"model\.mps"):
+            LinearProgram.from_mps(write(MODEL[:length]))
+
+
+NO_NUMBER = r"HiGHS cannot read|NaN|finite|number|not below"
+MARKED = " M 'MARKER' 'INTORG'\n z total 1\n M 'MARKER' 'INTEND'\n"
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "message"),
     [
-        ("x cost 1", "x cost nan"),
-        ("x patient2 -1", "x patient2 nan"),
-        ("y patient2 1", "y patient2 NaN"),
-        ("patient1 4 need", "patient1 nan need"),
-        ("UP BND z 5", "UP BND z nan"),
-        ("RHS total 2", "RHS total 2 cost nan"),
-        ("x patient2 -1", "x patient2 inf"),
-        ("x patient2 -1", "x patient2 1e16"),
-        ("x cost 1", "x cost 1e30"),
-        ("x patient2 -1", "x patient2 one"),
-        ("x patient2 -1", "x patient2 1,5"),
-        ("RHS total 2", "RHS total two"),
-        ("UP BND z 5", "UP BND z five"),
-        ("x patient2 -1", "x nobody -1"),
+        (" z total 1\n", MARKED, "has integer variables"),
+        ("ENDATA", "QUADOBJ\n x x 1\nENDATA", "has a quadratic objective; privlp solves linear"),
+        *(
+            (old, f"{old} $ a comment", r"HiGHS knows no comment after \$ on a line, only whole")
+            for old in (" y cost 2 patient1 1", " RHS total 2", " UP BND z 5", " L patient2")
+        ),
+        # no finite numbers
+        ("x cost 1", "x cost nan", NO_NUMBER),
+        ("x patient2 -1", "x patient2 nan", NO_NUMBER),
+        ("y patient2 1", "y patient2 NaN", NO_NUMBER),
+        ("patient1 4 need", "patient1 nan need", NO_NUMBER),
+        ("UP BND z 5", "UP BND z nan", NO_NUMBER),
+        ("RHS total 2", "RHS total 2 cost nan", NO_NUMBER),
+        ("x patient2 -1", "x patient2 inf", NO_NUMBER),
+        ("x patient2 -1", "x patient2 1e16", NO_NUMBER),
+        ("x cost 1", "x cost 1e30", NO_NUMBER),
+        ("x patient2 -1", "x patient2 one", NO_NUMBER),
+        ("x patient2 -1", "x patient2 1,5", NO_NUMBER),
+        ("RHS total 2", "RHS total two", NO_NUMBER),
+        ("UP BND z 5", "UP BND z five", NO_NUMBER),
+        # incomplete lines
+        (" y cost 2 patient1 1\n", " y cost 2 patient1\n", r"model\.mps"),
+        (" x patient2 -1 need 3\n", " x patient2\n", r"model\.mps"),
+        (" x patient2 -1 need 3\n", " x\n", r"model\.mps"),
+        ("RHS patient1 4 need 1", "RHS patient1 4 need", r"model\.mps"),
+        ("RHS patient1 4 need 1", "RHS nobody 4 need 1", r"model\.mps"),
+        (" G need\n", " G\n", r"model\.mps"),
+        (" G need\n", " need\n", r"model\.mps"),
+        # what HiGHS reads as another program
+        (" x patient2 -1 need 3\n", " x patient9 -1 need 3\n", r"model\.mps"),
+        ("COLUMNS\n x cost 1 pat", "columns\n x cost abc pat", r"model\.mps"),
+        (" y cost 2 patient1 1\n", " z cost 2 patient1 1\n", r"model\.mps"),  # in two blocks
+        ("COLUMNS\n", "COLUMNZ\n", "no section of a linear program"),
+        (" L patient1\n", " L patient2\n", r"model\.mps"),  # declared twice
+        (" UP BND z 5", " UP BND zz 5", "a variable that does not exist: zz|undeclared"),
+        ("RHS patient1 4 need 1\n", "RHS patient1 4 patient1 7\n", "duplicate entries"),
     ],
 )
-def test_mps_with_values_that_are_no_finite_numbers(write, old, new):
-    assert MODEL.count(old) == 1
-    with pytest.raises(PrivLPError, match=r"HiGHS cannot read|NaN|finite|number|not below"):
-        LinearProgram.from_mps(write(MODEL.replace(old, new)))
+def test_mps_that_is_refused(write, old, new, message):
+    with pytest.raises((ReadError, InvalidProblemError), match=message):
+        LinearProgram.from_mps(write(changed(old, new)))
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (" y cost 2 patient1 1\n", " y cost 2 patient1\n"),
-        (" x patient2 -1 need 3\n", " x patient2\n"),
-        (" x patient2 -1 need 3\n", " x\n"),
-        ("RHS patient1 4 need 1", "RHS patient1 4 need"),
-        ("RHS patient1 4 need 1", "RHS nobody 4 need 1"),
-        (" G need\n", " G\n"),
-        (" G need\n", " need\n"),
-    ],
-    ids=[
-        "no value",
-        "no value in the only pair",
-        "no pair",
-        "no right-hand side",
-        "unknown row",
-        "no row name",
-        "no row type",
-    ],
-)
-def test_mps_with_incomplete_lines(write, old, new):
-    assert MODEL.count(old) == 1
-    with pytest.raises(ReadError, match=r"model\.mps"):
-        LinearProgram.from_mps(write(MODEL.replace(old, new)))
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (" x patient2 -1 need 3\n", " x patient9 -1 need 3\n"),
-        ("COLUMNS\n x cost 1 patient1 1", "columns\n x cost abc patient1 1"),
-        (" y cost 2 patient1 1\n", " z cost 2 patient1 1\n"),
-        ("COLUMNS\n", "COLUMNZ\n"),
-        (" L patient1\n", " L patient2\n"),
-        (" UP BND z 5", " UP BND zz 5"),
-        ("RHS patient1 4 need 1\n", "RHS patient1 4 patient1 7\n"),
-    ],
-    ids=[
-        "undeclared row",
-        "header in small letters",
-        "column in two blocks",
-        "no such section",
-        "row declared twice",
-        "bound of an unknown variable",
-        "two right-hand sides of one row",
-    ],
-)
-def test_mps_that_highs_reads_as_another_program(write, old, new):
-    assert MODEL.count(old) == 1
-    with pytest.raises(ReadError, match=r"model\.mps"):
-        LinearProgram.from_mps(write(MODEL.replace(old, new)))
-
-
-def test_mps_with_an_entry_too_small_for_highs_is_no_mistake(write):
-    text = MODEL.replace(" z total 1\n", " z total 1 patient2 1e-10\n")
-    assert text != MODEL
-    assert LinearProgram.from_mps(write(text)).A.nnz == LinearProgram.from_mps(write(MODEL)).A.nnz
-
-
-def test_mps_variable_without_coefficients_is_no_mistake(write):
-    assert LinearProgram.from_mps(write(MODEL.replace(" z total 1\n", " z total 0\n"))).shape == (
-        4,
-        3,
-    )
+def test_small_entries_and_unused_variables_are_no_mistake(write):
+    small = LinearProgram.from_mps(write(changed(" z total 1\n", " z total 1 patient2 1e-10\n")))
+    assert small.A.nnz == LinearProgram.from_mps(write(MODEL)).A.nnz
+    unused = LinearProgram.from_mps(write(changed(" z total 1\n", " z total 0\n")))
+    assert unused.shape == (4, 3)
 
 
 # writing
 
 
-def _random_program(storage, **changes):
-    rng = np.random.default_rng(5)
-    return LinearProgram(
-        **{
-            "c": rng.normal(size=4),
-            "A": storage(rng.normal(size=(5, 4)) * (rng.random((5, 4)) < 0.7)),
-            "b": np.array([1.0, 2.0, INF, 3.0, 0.1]),
-            "row_lower": np.array([-INF, 2.0, -1 / 3, -2.0, -INF]),
-            "bounds": [(None, None), (-1 / 3, 2 / 3), (None, np.pi), (2, 2)],
-            "offset": 1 / 3,
-        }
-        | changes
-    )
-
-
-@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
-@pytest.mark.parametrize("sense", ["min", "max"])
 @pytest.mark.parametrize(
-    "names", [{}, {"row_names": list("abcde"), "variable_names": ["u", "v", "w", "x"]}]
+    ("storage", "sense", "named"),
+    each([np.array, sp.csr_array], ["min", "max"], [False, True]),
 )
-def test_mps_round_trip(tmp_path, storage, sense, names):
-    lp = _random_program(storage, sense=sense, **names)
+def test_mps_round_trip(tmp_path, storage, sense, named):
+    rng = np.random.default_rng(5)
+    names = {"row_names": list("abcde"), "variable_names": ["u", "v", "w", "x"]} if named else {}
+    lp = LinearProgram(
+        rng.normal(size=4),
+        storage(rng.normal(size=(5, 4)) * (rng.random((5, 4)) < 0.7)),
+        [1.0, 2.0, INF, 3.0, 0.1],
+        row_lower=[-INF, 2.0, -1 / 3, -2.0, -INF],
+        bounds=[(None, None), (-1 / 3, 2 / 3), (None, np.pi), (2, 2)],
+        offset=1 / 3,
+        sense=sense,
+        **names,
+    )
     lp.to_mps(tmp_path / "out.mps")
     back = LinearProgram.from_mps(tmp_path / "out.mps")
     assert back.sense == sense
@@ -580,22 +417,14 @@ def test_soft_rows_are_written_with_their_slack(tmp_path):
     lp.to_mps(tmp_path / "out.mps")
     back = LinearProgram.from_mps(tmp_path / "out.mps")
     assert back.shape == (2, 3)
-    assert (
-        solve_exact(back).objective
-        == pytest.approx(solve_exact(lp).objective)
-        == pytest.approx(2.0)
-    )
+    objectives = [solve_exact(each).objective for each in (back, lp)]
+    assert objectives == pytest.approx([2.0, 2.0])
 
 
 @pytest.mark.parametrize("place", ["nowhere/out.mps", "out.txt", "."])
 def test_writing_where_it_cannot_be(tmp_path, place):
-    with pytest.raises(
-        ReadError,
-        match=(
-            r"HiGHS cannot write a model to '.*'\. Check the folder and the ending \(\.mps\)"
-        ),
-    ):
-        _random_program(np.array).to_mps(tmp_path / place)
+    with pytest.raises(ReadError, match=r"HiGHS cannot write a model to '.*'\. Check the folder"):
+        LinearProgram([1], [[1]], [1]).to_mps(tmp_path / place)
 
 
 # the real instances
@@ -604,10 +433,7 @@ def test_writing_where_it_cannot_be(tmp_path, place):
 def _instance(name):
     path = SHARED / f"{name}.mps"
     if not path.is_file():
-        pytest.skip(
-            f"{name}.mps is not part of the project; put it into shared/data/lp beside the"
-            " repository"
-        )
+        pytest.skip(f"{name}.mps is not part of the project; put it into shared/data/lp beside it")
     return path
 
 
@@ -643,9 +469,7 @@ def test_optimal_instances(name, published):
 )
 def test_instances_without_optimum(name, status):
     exact = solve_exact(LinearProgram.from_mps(_instance(name)))
-    assert exact.status is status
-    assert not exact.success
-    assert exact.x is exact.objective is None
+    assert (exact.status, exact.success, exact.x, exact.objective) == (status, False, None, None)
 
 
 @pytest.mark.parametrize(("name", "message"), [("garbage", UNREADABLE), ("nan0", "NaN|finite")])
@@ -699,18 +523,18 @@ def test_linprog_reader_agrees_with_scipy(arguments):
     exact = solve_exact(lp)
     dense = {name: a.toarray() if sp.issparse(a) else a for name, a in arguments.items()}
     reference = linprog(**dense, method="highs")
+    open_ended = {Status.INFEASIBLE_OR_UNBOUNDED}
+    assert (
+        exact.status
+        in {
+            0: {Status.OPTIMAL},
+            2: {Status.INFEASIBLE} | open_ended,
+            3: {Status.UNBOUNDED} | open_ended,
+            4: {Status.INFEASIBLE, Status.UNBOUNDED} | open_ended,
+        }[reference.status]
+    )
     if reference.status == 0:
-        assert exact.status is Status.OPTIMAL
         assert exact.objective == pytest.approx(reference.fun, abs=1e-7)
-    else:
-        assert (
-            exact.status
-            in {
-                2: (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED),
-                3: (Status.UNBOUNDED, Status.INFEASIBLE_OR_UNBOUNDED),
-                4: (Status.INFEASIBLE, Status.UNBOUNDED, Status.INFEASIBLE_OR_UNBOUNDED),
-            }[reference.status]
-        )
     equality = np.arange(lp.shape[0]) >= (len(arguments["b_ub"]) if "b_ub" in arguments else 0)
     np.testing.assert_array_equal(lp.private, ~equality)
 
@@ -739,14 +563,8 @@ def test_prices_of_rows_that_are_read(write):
 @pytest.mark.parametrize(
     ("penalty", "message"),
     [
-        (
-            {"doctor*": 1},
-            r"No row name matches penalty='doctor\*'. The first row names are: patient1",
-        ),
-        (
-            {"total": 1},
-            "The rows that match penalty='total' are public.*equalities are public by default",
-        ),
+        ({"doctor*": 1}, r"No row name matches penalty='doctor\*'. The first row names are: pat"),
+        ({"total": 1}, "match penalty='total' are public.*equalities are public by default"),
         ({"need": 0}, "The penalty of 'need' must be a positive finite number, got 0"),
         ({"need": "a"}, "The penalty of 'need' must be a positive finite number, got str"),
         ({"need": np.inf}, "must be a positive finite number, got inf"),
@@ -768,17 +586,8 @@ def test_prices_of_rows_that_come_and_go_tell_no_name(write):
 
 def test_linprog_options():
     relation = ConstraintPrivate("add-remove", 2, nominal_n=9)
-    lp = LinearProgram.from_linprog(
-        [1, 2],
-        [[1, 1]],
-        [5],
-        [[1, -1]],
-        [2],
-        neighbours=relation,
-        private=[1],
-        groups=["ann", "bob"],
-        box=4,
-    )
+    given = {"neighbours": relation, "private": [1], "groups": ["ann", "bob"], "box": 4}
+    lp = LinearProgram.from_linprog([1, 2], [[1, 1]], [5], [[1, -1]], [2], **given)
     assert lp.neighbours is relation
     np.testing.assert_array_equal(lp.private, [False, True])
     np.testing.assert_array_equal(lp.bounds, [[0, 4], [0, 4]])
@@ -797,6 +606,9 @@ def test_linprog_takes_one_row_as_a_vector():
     assert LinearProgram.from_linprog([1, 2], [1, 1], [5]).shape == (1, 2)
 
 
+ROW = {"A_ub": [[1, 1]], "b_ub": [1]}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -804,41 +616,18 @@ def test_linprog_takes_one_row_as_a_vector():
         ({"A_ub": [[1, 1]]}, "A_ub and b_ub belong together: give both or none"),
         ({"b_ub": [1]}, "A_ub and b_ub belong together: give both or none"),
         ({"A_eq": [[1, 1]]}, "A_eq and b_eq belong together: give both or none"),
-        (
-            {"A_ub": [[1, 1]], "b_ub": [1, 2]},
-            r"b_ub has shape \(2,\), but A asks for \(1,\): one right-hand side per row of A_ub",
-        ),
-        (
-            {"A_eq": [[1, 1]], "b_eq": [[1]]},
-            r"b_eq has shape \(1, 1\), but A asks for \(1,\): one right-hand side per row of A_eq",
-        ),
+        ({"A_ub": [[1, 1]], "b_ub": [1, 2]}, r"b_ub has shape \(2,\), but .* per row of A_ub"),
+        ({"A_eq": [[1, 1]], "b_eq": [[1]]}, r"b_eq has shape \(1, 1\), but A asks for \(1,\)"),
         ({"A_ub": [[1, 1]], "b_ub": [np.nan]}, r"b_ub\[0\] is NaN, infinite"),
-        ({"A_ub": [[1, 1]], "b_ub": [np.inf]}, r"b_ub\[0\] is NaN, infinite"),
-        (
-            {"A_ub": [[1, 1]], "b_ub": [1], "A_eq": [[1]], "b_eq": [1]},
-            "A_ub has 2 columns and A_eq has 1: they must have the same",
-        ),
+        ({**ROW, "A_eq": [[1]], "b_eq": [1]}, "A_ub has 2 columns and A_eq has 1: they must have"),
         ({"A_ub": [[1, 1, 1]], "b_ub": [1]}, r"c has shape \(2,\), but A asks for \(3,\)"),
         ({"A_ub": [[1, np.nan]], "b_ub": [1]}, "A contains NaN"),
         ({"A_ub": [[1, "a"]], "b_ub": [1]}, "must hold real numbers"),
         ({"A_ub": [[1, 2], [3]], "b_ub": [1, 1]}, "must hold real numbers in a regular array"),
-        ({"A_ub": np.ones((1, 2, 2)), "b_ub": [1]}, "must be a matrix"),
-        (
-            {"A_ub": np.ones((1, 2, 2)), "b_ub": [1], "A_eq": [[1, 1]], "b_eq": [1]},
-            "must be a matrix",
-        ),
-        (
-            {"A_ub": [[1, 1]], "b_ub": [1], "bounds": [(0, 1)] * 3},
-            "bounds has 3 pairs, but there are 2 variables",
-        ),
-        (
-            {"A_ub": [[1, 1]], "b_ub": [1], "bounds": "ab"},
-            r"bounds must be one \(lower, upper\) pair",
-        ),
-        (
-            {"A_ub": [[1, 1]], "b_ub": [1], "private": "a*"},
-            "is a pattern over row names, but the rows have no names",
-        ),
+        ({**ROW, "A_ub": np.ones((1, 2, 2))}, "must be a matrix"),
+        ({**ROW, "bounds": [(0, 1)] * 3}, "bounds has 3 pairs, but there are 2 variables"),
+        ({**ROW, "bounds": "ab"}, r"bounds must be one \(lower, upper\) pair"),
+        ({**ROW, "private": "a*"}, "is a pattern over row names, but the rows have no names"),
     ],
 )
 def test_bad_linprog_arguments(arguments, message):
@@ -849,130 +638,92 @@ def test_bad_linprog_arguments(arguments, message):
 # CVXPY
 
 
-def _vectors():
-    x, y = cp.Variable(2, name="x"), cp.Variable(2, name="y", nonneg=True)
+LOW = np.array([[1.0, -2.0, 3.0], [0.0, -1.0, 2.0]])
+SIGNS = np.array([[1.0, -2.0, 3.0], [-4.0, 5.0, -6.0]])
+halves = np.array([[1.0, 0.5]] * 3)
+
+
+def _vectors(x, y):
+    x, y = cp.Variable(2), cp.Variable(2, nonneg=True)
     return cp.Minimize(x[0] + 2 * x[1] + cp.sum(y)), [
         x >= -1,
-        x + y >= np.array([1.0, 2.0]),
+        x + y >= [1.0, 2.0],
         cp.sum(x) == 0.5,
     ]
 
 
-def _scalars():
-    x, y = cp.Variable(name="x"), cp.Variable(name="y")
-    return cp.Minimize(3 * x + y), [x + y >= 2, x >= 0, y <= 5, y >= -x + 1, x - y == 1]
+def _scalars(x, y):
+    rows = [x[0] + y >= 2, x[0] >= 0, y <= 5, y >= -x[0] + 1, x[0] - y == 1]
+    return cp.Minimize(3 * x[0] + y), rows
 
 
-def _signed():
-    p, q = cp.Variable(2, name="p", nonneg=True), cp.Variable(2, name="q", nonpos=True)
+def _signed(x, y):
+    p, q = cp.Variable(2, nonneg=True), cp.Variable(2, nonpos=True)
     return cp.Minimize(cp.sum(p) - cp.sum(q)), [p[0] + p[1] >= 1, q[0] + 2 * q[1] <= -3]
 
 
-def _bounded():
-    x = cp.Variable(2, name="x", bounds=[-2, 3])
-    return cp.Minimize(x[0] - x[1]), [x[0] + x[1] <= 4]
+def _bounded(x, y):
+    x, low = cp.Variable(2, bounds=[-2, 3]), cp.Variable(2, bounds=[1, None])
+    away = cp.Variable(2, bounds=[np.array([1.0, 2.0]), np.array([3.0, 4.0])])
+    rows = [x[0] + x[1] <= 4, low[0] - low[1] >= 2, away[0] + away[1] >= 3.5]
+    return cp.Minimize(x[0] - x[1] + cp.sum(low) + cp.sum(away) + 1), rows
 
 
-def _bounded_away_from_zero():
-    x = cp.Variable(2, name="x", bounds=[np.array([1.0, 2.0]), np.array([3.0, 4.0])])
-    return cp.Minimize(cp.sum(x) + 1), [x[0] + x[1] >= 3.5]
+def _bounded_matrix(x, y):
+    X = cp.Variable((2, 3), bounds=[LOW, LOW + np.array([[1.0, 2.0, 3.0]])])
+    return cp.Minimize(cp.sum(cp.multiply(SIGNS, X))), [cp.sum(X, axis=1) <= 4]
 
 
-def _bounded_below():
-    x = cp.Variable(3, name="x", bounds=[1, None])
-    return cp.Minimize(cp.sum(x)), [x[0] - x[1] >= 2, x[2] <= 8]
-
-
-def _bounded_matrix():
-    low = np.array([[1.0, -2.0, 3.0], [0.0, -1.0, 2.0]])
-    X = cp.Variable((2, 3), name="X", bounds=[low, low + np.array([[1.0, 2.0, 3.0]])])
-    weights = np.array([[1.0, -2.0, 3.0], [-4.0, 5.0, -6.0]])
-    return cp.Minimize(cp.sum(cp.multiply(weights, X))), [cp.sum(X, axis=1) <= 4]
-
-
-def _matrix():
-    X = cp.Variable((2, 3), name="X", nonneg=True)
+def _matrix(x, y):
+    X = cp.Variable((2, 3), nonneg=True)
     needs = np.array([[1.0, 2.0], [3.0, 4.0]])
-    return cp.Minimize(cp.sum(X @ np.array([1.0, 2.0, 3.0]))), [
-        X @ np.array([[1.0, 0.5]] * 3) >= needs,
-        X.T[0] == 1,
-    ]
+    return cp.Minimize(cp.sum(X @ np.array([1.0, 2.0, 3.0]))), [X @ halves >= needs, X.T[0] == 1]
 
 
-def _maximise():
-    x = cp.Variable(2, name="x")
-    return cp.Maximize(3 * x[0] + 2 * x[1] + 7), [
-        x[0] + x[1] <= 4,
-        x[0] + 3 * x[1] <= 6,
-        x >= 0,
-        x[0] <= 3,
-    ]
+def _maximise(x, y):
+    rows = [x[0] + x[1] <= 4, x[0] + 3 * x[1] <= 6, x >= 0, x[0] <= 3]
+    return cp.Maximize(3 * x[0] + 2 * x[1] + 7), rows
 
 
-def _constants():
-    x = cp.Variable(3, name="x")
-    return cp.Minimize(cp.sum(x) - 12.5 + cp.sum(np.ones(4))), [
-        x - 1 >= np.array([1.0, 2.0, 3.0]) - 2
-    ]
+def _constants(x, y):
+    return cp.Minimize(cp.sum(x) - 12.5 + cp.sum(np.ones(4))), [x - 1 >= np.array([1.0, 2.0]) - 2]
 
 
-def _constant_objective():
-    x = cp.Variable(2, name="x")
+def _constant_objective(x, y):
     return cp.Minimize(4), [x >= 1]
 
 
-def _broadcast():
-    x, y = cp.Variable(3, name="x"), cp.Variable((1, 3), name="y")
-    return cp.Maximize(cp.sum(x) + cp.sum(y)), [x <= 2, cp.reshape(y, (3,), order="F") - 2 * x <= 1]
+def _broadcast(x, y):
+    z = cp.Variable((1, 2))
+    rows = [x <= 2, cp.reshape(z, (2,), order="F") - 2 * x <= 1]
+    return cp.Maximize(cp.sum(x) + cp.sum(z)), rows
 
 
-def _epigraph():
-    x, t = cp.Variable(2, name="x"), cp.Variable(1, name="t")
-    return cp.Minimize(cp.sum(t)), [
-        x[0] - 3 <= t,
-        3 - x[0] <= t,
-        x[1] - x[0] <= t,
-        x[0] - x[1] <= t,
-        cp.sum(x) == 2,
-    ]
+def _epigraph(x, y):
+    t, step = cp.Variable(1), x[1] - x[0]
+    rows = [x[0] - 3 <= t, 3 - x[0] <= t, step <= t, -step <= t, cp.sum(x) == 2]
+    return cp.Minimize(cp.sum(t)), rows
 
 
-def _variable_outside_the_objective():
-    x, y = cp.Variable(2, name="x"), cp.Variable(2, name="y")
-    return cp.Minimize(cp.sum(x)), [x >= y, y >= 3]
+def _variable_outside_the_objective(x, y):
+    z = cp.Variable(2)
+    return cp.Minimize(cp.sum(x)), [x >= z, z >= 3]
 
 
-@pytest.mark.parametrize(
-    "build",
-    [
-        _vectors,
-        _scalars,
-        _signed,
-        _bounded,
-        _bounded_away_from_zero,
-        _bounded_below,
-        _bounded_matrix,
-        _matrix,
-        _maximise,
-        _constants,
-        _constant_objective,
-        _broadcast,
-        _epigraph,
-        _variable_outside_the_objective,
-    ],
-    ids=lambda build: build.__name__.strip("_"),
-)
+PROBLEMS = [_vectors, _scalars, _signed, _bounded, _bounded_matrix, _matrix, _maximise, _constants]
+PROBLEMS += [_constant_objective, _broadcast, _epigraph, _variable_outside_the_objective]
+
+
+@pytest.mark.parametrize("build", PROBLEMS, ids=lambda build: build.__name__.strip("_"))
 def test_cvxpy_values(build):
-    problem = cp.Problem(*build())
+    problem = cp.Problem(*build(cp.Variable(2, name="x"), cp.Variable(name="y")))
     lp = LinearProgram.from_cvxpy(problem)
     exact = solve_exact(lp)
     expected = problem.solve(solver=cp.HIGHS)
     assert exact.success
     assert exact.objective == pytest.approx(expected, abs=1e-7)
     assert lp.sense == ("max" if isinstance(problem.objective, cp.Maximize) else "min")
-    optimum = np.concatenate(
-        [np.ravel(v.value, order="F") for v in problem.variables()]
-    )  # the variables in privlp's order
+    optimum = np.concatenate([np.ravel(v.value, order="F") for v in problem.variables()])
     assert lp.objective(optimum) == pytest.approx(expected, abs=1e-7)
     activity = lp.A @ optimum
     assert (activity <= lp.b + 1e-7).all()
@@ -1023,7 +774,7 @@ def test_cvxpy_private_constraints(chosen, expected):
     problem, rows = _pair()
     private = None if chosen is None else [rows[k] for k in chosen]
     np.testing.assert_array_equal(
-        LinearProgram.from_cvxpy(problem, private=private).private, np.array(expected, dtype=bool)
+        LinearProgram.from_cvxpy(problem, private=private).private, expected
     )
 
 
@@ -1038,23 +789,14 @@ def test_cvxpy_options():
 
 def test_cvxpy_foreign_private_constraint():
     problem, _ = _pair()
-    with pytest.raises(
-        ReadError, match="private lists a CVXPY constraint that is not a constraint of the problem"
-    ):
+    with pytest.raises(ReadError, match="CVXPY constraint that is not a constraint of the problem"):
         LinearProgram.from_cvxpy(problem, private=[cp.Variable(2) >= 1])
 
 
-@pytest.mark.parametrize("private", [[0], "x*", [True, False, True], 1])
+@pytest.mark.parametrize("private", [[0], "x*", [True, False, True], 1, cp.Variable(2) >= 1])
 def test_cvxpy_private_must_list_constraints(private):
-    problem, _ = _pair()
     with pytest.raises(PrivLPError, match=r"private .*constraint"):
-        LinearProgram.from_cvxpy(problem, private=private)
-
-
-def test_cvxpy_private_must_be_a_list():
-    problem, rows = _pair()
-    with pytest.raises(PrivLPError, match=r"private .*constraint"):
-        LinearProgram.from_cvxpy(problem, private=rows[0])
+        LinearProgram.from_cvxpy(_pair()[0], private=private)
 
 
 def test_cvxpy_keeps_the_values_of_variables():
@@ -1071,75 +813,45 @@ def _foreign(**attributes):
 
 
 TERM = (
-    r"The objective of the CVXPY problem is not affine, and quad_over_lin is no piecewise-linear term"
-    r" that privlp reads\. privlp reads sums, means and positive multiples of abs, maximum, "
+    r"is not affine, and quad_over_lin is no piecewise-linear term that privlp reads\. privlp reads"
 )
 AFFINE = (
-    r"is not affine\. privlp needs every private row as one linear inequality: write abs, max and"
-    r" norm1 out"
+    r"of the CVXPY problem is not affine\. privlp needs every private row as one linear inequality"
 )
 INTEGER = "CVXPY variable 'odd' is integer, boolean or complex; privlp solves linear programs only"
-_x = cp.Variable(2, name="x")
-_t = cp.Variable(1, name="t")
-_s = cp.Variable(name="s")
+_x, _t, _s = cp.Variable(2, name="x"), cp.Variable(1, name="t"), cp.Variable(name="s")
+
+
+def _sum(*constraints):
+    return cp.Problem(cp.Minimize(cp.sum(_x)), list(constraints))
 
 
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
         (cp.Problem(cp.Minimize(cp.sum_squares(_x)), [_x >= 1]), TERM),
-        (
-            cp.Problem(cp.Minimize(cp.sum(_x)), [_x >= 0, cp.abs(_x) <= 1]),
-            f"The constraint 1 of the CVXPY problem {AFFINE}",
-        ),
-        (
-            cp.Problem(cp.Minimize(cp.sum(_x)), [cp.square(_x) <= 1]),
-            f"The constraint 0 of the CVXPY problem {AFFINE}",
-        ),
-        (
-            cp.Problem(cp.Minimize(cp.sum(_x)), [cp.max(_x) <= 1]),
-            f"The constraint 0 of the CVXPY problem {AFFINE}",
-        ),
-        (
-            cp.Problem(cp.Minimize(cp.sum(_x)), [cp.norm2(_x) <= 1]),
-            f"The constraint 0 of the CVXPY problem {AFFINE}",
-        ),
+        (_sum(_x >= 0, cp.abs(_x) <= 1), f"The constraint 1 {AFFINE}"),
+        (_sum(cp.square(_x) <= 1), f"The constraint 0 {AFFINE}"),
+        (_sum(cp.max(_x) <= 1), f"The constraint 0 {AFFINE}"),
+        (_sum(cp.norm2(_x) <= 1), f"The constraint 0 {AFFINE}"),
         (_foreign(integer=True), INTEGER),
         (_foreign(boolean=True), INTEGER),
         (_foreign(complex=True), INTEGER),
         (_foreign(integer=[(0,)]), INTEGER),
-        (
-            cp.Problem(cp.Minimize(cp.sum(_x)), [_x >= cp.Parameter(value=1.0)]),
-            "The CVXPY problem has parameters; substitute their values first",
-        ),
-        (cp.Problem(cp.Minimize(cp.sum(_x))), r"The CVXPY problem has no constraints"),
-        (
-            cp.Problem(cp.Minimize(0), [cp.Constant([1.0, 2.0]) <= 2]),
-            r"The CVXPY problem has no variables",
-        ),
+        (_sum(_x >= cp.Parameter(value=1.0)), "has parameters; substitute their values first"),
+        (_sum(), r"The CVXPY problem has no constraints"),
+        (cp.Problem(cp.Minimize(0), [cp.Constant([1.0, 2.0]) <= 2]), "has no variables"),
+        (_sum(_x >= 0, cp.SOC(_s, _x)), "CVXPY constraint SOC is not a linear inequality"),
+        (_sum(_x >= 0, cp.SOC(_t[0], cp.hstack([_t, _x]))), "CVXPY constraint SOC is not a linear"),
+        (_sum(_x >= 0, cp.diag(_x) >> 0), "CVXPY constraint PSD is not a linear inequality"),
+        (_sum(_x >= 0, cp.ExpCone(_x, _x, _x)), "CVXPY constraint ExpCone is not a linear"),
+        (_sum(cp.FiniteSet(_x[0], [1.0, 2.0])), "CVXPY constraint FiniteSet is not a linear"),
+        ("x", r"from_cvxpy takes a cvxpy\.Problem, got str"),
+        (_x, r"from_cvxpy takes a cvxpy\.Problem"),
     ],
 )
 def test_cvxpy_refuses_what_is_no_linear_program(problem, message):
     with pytest.raises(ReadError, match=message):
-        LinearProgram.from_cvxpy(problem)
-
-
-@pytest.mark.parametrize(
-    ("constraint", "kind"),
-    [
-        (cp.SOC(_s, _x), "SOC"),
-        (cp.SOC(_t[0], cp.hstack([_t, _x])), "SOC"),
-        (cp.diag(_x) >> 0, "PSD"),
-        (cp.ExpCone(_x, _x, _x), "ExpCone"),
-        (cp.FiniteSet(_x[0], [1.0, 2.0]), "FiniteSet"),
-    ],
-    ids=["SOC", "SOC of a vector", "PSD", "ExpCone", "FiniteSet"],
-)
-def test_cvxpy_refuses_cones_and_finite_sets(constraint, kind):
-    problem = cp.Problem(cp.Minimize(cp.sum(_x)), [_x >= 0, constraint])
-    with pytest.raises(
-        ReadError, match=f"CVXPY constraint {kind} is not a linear inequality or equality"
-    ):
         LinearProgram.from_cvxpy(problem)
 
 
@@ -1168,18 +880,12 @@ def test_cvxpy_structured_variables_are_solved_right_or_refused(attribute):
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_cvxpy_refuses_constants_that_are_not_finite(bad):
     with pytest.raises(InvalidProblemError, match="NaN"):
-        LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(_x)), [_x >= np.array([1.0, bad])]))
-
-
-@pytest.mark.parametrize("foreign", ["x", None, _x])
-def test_cvxpy_refuses_what_is_no_problem(foreign):
-    with pytest.raises(PrivLPError, match=r"cvxpy\.Problem|CVXPY problem"):
-        LinearProgram.from_cvxpy(foreign)
+        LinearProgram.from_cvxpy(_sum(_x >= np.array([1.0, bad])))
 
 
 def test_cvxpy_missing(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cvxpy", None)
     with pytest.raises(
-        PrivLPError, match=r"from_cvxpy needs CVXPY: install it by pip install 'privlp\[cvxpy\]'"
+        PrivLPError, match=r"needs CVXPY: install it by pip install 'privlp\[cvxpy\]'"
     ):
         LinearProgram.from_cvxpy(object())

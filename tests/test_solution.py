@@ -9,7 +9,6 @@ import pickle
 import numpy as np
 import pytest
 
-import privlp
 from privlp import LinearProgram, ReadError, Solution, Status, solve
 
 LP = LinearProgram(
@@ -31,16 +30,8 @@ def stopped(solution):
 
 
 def assert_same(first, second):
-    for name in (
-        "objective",
-        "method",
-        "iterations",
-        "status",
-        "message",
-        "privacy",
-        "success",
-        "variable_names",
-    ):
+    names = "objective method iterations status message privacy success variable_names"
+    for name in names.split():
         assert getattr(first, name) == getattr(second, name), name
     assert (first.x is None) == (second.x is None)
     if first.x is not None:
@@ -59,58 +50,32 @@ def test_printed_in_a_few_lines(solution):
     shown = str(solution).splitlines()
     names = [line.split(":")[0].strip() for line in shown]
     assert len(shown) <= 9
-    assert [name for name in names if name != "verdict"][:4] == [
-        "message",
-        "status",
-        "method",
-        "objective",
-    ]
+    first = [name for name in names if name != "verdict"][:4]
+    assert first == ["message", "status", "method", "objective"]
     assert f"spent eps = {solution.privacy.eps:.6g}" in str(solution)
     assert " x: " not in str(stopped(solution))
 
 
-@pytest.mark.parametrize("kind", [str, os.fspath, lambda path: path], ids=["str", "fspath", "Path"])
-def test_round_trip(solution, tmp_path, kind):
-    path = kind(tmp_path / "solution.json")
-    solution.save(path)
-    loaded = Solution.load(path)
-    assert isinstance(loaded, Solution)
-    assert isinstance(loaded.status, Status)
-    assert_same(loaded, solution)
-    assert solution.trace
-
-
-def test_round_trip_of_names(solution, tmp_path):
-    named = dataclasses.replace(solution, variable_names=("bread", "butter", "jäm"))
-    named.save(tmp_path / "solution.json")
-    assert_same(Solution.load(tmp_path / "solution.json"), named)
-
-
-def test_round_trip_of_a_solve_that_stopped(solution, tmp_path):
+def test_round_trip(solution, tmp_path):
     path = tmp_path / "solution.json"
-    stopped(solution).save(path)
-    loaded = Solution.load(path)
-    assert_same(loaded, stopped(solution))
-    assert loaded.x is loaded.objective is None
-    assert not loaded.success
-
-
-def test_the_privacy_statement_survives(solution, tmp_path):
-    solution.save(tmp_path / "solution.json")
-    loaded = Solution.load(tmp_path / "solution.json")
-    assert str(loaded.privacy.statement()) == str(solution.privacy.statement())
-    assert loaded.privacy.statement() == solution.privacy.statement()
-    assert loaded.privacy.private == math.isfinite(solution.privacy.eps)
-    assert loaded.privacy.seeded
-
-
-def test_infinite_eps_is_loaded_as_a_number(tmp_path):
-    solve(LP, eps=math.inf, delta=0, s=20, alpha=0.5, opt=3.0, method="dmw", rng=0).save(
-        tmp_path / "solution.json"
-    )
-    privacy = Solution.load(tmp_path / "solution.json").privacy
-    assert privacy.eps == privacy.eps_limit == math.inf
-    assert "NOT PRIVATE" in str(privacy.statement())
+    assert solution.trace
+    for one, target in (
+        (solution, str(path)),
+        (dataclasses.replace(solution, variable_names=("bread", "butter", "jäm")), path),
+        (stopped(solution), path),
+    ):
+        one.save(target)
+        loaded = Solution.load(target)
+        assert isinstance(loaded, Solution)
+        assert isinstance(loaded.status, Status)
+        assert_same(loaded, one)
+        assert str(loaded.privacy.statement()) == str(one.privacy.statement())
+        assert loaded.privacy.statement() == one.privacy.statement()
+        assert loaded.privacy.private == math.isfinite(one.privacy.eps)
+        assert loaded.privacy.seeded
+        assert ("NOT PRIVATE" in str(loaded.privacy.statement())) != loaded.privacy.private
+        if not loaded.privacy.private:
+            assert loaded.privacy.eps == loaded.privacy.eps_limit == math.inf
 
 
 def test_numbers_survive_to_the_last_bit(solution, tmp_path):
@@ -142,32 +107,22 @@ def test_the_file_is_standard_json(solution, tmp_path):
 # what cannot be loaded
 
 
-def test_loading_a_missing_file(tmp_path):
-    with pytest.raises(
-        ReadError, match=r"Cannot read '.*nowhere\.json': No such file or directory\."
+def test_loading_a_missing_file_or_a_directory(tmp_path):
+    missing = r"Cannot read '.*nowhere\.json': No such file or directory\."
+    for path, message in (
+        (tmp_path / "nowhere.json", missing),
+        (tmp_path, r"Cannot read '.*': Is a directory\."),
     ):
-        Solution.load(tmp_path / "nowhere.json")
-
-
-def test_loading_a_directory(tmp_path):
-    with pytest.raises(ReadError, match=r"Cannot read '.*': Is a directory\."):
-        Solution.load(tmp_path)
+        with pytest.raises(ReadError, match=message):
+            Solution.load(path)
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
-        b"not json",
-        b"[]",
-        b"null",
-        b"3",
-        b'"privlp solution 1"',
-        b"{}",
+        *(b"", b"not json", b"[]", b"null", b'"privlp solution 1"', b"{}", bytes(range(256))),
         b'{"format": "privlp solution 1"}',
         b'{"format": "privlp solution 0", "x": null}',
-        b"\xff\xfe\x00\x01",
-        bytes(range(256)),
     ],
 )
 def test_loading_what_is_no_solution(tmp_path, content):
@@ -206,14 +161,14 @@ def test_loading_a_damaged_file(solution, tmp_path, damage):
         Solution.load(path)
 
 
-@pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
-def test_loading_a_file_cut_short(solution, tmp_path, share):
+def test_loading_a_file_cut_short(solution, tmp_path):
     path = tmp_path / "solution.json"
     solution.save(path)
     content = path.read_bytes()
-    path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ReadError, match="is not a solution saved by privlp"):
-        Solution.load(path)
+    for share in (0.01, 0.5, 0.99):
+        path.write_bytes(content[: int(share * len(content))])
+        with pytest.raises(ReadError, match="is not a solution saved by privlp"):
+            Solution.load(path)
 
 
 # saving is all or nothing
@@ -278,14 +233,10 @@ def test_a_solution_is_frozen(solution):
         solution.privacy = None
 
 
-@pytest.mark.parametrize("status", list(Status))
-def test_only_completed_solves_are_a_success(solution, status):
-    assert dataclasses.replace(solution, status=status).success == (
-        status in {Status.COMPLETED, Status.OPTIMAL}
-    )
+def test_only_completed_solves_are_a_success(solution):
+    found = {status for status in Status if dataclasses.replace(solution, status=status).success}
+    assert found == {Status.COMPLETED, Status.OPTIMAL}
 
 
-def test_solutions_can_be_pickled():
-    lp = privlp.LinearProgram([1.0, 1.0], -np.eye(2), -np.ones(2))
-    solution = privlp.solve(lp, 1.0, 1e-6, 1, 1.0, opt=2.0, rng=0)
+def test_solutions_can_be_pickled(solution):
     assert np.array_equal(pickle.loads(pickle.dumps(solution)).x, solution.x)
