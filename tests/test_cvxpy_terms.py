@@ -9,18 +9,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privlp import (
-    ConstraintPrivate,
-    InvalidParameterError,
-    InvalidProblemError,
-    LinearProgram,
-    NotPrivateWarning,
-    ReadError,
-    RowPrivate,
-    Solution,
-    solve,
-    solve_exact,
-)
+import privlp
+from privlp import ConstraintPrivate, LinearProgram, RowPrivate, solve_exact
+from privlp.errors import InvalidParameterError, InvalidProblemError, NotPrivateWarning, ReadError
 from privlp.readers.cvxpy_terms import Line, RecordTerms
 from tests.effort import examples
 
@@ -76,6 +67,7 @@ ABSOLUTE = {
     "abs of the negative": lambda m: cp.sum(cp.abs(-m.r)),
     "pos and neg": lambda m: cp.sum(cp.pos(m.r) + cp.neg(m.r)),
     "maximum": lambda m: cp.sum(cp.maximum(m.r, -m.r)),
+    "middle quantile": lambda m: 2 * cp.sum(cp.maximum(0.5 * m.r, -0.5 * m.r)),
     "mean": lambda m: N * cp.mean(cp.abs(m.r)),
 }
 
@@ -89,8 +81,7 @@ def test_absolute_values_are_soft_equalities(write):
     assert lp.groups is None
     np.testing.assert_allclose(lp.penalty, 1.0)
     np.testing.assert_array_equal(lp.b, lp.row_lower)
-    sides = lp.b / Y
-    np.testing.assert_allclose(np.abs(sides), 1.0)
+    np.testing.assert_allclose(np.abs(lp.b / Y), 1.0)
     np.testing.assert_array_equal(lp.c, 0.0)
     assert lp.offset == 0.0
 
@@ -127,11 +118,6 @@ def test_sides_of_different_records_are_rows_of_their_own():
     lp = both(cp.Minimize((cp.sum(cp.pos(r)) + some @ cp.neg(r)) / N))
     assert lp.shape == (N + 5, D + 1)
     np.testing.assert_array_equal(lp.groups, np.append(np.arange(N), np.arange(5)))
-
-
-def test_the_middle_quantile_is_the_absolute_value():
-    r = Model().r
-    assert both(cp.Minimize(cp.sum(cp.maximum(0.5 * r, -0.5 * r)))).shape == (N, D + 1)
 
 
 def test_pos_and_neg_are_one_side():
@@ -352,15 +338,11 @@ def test_rows_of_constraints_come_first_and_owners_can_be_told():
 def test_records_that_come_and_go():
     r = Model().r
     relation = ConstraintPrivate("add-remove", rows_per_record=2, nominal_n=2 * N)
-    lp = LinearProgram.from_cvxpy(
-        cp.Problem(cp.Minimize(cp.sum(cp.maximum(0.9 * r, -0.1 * r)))), neighbours=relation
-    )
-    assert lp.groups is None
+    quantile = cp.Problem(cp.Minimize(cp.sum(cp.maximum(0.9 * r, -0.1 * r))))
+    assert LinearProgram.from_cvxpy(quantile, neighbours=relation).groups is None
+    single = ConstraintPrivate("add-remove", nominal_n=N)
     with pytest.raises(InvalidProblemError, match="more than rows_per_record=1 private rows"):
-        LinearProgram.from_cvxpy(
-            cp.Problem(cp.Minimize(cp.norm1(r))),
-            neighbours=ConstraintPrivate("add-remove", nominal_n=N),
-        )
+        LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(cp.norm1(r))), neighbours=single)
 
 
 def test_no_constant_tells_the_number_of_records_that_come_and_go():
@@ -384,9 +366,8 @@ def test_two_rows_of_a_record_need_a_relation_of_records():
     twice = cp.Problem(cp.Minimize(cp.sum(cp.pos(r) + cp.pos(r - 1))))
     with pytest.raises(InvalidParameterError, match="gives each private record two rows"):
         LinearProgram.from_cvxpy(twice, neighbours=RowPrivate(0.1))
-    assert LinearProgram.from_cvxpy(
-        cp.Problem(cp.Minimize(cp.norm1(r))), neighbours=RowPrivate(0.1)
-    ).shape == (N, D + 1)
+    once = cp.Problem(cp.Minimize(cp.norm1(r)))
+    assert LinearProgram.from_cvxpy(once, neighbours=RowPrivate(0.1)).shape == (N, D + 1)
 
 
 # refusals
@@ -394,14 +375,8 @@ def test_two_rows_of_a_record_need_a_relation_of_records():
 REFUSED = {
     "a square": (lambda m: cp.sum_squares(m.r), "quad_over_lin is no piecewise-linear term"),
     "a root": (lambda m: cp.norm2(m.r), r"Pnorm\w* is no piecewise-linear term that privlp reads"),
-    "a power of 1": (
-        lambda m: cp.sum(cp.power(cp.abs(m.r), 1)),
-        r"Power\w* is no piecewise-linear term",
-    ),
-    "an affine power": (
-        lambda m: cp.sum(cp.power(m.w, 1)),
-        r"Power\w* is no piecewise-linear term",
-    ),
+    "a power of 1": (lambda m: cp.sum(cp.power(cp.abs(m.r), 1)), r"Power\w* is no piecewise-"),
+    "an affine power": (lambda m: cp.sum(cp.power(m.w, 1)), r"Power\w* is no piecewise-linear"),
     "huber": (lambda m: cp.sum(cp.huber(m.r)), "huber is no piecewise-linear term"),
     "two expressions": (
         lambda m: cp.sum(cp.maximum(m.r, m.margin)),
@@ -414,10 +389,7 @@ REFUSED = {
     "rising on both sides": (lambda m: cp.sum(cp.maximum(m.r, 2 * m.r)), "has a linear part"),
     "not convex": (lambda m: cp.sum(m.w) - cp.norm1(m.r), "where it is not convex"),
     "not convex, public": (lambda m: cp.sum(m.w) - cp.norm1(m.w), "where it is not convex"),
-    "not convex within": (
-        lambda m: cp.sum(cp.maximum(-cp.abs(m.r), 1)),
-        "holds maximum where it is not convex",
-    ),
+    "not convex within": (lambda m: cp.sum(cp.maximum(-cp.abs(m.r), 1)), "holds maximum where it"),
     "largest of abs": (lambda m: cp.sum_largest(cp.abs(m.r), 5), "not multiples of one expression"),
     "largest sum": (
         lambda m: cp.max(cp.sum(cp.abs(cp.reshape(m.r, (5, 6), order="F")), axis=0)),
@@ -440,9 +412,7 @@ def test_what_is_convex_is_not_maximised():
 def test_powers_in_constraints_are_not_taken_for_zeros():
     w = cp.Variable(2, bounds=[-5, 5])
     problem = cp.Problem(cp.Minimize(cp.sum(w)), [cp.power(w, 1) >= -3])
-    with pytest.raises(
-        ReadError, match=r"CVXPY knows no gradient of one of these: Power\w*\. Write"
-    ):
+    with pytest.raises(ReadError, match=r"knows no gradient of one of these: Power\w*\. Write"):
         LinearProgram.from_cvxpy(problem)
 
 
@@ -510,10 +480,10 @@ def test_values_come_back_column_by_column():
 def test_a_private_solution_is_assigned(tmp_path):
     m = Model()
     problem = cp.Problem(cp.Minimize(cp.sum(m.w)), [X[:20] @ m.w >= -2])
-    lp = LinearProgram.from_cvxpy(problem)
-    solution = solve(lp, eps=INF, delta=0, s=5, opt=-1.0)
+    lp = LinearProgram.from_cvxpy(problem, neighbours=privlp.ObjectivePrivate(0.1))
+    solution = privlp.solve(lp, eps=1.0, delta=0, rng=0)
     solution.save(tmp_path / "solution.json")
-    Solution.load(tmp_path / "solution.json").assign(problem)
+    privlp.Solution.load(tmp_path / "solution.json").assign(problem)
     np.testing.assert_array_equal(m.w.value, solution.x)
 
 
@@ -577,7 +547,7 @@ def objectives(draw):
     return cp.Problem(cp.Minimize(total) if least else cp.Maximize(-total), bound)
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(deadline=None, max_examples=examples(60))
 @given(objectives())
 def test_the_program_that_is_read_has_the_optimum_of_the_problem(problem):
     expected = optimum(problem)

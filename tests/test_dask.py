@@ -76,7 +76,7 @@ COLLECTIONS = {
 class TestTheSameAsInMemory:
     @pytest.mark.parametrize(
         ("kind", "method"),
-        [("arrays", method) for method in METHODS] + [(kind, "staged") for kind in COLLECTIONS][1:],
+        [("arrays", method) for method in METHODS] + [(kind, "dmw") for kind in COLLECTIONS][1:],
     )
     def test_on_two_workers(self, on_cluster, kind, method, monkeypatch):
         """What travels back does not grow with the rows."""
@@ -100,15 +100,10 @@ class TestTheSameAsInMemory:
         lp = LinearProgram(COSTS, *COLLECTIONS[kind]())
         assert isinstance(lp.rows(), InBlocks)
         with dask.config.set(scheduler="synchronous"):
-            assert_same(solved(LinearProgram(COSTS, *table()), "staged"), solved(lp, "staged"))
+            assert_same(solved(LinearProgram(COSTS, *table()), "dmw"), solved(lp, "dmw"))
 
-    @pytest.mark.parametrize(
-        "method",
-        [
-            name if name in ("staged", "dmw") else pytest.param(name, marks=pytest.mark.slow)
-            for name in methods_for(ConstraintPrivate())
-        ],
-    )
+    @pytest.mark.slow
+    @pytest.mark.parametrize("method", methods_for(ConstraintPrivate()))
     def test_every_method(self, on_cluster, method):
         base = programs.covering(40, costs=COSTS)
         A, b = da.from_array(base.A, chunks=(15, 4)), base.b
@@ -131,7 +126,7 @@ class TestTheSameAsInMemory:
         np.testing.assert_array_equal(of_each_row(lp.rows(), name), of_each_row(whole.rows(), name))
 
     @pytest.mark.parametrize(
-        "places", ["on workers", pytest.param("without a cluster", marks=pytest.mark.slow)]
+        "places", [pytest.param("on workers", marks=pytest.mark.slow), "without a cluster"]
     )
     def test_stages_that_read_a_share_of_the_rows(self, cluster, places, monkeypatch):
         monkeypatch.setattr(staged_charges, "_ROWS_READ", 0.5)
@@ -164,7 +159,7 @@ class TestTheSameAsInMemory:
         whole, lp = (
             LinearProgram(COSTS, *rows, neighbours=ADD) for rows in (table(), arrays([3, 50]))
         )
-        assert_same(solved(whole, "staged"), solved(lp, "staged"))
+        assert_same(solved(whole, "dmw"), solved(lp, "dmw"))
 
 
 def sizes_of(result):

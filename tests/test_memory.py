@@ -17,10 +17,8 @@ def every_class():
     for package in (privlp, svm_models):
         for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             if not module.name.endswith("__main__"):
-                yield from (
-                    c
-                    for c in vars(importlib.import_module(module.name)).values()
-                    if inspect.isclass(c)
+                yield from filter(
+                    inspect.isclass, vars(importlib.import_module(module.name)).values()
                 )
 
 
@@ -35,17 +33,11 @@ def test_no_method_remembers_its_object_for_ever():
 @pytest.mark.parametrize("method", ["mw", "direct-noise"])
 def test_nothing_of_a_program_outlives_its_solve(method):
     relation = privlp.ScalarPrivate(0.1, lower=-2, upper=2)
-    lp = privlp.LinearProgram(
-        [1.0, 1.0],
-        -np.eye(2),
-        -np.ones(2),
-        neighbours=relation,
-        bounds=(0, None if method == "mw" else 5),
-    )
+    upper, opt = (None, 2.0) if method == "mw" else (5, None)
+    fields = {"neighbours": relation, "bounds": (0, upper)}
+    lp = privlp.LinearProgram([1.0, 1.0], -np.eye(2), -np.ones(2), **fields)
     gone = weakref.ref(lp)
-    solution = privlp.solve(
-        lp, 1.0, 1e-6, opt=2.0 if method == "mw" else None, method=method, rng=0
-    )
+    solution = privlp.solve(lp, 1.0, 1e-6, opt=opt, method=method, rng=0)
     del lp
     gc.collect()
     assert gone() is None

@@ -100,15 +100,6 @@ def test_a_name_in_a_sequence_is_no_pattern():
     assert lp.private.tolist() == [True, False]
 
 
-def test_mps_groups_and_neighbours(write):
-    relation = ConstraintPrivate("add-remove", 2, nominal_n=50)
-    owners = ["ann", "ann", "bob", "eve"]
-    lp = LinearProgram.from_mps(write(MODEL), groups=owners, neighbours=relation)
-    assert lp.neighbours is relation
-    assert lp.groups.tolist() == owners
-    assert lp.rows_of_largest_record() == 2
-
-
 @pytest.mark.parametrize(
     ("ranges", "lower", "upper"),
     [
@@ -584,26 +575,12 @@ def test_prices_of_rows_that_come_and_go_tell_no_name(write):
     np.testing.assert_array_equal(lp.penalty, [INF] * 4)
 
 
-def test_linprog_options():
-    relation = ConstraintPrivate("add-remove", 2, nominal_n=9)
-    given = {"neighbours": relation, "private": [1], "groups": ["ann", "bob"], "box": 4}
-    lp = LinearProgram.from_linprog([1, 2], [[1, 1]], [5], [[1, -1]], [2], **given)
-    assert lp.neighbours is relation
-    np.testing.assert_array_equal(lp.private, [False, True])
-    np.testing.assert_array_equal(lp.bounds, [[0, 4], [0, 4]])
-    assert lp.groups.tolist() == ["ann", "bob"]
-
-
 def test_linprog_stays_sparse():
     block = sp.csr_array([[1.0, 0.0], [0.0, 1.0]])
     assert LinearProgram.from_linprog([1, 2], block, [1, 1]).is_sparse
     assert LinearProgram.from_linprog([1, 2], block, [1, 1], [[1, 1]], [1]).is_sparse
     assert LinearProgram.from_linprog([1, 2], [[1, 1]], [1], block, [1, 1]).is_sparse
-    assert not LinearProgram.from_linprog([1, 2], [[1, 1]], [1], [[1, 1]], [1]).is_sparse
-
-
-def test_linprog_takes_one_row_as_a_vector():
-    assert LinearProgram.from_linprog([1, 2], [1, 1], [5]).shape == (1, 2)
+    assert not LinearProgram.from_linprog([1, 2], [1, 1], [1], [[1, 1]], [1]).is_sparse
 
 
 ROW = {"A_ub": [[1, 1]], "b_ub": [1]}
@@ -640,83 +617,58 @@ def test_bad_linprog_arguments(arguments, message):
 
 LOW = np.array([[1.0, -2.0, 3.0], [0.0, -1.0, 2.0]])
 SIGNS = np.array([[1.0, -2.0, 3.0], [-4.0, 5.0, -6.0]])
-halves = np.array([[1.0, 0.5]] * 3)
+AWAY = [np.array([1.0, 2.0]), np.array([3.0, 4.0])]
 
 
-def _vectors(x, y):
-    x, y = cp.Variable(2), cp.Variable(2, nonneg=True)
-    return cp.Minimize(x[0] + 2 * x[1] + cp.sum(y)), [
-        x >= -1,
-        x + y >= [1.0, 2.0],
-        cp.sum(x) == 0.5,
-    ]
+class Vars:
+    """Variables of every kind, made anew for each test."""
+
+    def __init__(self):
+        self.x, self.y, self.z = cp.Variable(2), cp.Variable(), cp.Variable((1, 2))
+        self.p, self.q = cp.Variable(2, nonneg=True), cp.Variable(2, nonpos=True)
+        self.box, self.low = cp.Variable(2, bounds=[-2, 3]), cp.Variable(2, bounds=[1, None])
+        self.away = cp.Variable(2, bounds=AWAY)
+        self.M = cp.Variable((2, 3), bounds=[LOW, LOW + np.array([[1.0, 2.0, 3.0]])])
+        self.N = cp.Variable((2, 3), nonneg=True)
 
 
-def _scalars(x, y):
-    rows = [x[0] + y >= 2, x[0] >= 0, y <= 5, y >= -x[0] + 1, x[0] - y == 1]
-    return cp.Minimize(3 * x[0] + y), rows
+PROBLEMS = {
+    "scalars": lambda v: (
+        cp.Minimize(3 * v.x[0] + v.y),
+        [v.x[0] + v.y >= 2, v.x[0] >= 0, v.y <= 5, v.y >= -v.x[0] + 1, v.x[0] - v.y == 1],
+    ),
+    "signs": lambda v: (
+        cp.Minimize(cp.sum(v.p) - cp.sum(v.q)),
+        [v.p[0] + v.p[1] >= 1, v.q[0] + 2 * v.q[1] <= -3],
+    ),
+    "bounds": lambda v: (
+        cp.Minimize(v.box[0] - v.box[1] + cp.sum(v.low) + cp.sum(v.away) + 1),
+        [v.box[0] + v.box[1] <= 4, v.low[0] - v.low[1] >= 2, v.away[0] + v.away[1] >= 3.5],
+    ),
+    "matrix of bounds": lambda v: (
+        cp.Minimize(cp.sum(cp.multiply(SIGNS, v.M))),
+        [cp.sum(v.M, axis=1) <= 4],
+    ),
+    "matrix": lambda v: (
+        cp.Minimize(cp.sum(v.N @ np.array([1.0, 2.0, 3.0]))),
+        [v.N @ np.array([[1.0, 0.5]] * 3) >= np.array([[1.0, 2.0], [3.0, 4.0]]), v.N.T[0] == 1],
+    ),
+    "maximise": lambda v: (
+        cp.Maximize(3 * v.x[0] + 2 * v.x[1] + 7),
+        [v.x[0] + v.x[1] <= 4, v.x[0] + 3 * v.x[1] <= 6, v.x >= 0, v.x[0] <= 3],
+    ),
+    "constant objective": lambda v: (cp.Minimize(4), [v.x >= 1]),
+    "shapes": lambda v: (
+        cp.Maximize(cp.sum(v.x) + cp.sum(v.z)),
+        [v.x <= 2, cp.reshape(v.z, (2,), order="F") - 2 * v.x <= 1],
+    ),
+    "outside the objective": lambda v: (cp.Minimize(cp.sum(v.x)), [v.x >= v.p, v.p >= 3]),
+}
 
 
-def _signed(x, y):
-    p, q = cp.Variable(2, nonneg=True), cp.Variable(2, nonpos=True)
-    return cp.Minimize(cp.sum(p) - cp.sum(q)), [p[0] + p[1] >= 1, q[0] + 2 * q[1] <= -3]
-
-
-def _bounded(x, y):
-    x, low = cp.Variable(2, bounds=[-2, 3]), cp.Variable(2, bounds=[1, None])
-    away = cp.Variable(2, bounds=[np.array([1.0, 2.0]), np.array([3.0, 4.0])])
-    rows = [x[0] + x[1] <= 4, low[0] - low[1] >= 2, away[0] + away[1] >= 3.5]
-    return cp.Minimize(x[0] - x[1] + cp.sum(low) + cp.sum(away) + 1), rows
-
-
-def _bounded_matrix(x, y):
-    X = cp.Variable((2, 3), bounds=[LOW, LOW + np.array([[1.0, 2.0, 3.0]])])
-    return cp.Minimize(cp.sum(cp.multiply(SIGNS, X))), [cp.sum(X, axis=1) <= 4]
-
-
-def _matrix(x, y):
-    X = cp.Variable((2, 3), nonneg=True)
-    needs = np.array([[1.0, 2.0], [3.0, 4.0]])
-    return cp.Minimize(cp.sum(X @ np.array([1.0, 2.0, 3.0]))), [X @ halves >= needs, X.T[0] == 1]
-
-
-def _maximise(x, y):
-    rows = [x[0] + x[1] <= 4, x[0] + 3 * x[1] <= 6, x >= 0, x[0] <= 3]
-    return cp.Maximize(3 * x[0] + 2 * x[1] + 7), rows
-
-
-def _constants(x, y):
-    return cp.Minimize(cp.sum(x) - 12.5 + cp.sum(np.ones(4))), [x - 1 >= np.array([1.0, 2.0]) - 2]
-
-
-def _constant_objective(x, y):
-    return cp.Minimize(4), [x >= 1]
-
-
-def _broadcast(x, y):
-    z = cp.Variable((1, 2))
-    rows = [x <= 2, cp.reshape(z, (2,), order="F") - 2 * x <= 1]
-    return cp.Maximize(cp.sum(x) + cp.sum(z)), rows
-
-
-def _epigraph(x, y):
-    t, step = cp.Variable(1), x[1] - x[0]
-    rows = [x[0] - 3 <= t, 3 - x[0] <= t, step <= t, -step <= t, cp.sum(x) == 2]
-    return cp.Minimize(cp.sum(t)), rows
-
-
-def _variable_outside_the_objective(x, y):
-    z = cp.Variable(2)
-    return cp.Minimize(cp.sum(x)), [x >= z, z >= 3]
-
-
-PROBLEMS = [_vectors, _scalars, _signed, _bounded, _bounded_matrix, _matrix, _maximise, _constants]
-PROBLEMS += [_constant_objective, _broadcast, _epigraph, _variable_outside_the_objective]
-
-
-@pytest.mark.parametrize("build", PROBLEMS, ids=lambda build: build.__name__.strip("_"))
-def test_cvxpy_values(build):
-    problem = cp.Problem(*build(cp.Variable(2, name="x"), cp.Variable(name="y")))
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_cvxpy_values(name):
+    problem = cp.Problem(*PROBLEMS[name](Vars()))
     lp = LinearProgram.from_cvxpy(problem)
     exact = solve_exact(lp)
     expected = problem.solve(solver=cp.HIGHS)
@@ -778,13 +730,20 @@ def test_cvxpy_private_constraints(chosen, expected):
     )
 
 
-def test_cvxpy_options():
-    problem, _ = _pair()
+def test_options_reach_the_program(write):
     relation = ConstraintPrivate("add-remove", 2, nominal_n=9)
-    lp = LinearProgram.from_cvxpy(problem, neighbours=relation, groups=[0, 1, 2, 0, 1], box=7)
-    assert lp.neighbours is relation
-    assert lp.groups.tolist() == [0, 1, 2, 0, 1]
-    np.testing.assert_array_equal(lp.bounds, [[-7, 7], [-7, 7]])
+    arguments = [1, 2], [[1, 1]], [5], [[1, -1]], [2]
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(x[0]), [x >= 1, cp.sum(x) == 3])
+    for read, values, owners in (
+        (LinearProgram.from_linprog, arguments, ["ann", "bob"]),
+        (LinearProgram.from_mps, [write(MODEL)], ["ann", "ann", "bob", "eve"]),
+        (LinearProgram.from_cvxpy, [problem], [7, 7, 8]),
+    ):
+        lp = read(*values, neighbours=relation, groups=owners, box=4)
+        assert lp.neighbours is relation
+        assert lp.groups.tolist() == owners
+        assert np.abs(lp.bounds).max() == 4
 
 
 def test_cvxpy_foreign_private_constraint():

@@ -57,29 +57,22 @@ def programs(draw):
     def vector(size):
         return np.array(draw(st.lists(QUARTERS, min_size=size, max_size=size)))
 
+    def flags(size):
+        return np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size)))
+
     matrix = vector(n * d).reshape(n, d)
     if draw(st.booleans()):
-        matrix[
-            np.array(draw(st.lists(st.booleans(), min_size=n * d, max_size=n * d))).reshape(n, d)
-        ] = 0.0
+        matrix[flags(n * d).reshape(n, d)] = 0.0
     plain = draw(st.booleans())
-    ends = (
-        [(-INF, draw(QUARTERS)) for _ in range(n)]
-        if plain
-        else draw(st.lists(row_ends(), min_size=n, max_size=n))
-    )
-    lower, upper = np.array(ends).T
+    kinds = st.tuples(st.just(-INF), QUARTERS) if plain else row_ends()
+    lower, upper = np.array(draw(st.lists(kinds, min_size=n, max_size=n))).T
     return LinearProgram(
         vector(d),
         draw(st.sampled_from([np.array, sp.csr_array, sp.coo_array]))(matrix),
         upper,
         row_lower=lower,
         bounds=draw(st.lists(variable_bounds(), min_size=d, max_size=d)),
-        private=(
-            None
-            if plain and draw(st.booleans())
-            else np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
-        ),
+        private=None if plain and draw(st.booleans()) else flags(n),
         sense=draw(st.sampled_from(["min", "max"])),
         offset=draw(QUARTERS),
     )
@@ -98,11 +91,12 @@ def dense_rows(form):
     """A', column by column from what a step along u_j does to the user's rows."""
     start = form.undo(np.zeros(len(form.column)))
     steps = [form.lp.A @ (form.undo(unit) - start) for unit in np.eye(len(form.column))]
-    return (
-        np.array([form.row_sign * step[form.row] for step in steps])
-        .reshape(len(form.column), len(form.row))
-        .T
-    )
+    columns = np.array([form.row_sign * step[form.row] for step in steps])
+    return columns.reshape(len(form.column), len(form.row)).T
+
+
+def numbers(data, size):
+    return np.array(data.draw(st.lists(QUARTERS, min_size=size, max_size=size)))
 
 
 # the way there and back
@@ -124,11 +118,7 @@ def test_undo_stays_within_the_bounds(drawn):
 def test_every_point_within_the_bounds_is_reached(lp, data):
     form = StandardForm.of(lp)
     lower, upper = lp.bounds.T
-    x = np.clip(
-        np.array(data.draw(st.lists(QUARTERS, min_size=len(lower), max_size=len(lower)))),
-        lower,
-        upper,
-    )
+    x = np.clip(numbers(data, len(lower)), lower, upper)
     steps = np.maximum(form.column_sign * (x - form.shift)[form.column], 0.0)
     assert (steps <= form.upper).all()
     np.testing.assert_array_equal(form.undo(steps), x)
@@ -149,11 +139,8 @@ def test_cost_is_the_users_objective_in_minimisation_sense(drawn):
 def test_private_rows_keep_their_meaning(drawn):
     lp, form, u = drawn
     activity = lp.A @ form.undo(u)
-    expected = np.where(
-        form.row_sign > 0,
-        activity[form.row] - lp.b[form.row],
-        lp.row_lower[form.row] - activity[form.row],
-    )
+    above, below = activity - lp.b, lp.row_lower - activity
+    expected = np.where(form.row_sign > 0, above[form.row], below[form.row])
     residual = RowBlock(form) @ u - form.rhs
     np.testing.assert_array_equal(residual, expected)
     users = ((activity <= lp.b) & (activity >= lp.row_lower))[lp.private].all()
@@ -175,15 +162,8 @@ def test_every_finite_side_of_a_private_row_appears_once(lp):
 @PROPERTY
 @given(programs())
 def test_costs_bounds_and_variables_do_not_depend_on_private_rows(lp):
-    other = LinearProgram(
-        lp.c,
-        np.full(lp.shape, 7.5),
-        np.full(lp.shape[0], 3.0),
-        bounds=lp.bounds,
-        sense=lp.sense,
-        offset=lp.offset,
-        private=np.ones(lp.shape[0], dtype=bool),
-    )
+    public = {"bounds": lp.bounds, "sense": lp.sense, "offset": lp.offset}
+    other = LinearProgram(lp.c, np.full(lp.shape, 7.5), np.full(lp.shape[0], 3.0), **public)
     mine, theirs = StandardForm.of(lp), StandardForm.of(other)
     for name in ("column", "column_sign", "shift", "cost", "upper"):
         np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name), err_msg=name)
@@ -207,15 +187,11 @@ def test_columns_agree_with_a_dense_matrix(lp, data):
     form = StandardForm.of(lp)
     rows, dense = RowBlock(form), dense_rows(form)
     factor = data.draw(QUARTERS)
-    scale, start = (
-        np.array(data.draw(st.lists(QUARTERS, min_size=len(dense), max_size=len(dense))))
-        for _ in range(2)
-    )
+    scale, start = numbers(data, len(dense)), numbers(data, len(dense))
     for j in range(dense.shape[1]):
         np.testing.assert_array_equal(rows.column(j), dense[:, j])
-        np.testing.assert_array_equal(
-            rows.column(j, signed=False), form.column_sign[j] * dense[:, j]
-        )
+        unsigned = form.column_sign[j] * dense[:, j]
+        np.testing.assert_array_equal(rows.column(j, signed=False), unsigned)
         out = start.copy()
         rows.add_column(j, factor, scale, out)
         np.testing.assert_array_equal(out, start + factor * scale * dense[:, j])
@@ -227,9 +203,7 @@ def test_extremes_agree_with_a_dense_matrix(lp, data):
     form = StandardForm.of(lp)
     if len(form.column) == 0:  # all variables are fixed
         return
-    factors = np.array(
-        data.draw(st.lists(QUARTERS, min_size=len(form.column), max_size=len(form.column)))
-    )
+    factors = numbers(data, len(form.column))
     scaled = dense_rows(form) * factors
     low, high = RowBlock(form).extremes(factors)
     np.testing.assert_array_equal(low, scaled.min(axis=1))
@@ -240,15 +214,11 @@ def test_extremes_agree_with_a_dense_matrix(lp, data):
 @pytest.mark.parametrize("private", [None, [0]])
 def test_the_operator_changes_neither_its_arguments_nor_the_program(storage, private):
     matrix = np.array([[1.0, 2.0], [0.0, 4.0]])
-    lp = LinearProgram(
-        [1.0, 1.0], storage(matrix), [1.0, 2.0], bounds=(None, None), private=private
-    )
+    fields = {"bounds": (None, None), "private": private}
+    lp = LinearProgram([1.0, 1.0], storage(matrix), [1.0, 2.0], **fields)
     rows = RowBlock(StandardForm.of(lp))
-    z, factors, u = (
-        np.arange(rows.shape[0]) + 1.0,
-        np.array([1.0, -2.0, 3.0, -4.0]),
-        np.array([1.0, 2.0, 3.0, 4.0]),
-    )
+    z, factors = np.arange(rows.shape[0]) + 1.0, np.array([1.0, -2.0, 3.0, -4.0])
+    u = np.array([1.0, 2.0, 3.0, 4.0])
     before = [a.copy() for a in (z, factors, u)]
     rows.extremes(factors)
     rows.add_column(1, 2.0, z, np.zeros(len(z)))
@@ -265,59 +235,32 @@ def test_the_operator_changes_neither_its_arguments_nor_the_program(storage, pri
 
 
 def test_each_kind_of_bound():
-    lp = LinearProgram(
-        [1.0, 2.0, 3.0, 4.0, 5.0],
-        [[1.0] * 5],
-        [10.0],
-        bounds=[(1, None), (None, 2), (None, None), (3, 3), (-1, 4)],
-        offset=0.5,
-    )
+    bounds = [(1, None), (None, 2), (None, None), (3, 3), (-1, 4)]
+    lp = LinearProgram([1.0, 2.0, 3.0, 4.0, 5.0], [[1.0] * 5], [10.0], bounds=bounds, offset=0.5)
     form = StandardForm.of(lp)
     np.testing.assert_array_equal(form.shift, [1, 2, 0, 3, -1])
     np.testing.assert_array_equal(form.undo(np.zeros(5)), [1, 2, 0, 3, -1])
-    of = {
-        (int(k), float(sign)): j
-        for j, (k, sign) in enumerate(zip(form.column, form.column_sign, strict=True))
-    }
-    assert set(of) == {(0, 1.0), (1, -1.0), (2, 1.0), (2, -1.0), (4, 1.0)}
-    assert {key: form.cost[j] for key, j in of.items()} == {
-        (0, 1.0): 1,
-        (1, -1.0): -2,
-        (2, 1.0): 3,
-        (2, -1.0): -3,
-        (4, 1.0): 5,
-    }
-    assert {key: form.upper[j] for key, j in of.items()} == dict.fromkeys(of, INF) | {(4, 1.0): 5.0}
+    signs = zip(form.column.tolist(), form.column_sign.tolist(), strict=True)
+    found = dict(zip(signs, zip(form.cost, form.upper, strict=True), strict=True))
+    free = {(2, 1.0): (3, INF), (2, -1.0): (-3, INF)}
+    assert found == free | {(0, 1.0): (1, INF), (1, -1.0): (-2, INF), (4, 1.0): (5, 5)}
     assert form.rhs.tolist() == [10 - (1 + 2 + 3 - 1)]
     assert form.cost_of(lp.objective(form.shift)) == 0.0
 
 
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array])
 def test_two_sided_rows_become_two(storage):
-    lp = LinearProgram(
-        [1.0, 1.0],
-        storage([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]),
-        [1.0, 2.0, 3.0, INF],
-        row_lower=[-INF, 2.0, 0.0, 4.0],
-        private=[1, 2, 3],
+    A, upper, lower = (
+        [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]],
+        [1, 2, 3, INF],
+        [-INF, 2, 0, 4],
     )
+    lp = LinearProgram([1.0, 1.0], storage(A), upper, row_lower=lower, private=[1, 2, 3])
     form = StandardForm.of(lp)
     actual = sorted(zip(form.row.tolist(), form.row_sign.tolist(), form.rhs.tolist(), strict=True))
-    assert actual == [
-        (1, -1.0, -2.0),
-        (1, 1.0, 2.0),
-        (2, -1.0, 0.0),
-        (2, 1.0, 3.0),
-        (3, -1.0, -4.0),
-    ]
+    assert actual == [(1, -1, -2), (1, 1, 2), (2, -1, 0), (2, 1, 3), (3, -1, -4)]
     assert form.has_public_rows
-    assert sorted((RowBlock(form) @ np.array([1.0, 1.0])).tolist()) == [
-        -15.0,
-        -11.0,
-        -7.0,
-        7.0,
-        11.0,
-    ]
+    assert sorted((RowBlock(form) @ np.ones(2)).tolist()) == [-15.0, -11.0, -7.0, 7.0, 11.0]
 
 
 def test_maximisation_becomes_minimisation():
@@ -338,12 +281,8 @@ def test_all_variables_fixed():
 
 def test_no_private_row():
     form = StandardForm.of(LinearProgram([1.0], [[1.0], [2.0]], [1.0, 2.0], private=[]))
-    assert form.n_private == 0
-    assert form.has_public_rows
-    assert RowBlock(form).shape == (0, 1)
-
-
-def test_a_free_public_row_constrains_nothing():
+    assert (form.n_private, form.has_public_rows, RowBlock(form).shape) == (0, True, (0, 1))
+    # a free public row constrains nothing
     lp = LinearProgram([1.0], [[1.0], [2.0]], [1.0, INF], row_lower=[-INF, -INF], private=[0])
     assert not StandardForm.of(lp).has_public_rows
 
@@ -353,9 +292,8 @@ def test_a_free_public_row_constrains_nothing():
     [(ConstraintPrivate(), 4), (ConstraintPrivate("add-remove", 2, nominal_n=1000), 1000)],
 )
 def test_formulas_use_the_public_number_of_rows(relation, expected):
-    lp = LinearProgram(
-        [1.0], [[1.0]] * 3, [1.0, 2.0, 3.0], row_lower=[-INF, 2.0, -INF], neighbours=relation
-    )
+    fields = {"row_lower": [-INF, 2.0, -INF], "neighbours": relation}
+    lp = LinearProgram([1.0], [[1.0]] * 3, [1.0, 2.0, 3.0], **fields)
     assert relation.public_rows(StandardForm.of(lp)) == expected
 
 
@@ -370,9 +308,8 @@ def test_nothing_private_is_shown(storage):
 
 
 def test_the_matrix_is_not_copied():
-    lp = LinearProgram(
-        np.ones(50), np.ones((400, 50)), np.ones(400), bounds=(None, None), private=np.arange(200)
-    )
+    fields = {"bounds": (None, None), "private": np.arange(200)}
+    lp = LinearProgram(np.ones(50), np.ones((400, 50)), np.ones(400), **fields)
     rows = RowBlock(StandardForm.of(lp))
     held = [value for value in vars(rows).values() if isinstance(value, np.ndarray)]
     assert held
@@ -392,9 +329,8 @@ def test_undo_is_accurate_to_rounding(lower, width, share):
         return
     u = form.upper * share
     exact = Fraction(lower) + Fraction(float(u[0]))
-    assert abs(Fraction(float(form.undo(u)[0])) - exact) <= Fraction(2) ** -52 * (
-        abs(Fraction(lower)) + abs(exact)
-    )
+    error = abs(Fraction(float(form.undo(u)[0])) - exact)
+    assert error <= Fraction(2) ** -52 * (abs(Fraction(lower)) + abs(exact))
 
 
 def shifted_program(n, storage):
@@ -402,9 +338,8 @@ def shifted_program(n, storage):
     fixed = np.random.default_rng(1).uniform(-9e14, 9e14, 7)
     row = np.r_[1e-3, -1e-3, 0.0, fixed, -fixed.sum() / 8]
     bounds = [(0, None)] * 3 + [(1, 1)] * 8
-    return privlp.LinearProgram(
-        np.r_[1.0, 1.0, 1.0, np.zeros(8)], storage(np.tile(row, (n, 1))), np.zeros(n), bounds=bounds
-    )
+    costs = np.r_[1.0, 1.0, 1.0, np.zeros(8)]
+    return LinearProgram(costs, storage(np.tile(row, (n, 1))), np.zeros(n), bounds=bounds)
 
 
 @pytest.mark.parametrize("storage", [np.array, sp.csc_array])
@@ -415,6 +350,6 @@ def test_a_right_hand_side_does_not_depend_on_the_number_of_rows(storage):
 
 
 def test_all_variables_fixed_is_told():
-    lp = privlp.LinearProgram([1.0], [[1.0]], [1.0], bounds=(1, 1))
+    lp = LinearProgram([1.0], [[1.0]], [1.0], bounds=(1, 1))
     with pytest.raises(privlp.UnsupportedProblemError, match="every variable is fixed"):
         Simplex(StandardForm.of(lp), 5.0)
