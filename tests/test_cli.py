@@ -440,7 +440,7 @@ def test_audit_that_finds_a_fault_exits_with_one(model, monkeypatch):
     own, name = privlp.ConstraintPrivate.sum_sensitivity, "sum_sensitivity"
     monkeypatch.setattr(privlp.ConstraintPrivate, name, lambda *given: own(*given) / 2)
     fault = "FAULT. 'release the sum of violated rows each round' moves by 2 times the sensitivity"
-    assert fault in said("audit FILE AUDIT", model, code=1)
+    assert fault in said("audit FILE AUDIT --pairs 4", model, code=1)
 
 
 def test_plan_predicts_and_spends_nothing(model, tmp_path):

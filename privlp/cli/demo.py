@@ -79,17 +79,21 @@ _NOTE = """\
 def demo_command(output: str, seed: int | None) -> None:
     """Solve a program of 20,190 real people, and draw the result."""
     require_picture(output)
-    axes = _axes()
+    try:
+        axes = new_axes()
+    except MissingDependencyError as error:
+        raise MissingDependencyError(
+            "The demonstration needs statsmodels and Matplotlib: pip install 'privlp[demo]'."
+        ) from error
     lp = doctor_visits()
     click.echo(_INTRODUCTION.format(n=lp.shape[0]))
     exact = solve_exact(lp)
     click.echo(f"Exact optimum (HiGHS, not private): {exact.objective:.1f} visits.\n")
     click.echo(_PRIVACY.format(s=_GIVEN_UP, draws=_DRAWS))
-    draws = {eps: _draws(lp, eps, k, seed) for k, eps in enumerate(_EPSILONS)}
-    missed = {
-        eps: [int(_too_few(lp, solution).sum()) for solution in drawn]
-        for eps, drawn in draws.items()
-    }
+    draws, missed = {}, {}
+    for k, eps in enumerate(_EPSILONS):
+        draws[eps] = _draws(lp, eps, k, seed)
+        missed[eps] = [int(_too_few(lp, solution).sum()) for solution in draws[eps]]
     cheapest = _cheapest(lp, draws[_EPSILONS[-1]])
     rows: list[tuple[str, ...]] = [
         ("none: exact", "", f"{exact.objective:.1f}", "0"),
@@ -99,7 +103,9 @@ def demo_command(output: str, seed: int | None) -> None:
     click.echo(tabulate(rows, headers=_HEADERS, disable_numparse=True))
     click.echo(_NOTE.format(s=_GIVEN_UP) + "\n")
     released = draws[_EPS_OF_LEDGER][0]
-    click.echo(f"The first formula at eps = {_EPS_OF_LEDGER:g}:\n{_formula(lp, released)}\n")
+    visits = zip(lp.variable_names or [], np.asarray(released.x), strict=True)
+    formula = "; ".join(f"{name} {x:.2f}" for name, x in visits)
+    click.echo(f"The first formula at eps = {_EPS_OF_LEDGER:g}:\nvisits: {formula}.\n")
     click.echo(f"What it spent:\n{released.privacy}\n")
     click.echo(f"{released.privacy.statement()}\n")
     _dots(axes, draws, missed, cheapest[0])
@@ -120,15 +126,11 @@ def _draws(lp: LinearProgram, eps: float, k: int, seed: int | None) -> list[Solu
 
 def _too_few(lp: LinearProgram, solution: Solution) -> npt.NDArray[np.bool_]:
     """Who gets too few visits, shape (n,); not private."""
-    missed: npt.NDArray[np.bool_] = lp.A @ solution.x > lp.b + 1e-9
-    return missed
+    return np.asarray(lp.A @ solution.x > lp.b + 1e-9)
 
 
 def _cheapest(lp: LinearProgram, solutions: list[Solution]) -> tuple[float, int]:
-    """Cost and number of people missed, of the best exact formula that misses few enough.
-
-    It is sought among those that are cheapest for the people to whom a private one grants enough.
-    """
+    """Cost and people missed of the best exact formula for those whom a private one serves."""
     found = []
     for solution in solutions:
         enough = ~_too_few(lp, solution)
@@ -147,13 +149,6 @@ def _row(eps: float, solutions: list[Solution], missed: list[int]) -> tuple[str,
 def _span(values: Iterable[Any], digits: str) -> str:
     ordered = sorted(values)
     return f"{ordered[0]:{digits}} to {ordered[-1]:{digits}}"
-
-
-def _formula(lp: LinearProgram, solution: Solution) -> str:
-    """The visits that a formula grants, in one sentence."""
-    visits = np.asarray(solution.x)
-    parts = [f"{name} {x:.2f}" for name, x in zip(lp.variable_names or [], visits, strict=True)]
-    return f"visits: {'; '.join(parts)}."
 
 
 def _dots(
@@ -178,12 +173,3 @@ def _dots(
         axes.set_ylabel("visits granted to an average member")
         axes.set_title(f"{_DRAWS} private formulas at each ε")
         axes.legend(loc="upper right")
-
-
-def _axes() -> Axes:
-    try:
-        return new_axes()
-    except MissingDependencyError as error:
-        raise MissingDependencyError(
-            "The demonstration needs statsmodels and Matplotlib: pip install 'privlp[demo]'."
-        ) from error

@@ -29,10 +29,7 @@ class Failure(click.ClickException):
 
 
 def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Show privlp's errors and warnings as one line each, without a traceback.
-
-    A letter that the terminal cannot show is written as ``?``.
-    """
+    """Show privlp's errors and warnings as one line each, without a traceback."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:

@@ -46,11 +46,7 @@ _LOW_SENSITIVITY_OPTIONS = (*_RELATIONS, *_DETAILS)
 def row_ranges(
     names: Sequence[str], general: Any, file: str | None, of_rows: Sequence[RowRange]
 ) -> tuple[FloatArray, FloatArray]:
-    """The declared ends of each row's right-hand side, each (n,).
-
-    Rows that the file names have its range, rows that an option names the option's, all others the
-    general one, or none. A range that names no row is refused.
-    """
+    """Declared ends of each row's right-hand side, (n,): of options, of the file, or general."""
     low, high = general or (-math.inf, math.inf)
     lower, upper = np.full(len(names), low), np.full(len(names), high)
     rows = {name: row for row, name in enumerate(names)}
@@ -71,10 +67,7 @@ def row_ranges(
 
 
 def _entries(file: str) -> Iterator[RowRange]:
-    """The lines of a CSV file: row name or pattern, lower end, upper end.
-
-    An empty end is not declared. A first line without numbers is a heading.
-    """
+    """Row name or pattern, lower and upper end: lines of a CSV file, perhaps with a heading."""
     with Path(file).open(newline="", encoding="utf-8-sig") as lines:
         try:
             for number, cells in enumerate(csv.reader(lines), start=1):

@@ -53,17 +53,18 @@ def marks(k: int, points: int) -> dict[str, Any]:
 
 @contextmanager
 def drawing_on(ax: Axes | None) -> Iterator[Axes]:
-    """Draw in privlp's style on given axes, or on those of a new figure.
-
-    Given axes get the style's sizes of text, and its colours if nothing is drawn on them yet.
-    """
+    """Draw in privlp's style on given axes, or on those of a new figure."""
     pyplot = _pyplot()
     require_kind(ax, pyplot.Axes | None, "ax", "Matplotlib axes")
     with pyplot.rc_context(STYLE):
         if ax is None:
             ax = pyplot.subplots()[1]
-        else:
-            _dress(ax, pyplot.rcParams["axes.prop_cycle"])
+        else:  # what Matplotlib fixes when it makes axes, where ``rcParams`` come too late
+            ax.tick_params(labelsize=STYLE["font.size"])
+            for label in (ax.xaxis.label, ax.yaxis.label):
+                label.set_fontsize(STYLE["font.size"])
+            if not ax.has_data():
+                ax.set_prop_cycle(pyplot.rcParams["axes.prop_cycle"])
         yield ax
 
 
@@ -89,15 +90,6 @@ def save_figure(ax: Axes, path: str | os.PathLike[str]) -> None:
     """Write the figure that holds some axes; the file appears whole or not at all."""
     with whole_file(path) as unfinished:
         ax.figure.savefig(unfinished, dpi=120)  # type: ignore[union-attr]
-
-
-def _dress(ax: Axes, colours: Any) -> None:
-    """Set what Matplotlib fixes when it makes axes, where ``rcParams`` come too late."""
-    ax.tick_params(labelsize=STYLE["font.size"])
-    for label in (ax.xaxis.label, ax.yaxis.label):
-        label.set_fontsize(STYLE["font.size"])
-    if not ax.has_data():
-        ax.set_prop_cycle(colours)
 
 
 def _pyplot() -> Any:

@@ -22,8 +22,6 @@ _FAR = 1e4
 _ROUNDING = 1e-13
 _MARGIN = 0.2
 _POINT_COLOURS = [COLOURS[name] for name in ("black", "green", "purple", "orange", "blue")]
-
-
 #: A program: see :class:`privlp.LinearProgram`.
 Drawable: TypeAlias = Any
 
@@ -47,7 +45,12 @@ def draw_program(
         )
     shown_points = {name: _as_points(point, name) for name, point in (points or {}).items()}
     A, b, owner = _half_planes(lp)
-    marked = _as_rows(highlight, lp)
+    marked = np.asarray(highlight)
+    if not are_places(marked, lp.shape[0]):
+        raise InvalidParameterError(
+            "highlight must hold row numbers of the program, counted from 0, each once.",
+            parameter="highlight",
+        )
     shown = np.vstack([np.zeros((0, 2)), *shown_points.values()])
     corners, reach = _region(A, b, shown)
     near = _near(corners, reach)
@@ -66,9 +69,8 @@ def draw_program(
             axes.plot(*near.mean(axis=0), "o", color=COLOURS["blue"], zorder=1)
         _draw_rows(axes, lp, A, b, owner, marked)
         for k, (name, at) in enumerate(shown_points.items()):
-            one = len(at) == 1
             many = {"zorder": 4, "markersize": 5, "alpha": 0.5}
-            look: dict[str, Any] = {"zorder": 5, "markersize": 11} if one else many
+            look: dict[str, Any] = {"zorder": 5, "markersize": 11} if len(at) == 1 else many
             colour = _POINT_COLOURS[k % len(_POINT_COLOURS)]
             axes.plot(*at.T, MARKERS[k % len(MARKERS)], label=name, color=colour, **look)
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=labels[0], ylabel=labels[1])
@@ -93,16 +95,6 @@ def _as_points(point: Any, name: str) -> FloatArray:
             parameter="points",
         )
     return found
-
-
-def _as_rows(highlight: Sequence[int], lp: Drawable) -> frozenset[int]:
-    rows = np.asarray(highlight)
-    if not are_places(rows, lp.shape[0]):
-        raise InvalidParameterError(
-            "highlight must hold row numbers of the program, counted from 0, each once.",
-            parameter="highlight",
-        )
-    return frozenset(rows.tolist())
 
 
 def _as_limits(limits: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -131,18 +123,14 @@ def _half_planes(lp: Drawable) -> tuple[FloatArray, FloatArray, npt.NDArray[np.i
 
 
 def _region(A: FloatArray, b: FloatArray, shown: FloatArray) -> tuple[FloatArray, float]:
-    """Corners of the feasible region, and the distance up to which it was followed.
-
-    The distance is no larger than needed, because rounding errors grow with it.
-    """
+    """Corners of the feasible region, and how far it was followed: rounding errors grow with it."""
     sizes = np.abs(np.concatenate([b, shown.ravel()]))
     least = _FAR * sizes.min(where=sizes > 0, initial=sizes.max(initial=0.0) or 1.0)
     reach = _FAR * (sizes.max(initial=0.0) or 1.0)
     while True:
         corners = _corners(A, b, np.zeros(2), reach, _ROUNDING * reach)
-        enough = max(
-            least, _FAR * np.abs(np.vstack([_near(corners, reach), shown])).max(initial=0.0)
-        )
+        seen = np.vstack([_near(corners, reach), shown])
+        enough = max(least, _FAR * np.abs(seen).max(initial=0.0))
         if not (len(corners) and enough < reach / 10):
             return corners, reach
         reach = enough
@@ -182,20 +170,15 @@ def _clipped(polygon: FloatArray, normal: FloatArray, rhs: float) -> FloatArray:
 def _view(
     A: FloatArray, b: FloatArray, shown: FloatArray, reach: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends of a view that holds all points to be shown.
-
-    Where they have no width, the view takes in as much of the region, or of the plane around it.
-    """
+    """Ends of a view that holds all points to be shown, and more where these have no width."""
     low, high = shown.min(axis=0), shown.max(axis=0)
     widest, farthest = (high - low).max(), np.abs(shown).max()
     size = next((length for length in (widest, farthest) if length > _narrow(reach)), reach / _FAR)
     flat = high - low <= _narrow(reach)
     beyond = _corners(A, b, (low + high) / 2, 1.5 * size, _ROUNDING * reach)
     if len(beyond):
-        low, high = (
-            np.where(flat, end, own)
-            for end, own in ((beyond.min(axis=0), low), (beyond.max(axis=0), high))
-        )
+        low = np.where(flat, beyond.min(axis=0), low)
+        high = np.where(flat, beyond.max(axis=0), high)
     still = high - low <= _narrow(reach)
     low, high = np.where(still, low - size / 2, low), np.where(still, high + size / 2, high)
     return low - _MARGIN * (high - low), high + _MARGIN * (high - low)
@@ -207,7 +190,7 @@ def _draw_rows(
     A: FloatArray,
     b: FloatArray,
     owner: npt.NDArray[np.int64],
-    marked: frozenset[int],
+    marked: npt.NDArray[np.int64],
 ) -> None:
     faint = min(0.5, max(0.1, 20 / len(b)))
     kinds: dict[str, dict[str, Any]] = {
@@ -220,8 +203,7 @@ def _draw_rows(
         if row < 0:
             continue
         kind = "private row" if lp.private[row] else "public row"
-        if int(row) in marked:
-            kind = "highlighted row"
+        kind = "highlighted row" if row in marked else kind
         ax.axline(rhs * normal, rhs * normal + np.array([-normal[1], normal[0]]), **kinds[kind])
         named[kind] = None
     for kind in named:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 _MOST_STEPS = 400
 _POINTS, _SELECTED = "x after rounds", "selected"
 _RELEASED_NUMBERS = ("noisy b", "tightened b", "noisy A", "largest A", "noisy c")
-
-
 #: A solution: see :class:`privlp.Solution`.
 Traced: TypeAlias = Any
 
@@ -37,9 +35,8 @@ def draw_trace(solution: Traced, most: int, ax: Axes | None) -> Axes:
         if _POINTS in trace:
             rounds, x = trace["rounds"].astype(np.int64), trace[_POINTS].astype(float)
             shown = np.sort(np.argsort(-np.abs(x[-1]), kind="stable")[:most])
-            _draw_lines(
-                axes, rounds, x[:, shown], [label_of(solution.variable_names, j) for j in shown]
-            )
+            names = [label_of(solution.variable_names, j) for j in shown]
+            _draw_lines(axes, rounds, x[:, shown], names)
             axes.set_ylabel("x, as known by then (its own units)")
         elif _SELECTED in trace:
             _draw_shares(axes, trace[_SELECTED].astype(np.int64), solution.variable_names, most)
@@ -53,15 +50,11 @@ def draw_trace(solution: Traced, most: int, ax: Axes | None) -> Axes:
             )
         place_legend(axes, outside=ax is None)
         axes.locator_params(axis="x", integer=True, min_n_ticks=1)
-        axes.set_title(axes.get_title() or f"{solution.method}: {_claim(solution)}")
+        privacy = solution.privacy
+        claim = f"released values only,\nε = {privacy.eps:.3g}, δ = {privacy.delta:.1g}"
+        claim = claim if privacy.private else "not private, without noise"
+        axes.set_title(axes.get_title() or f"{solution.method}: {claim}")
     return axes
-
-
-def _claim(solution: Traced) -> str:
-    privacy = solution.privacy
-    if not privacy.private:
-        return "not private, without noise"
-    return f"released values only,\nε = {privacy.eps:.3g}, δ = {privacy.delta:.1g}"
 
 
 def _draw_lines(
@@ -73,15 +66,11 @@ def _draw_lines(
 
 
 def _draw_shares(ax: Axes, selected: npt.NDArray[np.int64], names: Any, most: int) -> None:
-    """Draw the share of the rounds so far in which each variable was selected.
-
-    Up to a factor, these shares are the average of the selected vertices.
-    """
+    """Draw in which share of the rounds so far each variable was selected: the average vertex."""
     variables, counts = np.unique(selected, return_counts=True)
     shown = np.sort(variables[np.argsort(-counts, kind="stable")[:most]])
-    rounds = np.unique(
-        np.linspace(1, len(selected), min(_MOST_STEPS, len(selected))).astype(np.int64)
-    )
+    steps = np.linspace(1, len(selected), min(_MOST_STEPS, len(selected)))
+    rounds = np.unique(steps.astype(np.int64))
     share = np.column_stack([np.cumsum(selected == j)[rounds - 1] / rounds for j in shown])
     _draw_lines(ax, rounds, share, [label_of(names, j) for j in shown])
     ax.set(ylabel="selected so far (share of rounds)", ylim=(0.0, 1.05))

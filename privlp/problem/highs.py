@@ -42,13 +42,9 @@ def quiet_highs(**options: object) -> highspy.Highs:
 
 
 def run(highs: highspy.Highs) -> highspy.HighsModelStatus:
-    """Run HiGHS in a thread of its own, so that Ctrl-C stops it.
-
-    In the caller's thread HiGHS would notice Ctrl-C only at its end. It solves linear programs in
-    one thread, and would start others for each thread that calls it.
-    """
+    """Run HiGHS in a thread of its own, so that Ctrl-C stops it before its end."""
     highs.HandleUserInterrupt = True
-    highs.setOptionValue("threads", 1)
+    highs.setOptionValue("threads", 1)  # else others start for each thread that calls it
     with ThreadPoolExecutor(max_workers=1) as thread:
         try:
             thread.submit(highs.run).result()
@@ -99,11 +95,7 @@ def priced_optimum(
     sense: str = "min",
     options: Mapping[str, Any] | None = None,
 ) -> tuple[highspy.HighsModelStatus, FloatArray, FloatArray]:
-    """Run HiGHS on a model: also the change of the optimum per unit of each row's active side.
-
-    The model is scaled first (:class:`_Scaled`). If HiGHS reaches no conclusion, it runs again
-    without presolve.
-    """
+    """Run HiGHS: also the change of the optimum per unit of each row's active side."""
     scaled = _Scaled(A, row_lower, row_upper, bounds)
     none = np.zeros(len(scaled.by_row))
     largest_cost = float(_power_of_two(np.abs(cost).max(initial=0.0)))

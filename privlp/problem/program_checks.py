@@ -31,11 +31,7 @@ def set_fields(lp: ProgramData, **values: Any) -> None:
 
 
 def check_program(lp: ProgramData, blocks_of: Callable[..., RowSource | None]) -> None:
-    """Check the fields of a program that is being made, and bring them to their final form.
-
-    Its neighbour relation is there already: it says whether messages may tell numbers of rows.
-    ``blocks_of(A, b, quote=...)`` gives rows in blocks, checked, or None for a matrix.
-    """
+    """Check the fields of a program that is being made, and bring them to their final form."""
     unquoted(lambda: _check(lp, blocks_of), f"The program could not be read. {WHY}")
 
 

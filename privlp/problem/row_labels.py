@@ -145,10 +145,7 @@ def _matching(
     *,
     quote: bool,
 ) -> BoolArray:
-    """Which rows have names that match a pattern.
-
-    Where names of rows are private, a pattern may be one, and is not quoted either.
-    """
+    """Which rows have names that match a pattern, which may be a name itself."""
     if row_names is None and (size or quote):
         given = f"{argument}={pattern!r}" if quote else f"A text in {argument}"
         raise InvalidProblemError(

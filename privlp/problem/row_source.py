@@ -53,10 +53,7 @@ def inspected(A: Any, b: Any) -> Found:
 
 
 def other_blocks(sides: int, rows: int, advice: str = "", *, quote: bool) -> InvalidProblemError:
-    """The refusal of right-hand sides in other blocks than the rows are in.
-
-    How many blocks there are tells how many rows, about.
-    """
+    """The refusal of sides in other blocks; how many there are tells how many rows, about."""
     counts = f"b has {sides} blocks, but A has {rows}"
     counts = counts if quote else "b and A differ in their blocks"
     return InvalidProblemError(

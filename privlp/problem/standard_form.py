@@ -29,10 +29,7 @@ _ENTRIES_AT_A_TIME = 2**17
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StandardForm:
-    """A linear program in the variables u >= 0.
-
-    x_j is shift_j plus the sum of column_sign * u over the columns of variable j.
-    """
+    """A program in u >= 0: x_j is shift_j plus the sum of column_sign * u over its columns."""
 
     lp: ProgramData
     #: User's row behind each private ``<=`` row, and -1 where it is the lower side, (m,).
@@ -52,11 +49,7 @@ class StandardForm:
 
     @classmethod
     def of(cls, lp: ProgramData, *, every_row: bool = False) -> StandardForm:
-        """Convert `lp`.
-
-        With `every_row`, public rows stand among the private ones, for methods that treat both
-        alike.
-        """
+        """Convert `lp`; with `every_row`, public rows stand among the private ones."""
         lower, upper = lp.bounds.T
         has_lower, has_upper, fixed = np.isfinite(lower), np.isfinite(upper), lower == upper
         shift = np.where(has_lower, lower, np.where(has_upper, upper, 0.0))
@@ -141,10 +134,7 @@ def row_by_row(A: Any, x: FloatArray) -> FloatArray:
 
 
 def _along_rows(A: Any, terms: Callable[[Any], FloatArray]) -> FloatArray:
-    """Sums of terms along the rows of a dense matrix, a few rows at a time.
-
-    NumPy adds along rows that are contiguous, in an order that depends on their length alone.
-    """
+    """Sums of terms along contiguous rows: NumPy's order depends on their length alone."""
     total = np.empty(A.shape[0])
     step = max(1, _ENTRIES_AT_A_TIME // max(1, A.shape[1]))
     for start in range(0, len(total), step):

@@ -91,10 +91,7 @@ def is_mapped(array: Any) -> bool:
 
 
 def _by_rows(A: Any, dtype: Any) -> sp.csr_array:
-    """A copy of a sparse matrix as CSR, without duplicates.
-
-    Duplicates of a row are added in an order that depends on that row alone.
-    """
+    """A sparse matrix as CSR; duplicates are added in an order that depends on their row alone."""
     if A.format in ("csr", "csc"):
         rows = A.tocsr()
         parts = rows.data, rows.indices, rows.indptr

@@ -50,10 +50,7 @@ def affine(expression: Any, variables: Sequence[Any]) -> tuple[sp.csc_array, Flo
 
 
 def is_affine_atom(expression: Any) -> bool:
-    """Whether the outermost atom is affine whatever its parameters.
-
-    CVXPY's gradient of a power with exponent 1 is 0 at 0, though it calls the power affine.
-    """
+    """Whether the outermost atom is affine: CVXPY says it of powers too, with wrong gradients."""
     return any(base.__name__ == "AffAtom" for base in type(expression).__mro__)
 
 

@@ -29,11 +29,7 @@ _STRUCTURED = ("symmetric", "diag", "PSD", "NSD", "hermitian", "sparsity")
 
 
 class Block(NamedTuple):
-    """Some rows lower <= A x <= upper of the program.
-
-    `price` holds the prices of the lower and of the upper side, infinite for hard rows, (n, 2);
-    `record` the record that owns each row, by its number in the constraint or term, (n,).
-    """
+    """Rows lower <= A x <= upper, prices of both sides, (n, 2), and the record of each, (n,)."""
 
     A: sp.csc_array
     lower: FloatArray
@@ -213,10 +209,7 @@ def _rows_of(
 
 
 def _sides(constraint: cvxpy.Constraint) -> tuple[cvxpy.Expression, bool, bool]:
-    """Expression e of a constraint, and whether it says e >= 0, and whether it says e <= 0.
-
-    CVXPY keeps ``expression >= numbers`` as ``numbers <= expression``.
-    """
+    """Expression e of a constraint, and whether it says e >= 0, and whether it says e <= 0."""
     kind, args = type(constraint).__name__, constraint.args
     if kind == "Inequality" and args[0].is_constant() and not args[1].is_constant():
         return args[1] - args[0], True, False
@@ -233,11 +226,7 @@ def _objective(
     variables: list[cvxpy.Variable],
     quote: bool,
 ) -> tuple[FloatArray, float, list[list[Block]]]:
-    """Costs, offset, and the rows of each term; its weight is the derivative by its stand-in.
-
-    Where the number of rows is private (not `quote`), a term may add nothing to the constant of the
-    objective.
-    """
+    """Costs, offset, and the rows of each term; its weight is the derivative by its stand-in."""
     every = [*variables, *(each for records in terms.records() for each in records.stand_ins())]
     gradient, rest = affine(objective, every)
     sizes = [variable.size for variable in every]
@@ -364,11 +353,7 @@ def _groups(parts: list[list[Block]]) -> npt.NDArray[np.int64] | None:
 def _bounds(
     terms: Terms, variables: list[cvxpy.Variable], every: list[cvxpy.Variable], box: float | None
 ) -> FloatArray:
-    """Bounds on all variables, intersected with the box.
-
-    A variable that stands for a public term lies where the term does. One that stands for private
-    terms lies in the box.
-    """
+    """Bounds on all variables; of terms: private ones lie in the box, public ones where they do."""
     ends = np.cumsum([v.size for v in every]).tolist()
     place = {v.id: slice(end - v.size, end) for v, end in zip(every, ends, strict=True)}
     bounds = np.vstack([found_in.bounds_of(variable) for variable in every])

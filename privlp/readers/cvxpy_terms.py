@@ -39,11 +39,7 @@ class Line(NamedTuple):
 
 
 class SoftSides(NamedTuple):
-    """Rows lower <= r <= upper, one per record; a place is infinite for an absent side.
-
-    Prices per unit of violation `below` and `above`, (n,), are equal if a side is absent, and 0 for
-    a record without this row.
-    """
+    """Rows lower <= r <= upper, infinite if absent, and prices, (n,), 0 for no row."""
 
     lower: float
     upper: float
@@ -146,11 +142,7 @@ def _envelope(lines: Sequence[Line]) -> list[Line]:
 
 @dataclass(eq=False)
 class Records:
-    """Private terms over the same expression: entry i of it belongs to record i.
-
-    `sum` is the expression without the single numbers in it, `uses` holds a stand-in and the lines
-    of each term, and `linear` is a stand-in where the expression is a linear term of the objective.
-    """
+    """Private terms over one expression, whose entry i is record i's, by their stand-ins."""
 
     sum: WeightedSum
     expression: Expression
@@ -169,10 +161,7 @@ class Records:
 
 
 class Bounds(NamedTuple):
-    """Rows pieces <= variable; if not `written`, the variable only lies in the pieces' range.
-
-    Pieces are of the shape of the variable, or of several entries each if it is a single one.
-    """
+    """Rows pieces <= variable; if not `written`, the variable only lies in the pieces' range."""
 
     variable: Expression
     pieces: list[Expression]
@@ -182,11 +171,7 @@ class Bounds(NamedTuple):
 
 @dataclass(eq=False)
 class Terms:
-    """What the terms of an objective become; :meth:`stand_in` collects them.
-
-    `marked` are the identities of the private atoms (None: those with data), `rows` stand in the
-    order of the objective, and `variables` are those that the problem does not have.
-    """
+    """What the terms of an objective become; `marked`: private atoms (None: all with data)."""
 
     cvxpy: ModuleType
     marked: set[int] | None = None

@@ -30,10 +30,7 @@ def read_mps(
     quote: bool = True,
     largest_unpacked: int | None = None,
 ) -> dict[str, Any]:
-    """Fields of the program in a model file; errors may `quote` lines and rows, or not.
-
-    With `relax`, integer variables may take any value.
-    """
+    """Fields of the program in a model file; errors may `quote` lines and rows, or not."""
     require_flag(relax, "relax")
     model = _read_model(path_of(path), quote, largest_unpacked)
     if any(kind != highspy.HighsVarType.kContinuous for kind in model.integrality_):
@@ -96,10 +93,7 @@ def _read_model(location: str, quote: bool, largest_unpacked: int | None) -> hig
 
 
 def _relax(model: highspy.HighsLp) -> None:
-    """Let all variables take any value within their bounds.
-
-    A semi-continuous variable is 0 or within its bounds: between them all values are allowed.
-    """
+    """Let all variables take any value within their bounds, or from 0 on if semi-continuous."""
     from_zero = (highspy.HighsVarType.kSemiContinuous, highspy.HighsVarType.kSemiInteger)
     apart = np.array([kind in from_zero for kind in model.integrality_])
     lower, upper = np.asarray(model.col_lower_), np.asarray(model.col_upper_)

@@ -89,10 +89,7 @@ def quadratic(path: str) -> ReadError:
 
 
 def check_layout(path: str, *, quote: bool, largest_unpacked: int | None) -> MpsText | None:
-    """Look for what HiGHS would not understand, before it sees it; the text of an MPS file.
-
-    A gzipped file is refused if it is too large: see :func:`privlp.files.unpacked`.
-    """
+    """Look for what HiGHS would not understand, before it sees it; the text of an MPS file."""
     kind = path.lower()
     try:
         hidden = is_packed(path) and not kind.endswith(".gz")

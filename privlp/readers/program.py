@@ -357,10 +357,7 @@ def _named(columns: Sequence[str], most: int = 8) -> str:
 
 
 def _owners(records: npt.NDArray[np.int64], neighbours: Any) -> npt.NDArray[np.int64] | None:
-    """The record of each row, where a term of an objective gave a record several rows.
-
-    A declared number of rows per record stays as it is: it bounds all rows of a record.
-    """
+    """The record of each row, unless it is declared how many rows a record has in all."""
     relation = ConstraintPrivate() if neighbours is None else relation_of(neighbours)
     if not isinstance(relation, ConstraintPrivate):
         raise InvalidParameterError(

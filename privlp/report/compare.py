@@ -143,9 +143,8 @@ class Comparison:
         with drawing_on(ax) as axes:
             k = sum(line.get_drawstyle() == "steps-pre" for line in axes.lines)
             amounts = np.append(largest_first, 0.0)
-            axes.step(
-                amounts, np.arange(len(amounts)), where="pre", label=label, **marks(k, len(amounts))
-            )
+            look = marks(k, len(amounts))
+            axes.step(amounts, np.arange(len(amounts)), where="pre", label=label, **look)
             if s is not None:
                 axes.axhline(s, color=GREY, linestyle="--", label=f"s = {s:g} rows given up")
             axes.set_xlabel("violation (units of the row)")
@@ -221,17 +220,10 @@ def compare(
         above, below = np.maximum(activity - b, 0.0), np.maximum(lp.row_lower - activity, 0.0)
         violations = np.maximum(above, below)
         norms = np.concatenate(lp.A.of_each_block(_norms)) if lp.in_blocks else _norms(lp.A)
-        scaled = np.divide(
-            violations, norms, out=np.where(violations > 0, np.inf, 0.0), where=norms > 0
-        )
-        return Comparison(
-            lp.objective(x) + lp.price_of(above - below),
-            exact.objective,
-            violations,
-            scaled,
-            s,
-            float(tolerance),
-        )
+        scaled = np.where(violations > 0, np.inf, 0.0)
+        np.divide(violations, norms, out=scaled, where=norms > 0)
+        objective = lp.objective(x) + lp.price_of(above - below)
+        return Comparison(objective, exact.objective, violations, scaled, s, float(tolerance))
 
 
 def _norms(A: Any, b: Any = None) -> FloatArray:  # noqa: ARG001 (of each block)

@@ -62,15 +62,10 @@ class Quality:
     def __str__(self) -> str:
         if self.n_violated is not None:
             beyond = f" by more than {self.alpha:g} per unit of row norm" if self.alpha else ""
-            return (
-                f"{self.n_violated:.0f} ± {math.ceil(self.margin)} private rows are"
-                f" violated{beyond} (95 %)."
-            )
-        below = (
-            "; below 0, all private rows hold with so much to spare"
-            if (self.largest_violation or 0) < 0
-            else ""
-        )
+            count = f"{self.n_violated:.0f} ± {math.ceil(self.margin)}"
+            return f"{count} private rows are violated{beyond} (95 %)."
+        spare = "; below 0, all private rows hold with so much to spare"
+        below = spare if (self.largest_violation or 0) < 0 else ""
         return (
             f"The largest violation of a private row is {self.largest_violation:.4g} ±"
             f" {self.margin:.2g} (95 %{below})."
@@ -178,9 +173,8 @@ def _change(lp: LinearProgram, x: FloatArray, *, counts: bool) -> float:
             " hold."
         )
     if not public.n:
-        raise UnsupportedProblemError(
-            "The program has no private rows, so there is nothing to report."
-        )
+        message = "The program has no private rows, so there is nothing to report."
+        raise UnsupportedProblemError(message)
     if relation.changes_whole_rows:
         return float(relation.rows_of_one_record(lp))
     return 1.0 if counts else float(relation.violation_change(public.form)(x))
