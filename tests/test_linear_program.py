@@ -1,5 +1,6 @@
 """The user's program."""
 
+import copy
 import dataclasses
 import tracemalloc
 import warnings
@@ -363,18 +364,13 @@ def test_a_sparse_matrix_may_be_all_zero():
     assert lp.A.nnz == 0
 
 
-def test_a_frame_gives_its_names():
-    lp = program(A=pd.DataFrame(A, index=["ann", "bob"], columns=["x", "y", "z"]), private="a*")
-    assert lp.row_names == ("ann", "bob")
-    assert lp.variable_names == ("x", "y", "z")
-    assert (lp.row_name(1), lp.variable_name(2)) == ("row 'bob'", "variable 'z'")
-    np.testing.assert_array_equal(lp.private, [True, False])
-
-
-def test_given_names_come_before_those_of_a_frame():
+def test_a_frame_gives_its_names_where_none_are_given():
     frame = pd.DataFrame(A, index=["ann", "bob"], columns=["x", "y", "z"])
-    lp = program(A=frame, row_names=["r", "q"])
-    assert (lp.row_names, lp.variable_names) == (("r", "q"), ("x", "y", "z"))
+    lp = program(A=frame, private="a*")
+    assert (lp.row_names, lp.variable_names) == (("ann", "bob"), ("x", "y", "z"))
+    assert (lp.row_name(1), lp.variable_name(2)) == ("row 'bob'", "variable 'z'")
+    assert lp.private.tolist() == [True, False]
+    assert program(A=frame, row_names=["r", "q"]).row_names == ("r", "q")
 
 
 def test_a_sparse_frame_stays_sparse():
@@ -466,43 +462,33 @@ def test_later_changes_of_the_callers_data_change_nothing(form):
         "variable_names": ["x", "y", "z"],
         "row_names": ["ann", "bob"],
     }
+    before = copy.deepcopy(given)
     lp = LinearProgram(**given)
     if form in ("bsr", "coo", "csc", "csr", "dia"):
         given["A"].data[...] = 77.0
     else:
         given["A"][0, 0] = 77.0
-    for name in ("c", "b", "bounds", "groups", "penalty", "row_lower"):
-        given[name][...] = 77
-    given["private"][...] = ~given["private"]
+    for name in ("c", "b", "bounds", "groups", "penalty", "row_lower", "private"):
+        given[name][...] = ~given[name] if name == "private" else 77
     given["variable_names"][0] = given["row_names"][0] = "changed"
     np.testing.assert_array_equal(lp.A.toarray() if lp.is_sparse else lp.A, A)
-    expected = {"c": C, "b": B, "bounds": [[0.0, 1.0]] * 3, "private": [True, False]}
-    expected |= {"groups": [1, 2], "penalty": [2.0, np.inf], "row_lower": [-1.0, -2.0]}
-    for name, values in expected.items():
-        np.testing.assert_array_equal(getattr(lp, name), values, err_msg=name)
-    assert (lp.variable_names, lp.row_names) == (("x", "y", "z"), ("ann", "bob"))
-
-
-def test_later_changes_of_a_frame_change_nothing():
-    frame = pd.DataFrame(A.copy())
-    lp = program(A=frame)
-    frame.iloc[0, 0] = 77.0
-    np.testing.assert_array_equal(lp.A, A)
+    for name in before.keys() - {"A"}:
+        np.testing.assert_array_equal(getattr(lp, name), before[name], err_msg=name)
 
 
 def test_the_callers_arrays_stay_writable():
-    c, matrix, b = np.array(C), np.asfortranarray(A), np.array(B)
-    columns = sp.csc_array(A)
-    LinearProgram(c, matrix, b)
-    LinearProgram(c, columns, b)
+    c, matrix, b, columns = np.array(C), np.asfortranarray(A), np.array(B), sp.csc_array(A)
+    frame = pd.DataFrame(A)
+    lps = [LinearProgram(c, rows, b) for rows in (matrix, columns, frame)]
+    frame.iloc[0, 0] = 77.0
+    np.testing.assert_array_equal(lps[2].A, A)
     assert all(array.flags.writeable for array in (c, matrix, b, columns.data))
 
 
 def test_replacing_one_field_gives_a_new_program():
     lp = _full_program(sp.csr_array)
-    other = dataclasses.replace(lp, sense="max", neighbours=ConstraintPrivate("add-remove", 2, 10))
-    assert (lp.sense, other.sense) == ("min", "max")
-    assert other.neighbours.nominal_n == 10
+    other = dataclasses.replace(lp, sense="max", neighbours=ADD)
+    assert (lp.sense, other.sense, other.neighbours) == ("min", "max", ADD)
     for name in ("c", "b", "bounds", "private", "groups", "penalty", "row_lower"):
         np.testing.assert_array_equal(getattr(other, name), getattr(lp, name), err_msg=name)
     np.testing.assert_array_equal(other.A.toarray(), A)
@@ -528,20 +514,14 @@ def test_bounds_are_read_as_scipy_reads_them(bounds, expected):
 
 
 def test_two_variables_with_one_pair_each():
-    lp = LinearProgram([1, 1], [[1, 1]], [1], bounds=[(0, 1), (2, 3)])
-    np.testing.assert_array_equal(lp.bounds, [[0, 1], [2, 3]])
-    lp = LinearProgram([1, 1], [[1, 1]], [1], bounds=[0, 1])
-    np.testing.assert_array_equal(lp.bounds, [[0, 1], [0, 1]])
+    for bounds, expected in (([(0, 1), (2, 3)], [[0, 1], [2, 3]]), ([0, 1], [[0, 1], [0, 1]])):
+        assert LinearProgram([1, 1], [[1, 1]], [1], bounds=bounds).bounds.tolist() == expected
 
 
 @pytest.mark.parametrize(
     ("private", "expected"),
     [
         (None, [True, True, True]),
-        ([False, True, False], [False, True, False]),
-        (pd.Series([True, False, True]), [True, False, True]),
-        ([0, 2], [True, False, True]),
-        (np.array([1], dtype=np.uint8), [False, True, False]),
         ([], [False, False, False]),
         (["p_ann", "q"], [True, False, True]),
         ("p_*", [True, True, False]),
@@ -550,7 +530,7 @@ def test_two_variables_with_one_pair_each():
         ("[pq]*", [True, True, True]),
     ],
 )
-def test_private_rows_by_mask_index_name_and_pattern(private, expected):
+def test_private_rows_by_name_and_pattern(private, expected):
     given = {"private": private, "row_names": ["p_ann", "p_bob", "q"]}
     lp = LinearProgram([1], [[1], [2], [3]], [1, 2, 3], **given)
     np.testing.assert_array_equal(lp.private, expected)
@@ -606,7 +586,6 @@ NOMINAL = "change='add-remove' makes the number of rows private: give a public n
         ({"change": "swap"}, "change must be 'replace' or 'add-remove', got 'swap'"),
         ({"change": None}, "change must be 'replace' or 'add-remove', got None"),
         ({"rows_per_record": 0}, "rows_per_record must be a positive integer, got 0"),
-        ({"rows_per_record": -2}, "rows_per_record must be a positive integer, got -2"),
         ({"rows_per_record": 1.0}, "rows_per_record must be a positive integer, got 1.0"),
         ({"rows_per_record": True}, "rows_per_record must be a positive integer, got True"),
         ({"rows_per_record": "2"}, "rows_per_record must be a positive integer, got '2'"),
@@ -623,11 +602,7 @@ def test_refuses_bad_relations(arguments, message):
 
 def test_counts_may_be_numpy_integers():
     relation = ConstraintPrivate("add-remove", np.int64(2), np.int32(100))
-    assert (
-        relation.description
-        == "constraint-private: one record (at most 2 rows) added or removed, nominal n = 100"
-        " (a program of more than 1000 private rows is refused)"
-    )
+    assert "at most 2 rows) added or removed, nominal n = 100 (a" in relation.description
 
 
 EQUALITY = {"row_lower": [-np.inf, 6.0]}  # row 0 is an inequality, row 1 an equality

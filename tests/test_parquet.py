@@ -42,7 +42,7 @@ def read(folder, **fields):
     return LinearProgram.from_parquet(folder, COSTS, "need", NAMES, **fields)
 
 
-@pytest.mark.parametrize(("method", "limit"), each(METHODS, [0, 1500, 10**6]))
+@pytest.mark.parametrize(("method", "limit"), each(METHODS, [10**6, 1500, 0]))
 def test_the_same_as_in_memory(folder, method, limit, monkeypatch):
     monkeypatch.setattr(parquet, "_ENTRIES", 7 * len(NAMES))
     lp = read(folder)
