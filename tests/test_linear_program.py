@@ -37,7 +37,6 @@ PRICE = r"penalty must be a positive number, or one positive number \(inf"
 NAMED = {"row_names": ["ann", "bob"]}
 SENSE, OFFSET = "sense must be 'min' or 'max', got ", "offset must be "
 RELATION = r"must be a neighbour relation, got (str|NoneType|the class Constr)"
-DATES = np.array([["2020-01-01"] * 3] * 2, dtype="M8[D]")
 #: What is given for an argument, and what is said of it.
 WRONG = {
     "A": [
@@ -49,12 +48,8 @@ WRONG = {
         (sp.csr_array((0, 3)), r"The problem is empty: A has shape \(0, 3\)"),
         (sp.csc_array((2, 0)), r"The problem is empty: A has shape \(2, 0\)"),
         ([[1, 2, 3], [4, 5]], f"A {REGULAR}"),
-        (A * 1j, f"A {NUMBERS}, got dtype complex128"),
         (sp.csr_array(A * 1j), f"A {NUMBERS}, got dtype complex128"),
         ([["a", "b", "c"]] * 2, f"A {NUMBERS}, got dtype text: a string"),
-        (np.array([["1", "2", "3"]] * 2, dtype=object), f"A {NUMBERS}"),
-        (pd.DataFrame({"x": ["u", "v"], "y": [1, 2], "z": [1, 2]}), f"A {NUMBERS}"),
-        (DATES, f"A {NUMBERS}, got dtype datetime64"),
         (pd.DataFrame(A, columns=["x", "x", "y"]), "variable names must be distinct"),
         (pd.DataFrame(A, index=["r", "r"]), "row names must be distinct"),
     ],
@@ -65,15 +60,12 @@ WRONG = {
         ([1.0, np.nan, 0.0], r"c\[1\] is NaN, infinite or beyond 1e\+20; every entry must be a"),
         ([1.0, 0.0, np.inf], r"c\[2\] is NaN, infinite or beyond 1e\+20"),
         ([-1e20, 0.0, 0.0], r"c\[0\] is NaN, infinite or beyond 1e\+20"),
-        ([1j, 0.0, 0.0], f"c {NUMBERS}, got dtype complex128"),
     ],
     "b": [
         ([1.0], r"b has shape \(1,\), but A asks for \(2,\): one right-hand side per row of A"),
         (None, r"b has shape \(\), but A asks for \(2,\)"),
         ([1.0, np.nan], r"b\[1\] is NaN, infinite or beyond 1e\+20"),
         ([np.inf, 1.0], r"b\[0\] is NaN, infinite or beyond 1e\+20"),
-        ([1.0, None], f"b {NUMBERS}, and some entries are missing"),
-        (["x", "y"], f"b {NUMBERS}, got dtype text: a string"),
         ([[1.0], [1.0, 2.0]], f"b {REGULAR}"),
     ],
     "bounds": [
@@ -93,7 +85,6 @@ WRONG = {
         ([5.0, 0.0], "Contradictory bounds: row 'ann' has its lower bound above its upper"),
         ([0.0, np.nan], f"The bounds of row 'bob' {SIGN}"),
         ([0.0, 0.0, 0.0], r"row_lower has shape \(3,\)"),
-        (["u", "v"], "row_lower must hold real numbers"),
         ([1e20, 0.0], r"row_lower holds finite values beyond 1e\+20; use inf"),
     ],
     "private": [
