@@ -18,10 +18,7 @@ from privlp import ConstraintPrivate, LinearProgram, audit_solve
 from privlp.audits.mechanism import audit_draw
 from privlp.audits.tape import Tape, changes, differences, largest_changes
 from privlp.game.perturbed import PerturbedProgram
-from privlp.methods import (
-    METHODS,
-    SolveRequest,
-)
+from privlp.methods import METHODS, SolveRequest
 from privlp.methods.perturbed import charges as perturbed_charges
 from privlp.methods.perturbed import draws as perturbed_draws
 from privlp.methods.perturbed import soft as perturbed_soft

@@ -22,12 +22,7 @@ from privlp.methods.noisy_numbers import (
 )
 from privlp.methods.request import SolveRequest
 from privlp.methods.tightened.noise import checked_numbers, tightened_run
-from privlp.methods.tightened.worst_case import (
-    WorstCase,
-    needed_ends,
-    open_ended,
-    require_one_end,
-)
+from privlp.methods.tightened.worst_case import WorstCase, needed_ends, open_ended, require_one_end
 from privlp.privacy import ChargedDraws, GaussianMechanism
 from privlp.privacy.noise.rounding import grid
 from privlp.problem.standard_form import StandardForm

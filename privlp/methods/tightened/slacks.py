@@ -17,11 +17,7 @@ from privlp.game.loop import Released
 from privlp.methods.base import PlannedRun, Prediction
 from privlp.methods.noisy_numbers import BoundedNoise, private_numbers, shares
 from privlp.methods.request import SolveRequest
-from privlp.methods.tightened.noise import (
-    TightenedProgram,
-    TruncatedLaplace,
-    gaussian_beside,
-)
+from privlp.methods.tightened.noise import TightenedProgram, TruncatedLaplace, gaussian_beside
 from privlp.methods.tightened.rows import TightenedRows, at_ends, public_inequalities
 from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.problem.highs import optimum
