@@ -18,10 +18,9 @@ histogram alone, and not on the order of rows, on blocks or on threads.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,40 +45,29 @@ _LESS = 2.0**-16
 
 
 @lru_cache(maxsize=8)
-def table_of(bits: int) -> FloatArray:
-    """Weights 0, 1, 2, ... levels below the threshold, as multiples of 2^-bits; the last is 0."""
+def table_of(bits: int) -> tuple[FloatArray, Integers]:
+    """Weights 0, 1, 2, ... levels below the threshold, in units of 2^-bits, also as integers.
+
+    The last is 0.
+    """
     count = math.ceil((bits + 1) * math.log(2) * _LEVELS) + 2
     table = np.rint(2.0**bits * np.exp(-np.arange(count) / _LEVELS))
     table[-1] = 0.0
-    table.setflags(write=False)
-    return np.minimum.accumulate(table)
+    table = np.minimum.accumulate(table)
+    return table, table.astype(np.int64)
 
 
-@lru_cache(maxsize=8)
-def _integers_of(bits: int) -> Integers:
-    """These weights as integers."""
-    return table_of(bits).astype(np.int64)
-
-
-@dataclass(frozen=True)
-class Threshold:
+class Threshold(NamedTuple):
     """Where weights have the sum that they should have; private."""
 
-    #: Level from which on rows have the largest weight.
-    level: int
-    #: How far below the threshold the level stands that is moving.
-    steps: int = 0
-    #: How far it has moved.
-    share: float = 0.0
+    level: int  # Level from which on rows have the largest weight.
+    steps: int = 0  # How far below the threshold the level stands that is moving.
+    share: float = 0.0  # How far it has moved.
 
     def jump(self, bits: int) -> float:
         """By how much a row of the moving level gains in all."""
-        table = table_of(bits)
+        table, _ = table_of(bits)
         return float(table[self.steps - 1] - table[self.steps]) if self.steps else 0.0
-
-
-#: Where all rows with a weight have the largest one.
-EVERYWHERE = Threshold(_LOWEST + 1)
 
 
 class LogWeights:
@@ -100,10 +88,6 @@ class LogWeights:
     def _pieces(self) -> list[slice]:
         starts = range(0, max(len(self.raw), 1), _AT_A_TIME)
         return [slice(start, start + _AT_A_TIME) for start in starts]
-
-    def size(self) -> int:
-        """Number of rows."""
-        return len(self.raw)
 
     def histogram(self, base: int, width: int) -> Integers:
         """How many rows stand below, at each of, and above `width` levels from `base` on."""
@@ -127,7 +111,7 @@ class LogWeights:
 
     def steps_below(self, place: Threshold, bits: int) -> Integers:
         """How far each row stands below the threshold, at most to where weights are 0."""
-        last = len(table_of(bits)) - 1
+        last = len(table_of(bits)[0]) - 1
         found = np.empty(len(self.raw), dtype=np.int64)
         for rows in self._pieces():
             levels = self._levels(rows)
@@ -140,8 +124,7 @@ class LogWeights:
     def weights(self, place: Threshold, bits: int, s: float) -> FloatArray:
         """The block's part of the dense distribution; private."""
         weights, moves = self.unmoved(place, bits)
-        moving = place.jump(bits) * place.share * moves
-        return np.asarray((weights + moving) / (s * 2.0**bits))
+        return np.asarray((weights + place.jump(bits) * place.share * moves) / (s * 2.0**bits))
 
     def unmoved(self, place: Threshold, bits: int) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
         """Weights in units, lower levels moved, the moving one not; and which rows move."""
@@ -149,7 +132,7 @@ class LogWeights:
         moves = steps == place.steps
         if place.steps:
             steps -= steps > place.steps
-        return table_of(bits)[steps], moves
+        return table_of(bits)[0][steps], moves
 
 
 def _clip(numbers: npt.NDArray[Any], low: int, high: int) -> None:
@@ -161,8 +144,7 @@ def _clip(numbers: npt.NDArray[Any], low: int, high: int) -> None:
 class DenseProjection:
     """Bregman projection onto the 1/s-dense distributions: weights (1/s) min(1, zeta z_i), rounded.
 
-    Weights are given by their logarithms, and may span any number of orders of magnitude. Levels
-    near the last threshold are counted first. If the threshold has moved far, digits of levels are
+    Levels near the last threshold are counted first. If it has moved far, digits of levels are
     counted from the highest on.
 
     If fewer than s weights are positive there is no such zeta. Then those rows get 1/s each, and
@@ -179,7 +161,7 @@ class DenseProjection:
 
     def __call__(self) -> Threshold:
         """The place at which the weights of the rows have the right sum."""
-        length = len(table_of(self.bits))
+        length = len(table_of(self.bits)[0])
         if self._last is not None:
             place = self._within(self._last - length - _NEAR, length + 2 * _NEAR)
             if place is not None:
@@ -187,7 +169,7 @@ class DenseProjection:
         anchor = self._level_of_rank(math.ceil(self.s))
         if anchor == _LOWEST:
             self._last = None
-            return EVERYWHERE
+            return Threshold(_LOWEST + 1)  # all rows with a weight have the largest one
         place = self._within(anchor - length, 2 * length)
         assert place is not None  # noqa: S101 (the sum is too large at the anchor, then too small)
         return place
@@ -209,7 +191,7 @@ class DenseProjection:
     def _within(self, base: int, width: int) -> Threshold | None:
         """The place, if its threshold is among these levels, and a table's length above them."""
         found = _Levels(self._rows.total(LogWeights.histogram, base, width), self.bits)
-        lowest = len(table_of(self.bits))
+        lowest = len(table_of(self.bits)[0])
         threshold, weights = self._threshold(found, lowest, width)
         # Only at the ends it may be too large, or too small.
         if weights > self._whole or (threshold == lowest and weights < self._sum):
@@ -246,7 +228,7 @@ class _Levels:
         self._counts = counts[1:-1][self._levels]
         # Of each of these levels and all above it.
         self._at_least = np.append(self._counts, counts[-1])[::-1].cumsum()[::-1]
-        self._table = _integers_of(bits)
+        _, self._table = table_of(bits)
 
     def _below(self, threshold: int) -> tuple[Integers, Integers]:
         """How far levels with a weight stand below a threshold, falling; and their counts."""
@@ -287,8 +269,7 @@ class DenseDual:
         possible score at most. So scores are less by 2^-16 of themselves, and the sensitivity is
         that of exact ones: 2^-16 W k/s is more than two such errors for all s that a grid carries.
         """
-        project = self._project
-        self.place = project()
+        project, self.place = self._project, self._project()
         scores, of_moving = self.rows.total(DenseRows.scores, self.place, project.bits)
         moving = self.place.share * self.place.jump(project.bits)
         unit = (1 - _LESS) * 2.0**-project.bits / project.s

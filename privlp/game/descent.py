@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +15,12 @@ from privlp.regions.simplex import MirrorMap
 from privlp.rows.access import Rows
 
 FloatArray = npt.NDArray[np.float64]
-#: What is made of an exact sum over all rows, once; the sum may be in integers.
-Finish: TypeAlias = Callable[[Any], FloatArray]
 
 
 class ElasticDual:
     """Weights min(1, (violation - level)/softness) of rows beyond a level, and 0 of all others.
 
-    These are the slopes of a smoothed sum of violations at the last released point. `finish` is
-    applied to the exact sum over all blocks, once.
+    `finish` is applied to the exact sum over all blocks, once; the sum may be in integers.
     """
 
     def __init__(
@@ -33,7 +30,7 @@ class ElasticDual:
         softness: float,
         level: float = 0.0,
         *,
-        finish: Finish | None = None,
+        finish: Callable[[Any], FloatArray] | None = None,
     ) -> None:
         self.rows = rows.keep(partial(ElasticRows, softness=softness, level=level))
         self.point, self._finish = start, finish
@@ -55,7 +52,6 @@ class ElasticRows:
         self._rows, self._slope, self._offset = rows, 1.0 / softness, level / softness
 
     def scores(self, point: FloatArray) -> FloatArray:
-        """The block's part of the scores, with the weights at a point."""
         return self._rows.weighed(point, self._slope, self._offset)
 
     def weights(self, point: FloatArray) -> FloatArray:
@@ -66,10 +62,9 @@ class ElasticRows:
 class AcceleratedDescent:
     """Releases all scores with noise each round, and moves by accelerated mirror descent.
 
-    This is Nesterov's method with a mirror map (Tseng 2008). With theta_t = 2/(t + 2), the duals
-    see y = (1 - theta) x + theta z, z is the mirror map of the sum of scores/theta, and x becomes
-    (1 - theta) x + theta z. So round t counts 1/theta_t. Noise of a variance in proportion to
-    theta_t does the least harm. Public costs, in units of score, are subtracted from each release.
+    Nesterov's method with a mirror map (Tseng 2008). With theta_t = 2/(t + 2), the duals see
+    y = (1 - theta) x + theta z, z is the mirror map of the sum of scores/theta, and x becomes
+    (1 - theta) x + theta z. Public costs, in units of score, are subtracted from each release.
     """
 
     def __init__(

@@ -1,8 +1,6 @@
 """The game of a dual player over private rows against a private primal player, and the one loop.
 
-Each round the dual player weighs the private rows. The primal player answers to their weighted sum,
-released with noise. The dual player learns how far the answer violates each row. Only the answers
-are released; the solution is made from them.
+Each round the duals weigh the private rows, the primal player answers to their noisy weighted sum.
 """
 
 from __future__ import annotations
@@ -34,8 +32,7 @@ class ScaledRows(Protocol):
     """A block of private rows as the player's region sees them, each scaled by itself."""
 
     @property
-    def count(self) -> int:
-        """Number of rows in the block."""
+    def count(self) -> int: ...
 
     def scores(self, z: FloatArray) -> FloatArray:
         """Score of each answer against dual weights z, exact for integers; larger is better."""
@@ -47,21 +44,18 @@ class ScaledRows(Protocol):
 class WeighedRows(ScaledRows, Protocol):
     """Scaled rows whose weights are functions of one violation each."""
 
-    def violations(self, answer: Any) -> FloatArray:
-        """The scaled violation of each row at an answer."""
+    def violations(self, answer: Any) -> FloatArray: ...
 
     def weighed(self, answer: Any, slope: float, offset: float) -> FloatArray:
         """Scores against weights slope * violation - offset, clipped to [0, 1]."""
 
 
 class Dual(Protocol):
-    """A dual player: weighs all rows, given what was released before."""
+    """A dual player: scores answers by all rows, and learns how far each breaks a released one."""
 
-    def scores(self) -> FloatArray:
-        """Score of each possible answer against the weighted rows; private."""
+    def scores(self) -> FloatArray: ...
 
-    def learn(self, answer: Any) -> None:
-        """Update the weights by how far a released answer violates each row."""
+    def learn(self, answer: Any) -> None: ...
 
 
 def weight_of_round(t: int) -> float:
@@ -100,18 +94,14 @@ class Path:
         if self._round % self._stride == 0:
             self._points.append(point)
             if len(self._points) * point.size > _MOST_NUMBERS:
-                self._points = self._points[1::2]
-                self._stride *= 2
+                self._points, self._stride = self._points[1::2], 2 * self._stride
 
     def trace(self, undo: Callable[[FloatArray], FloatArray]) -> dict[str, npt.NDArray[Any]]:
         """The rounds kept, and x after each; `undo` takes a point to the user's variables."""
         if not self._points:
             return {}
         rounds = self._stride * np.arange(1, len(self._points) + 1)
-        return {
-            "rounds": rounds,
-            "x after rounds": np.array([undo(point) for point in self._points]),
-        }
+        return {"rounds": rounds, "x after rounds": np.array([undo(p) for p in self._points])}
 
 
 @dataclass(frozen=True)
@@ -217,28 +207,24 @@ class Solver(Protocol):
 
 
 class Player(Protocol):
-    """A private primal player: it sees private scores, and its answers are released."""
+    """A private primal player: its answers to private scores are charged draws."""
 
-    def respond(self, scores: FloatArray) -> Any:
-        """Answer the scores of this round through a charged draw: a vertex, or a point."""
+    def respond(self, scores: FloatArray) -> Any: ...
 
-    def released(self) -> Released:
-        """The outcome of all answers."""
+    def released(self) -> Released: ...
 
 
 class SelectionPlayer:
     """Selects one vertex of the simplex a round by the exponential mechanism."""
 
     def __init__(self, simplex: Simplex, select: ChargedDraws) -> None:
-        self._simplex = simplex
-        self._select = select
+        self._simplex, self._select = simplex, select
         self._selected: list[int] = []
 
     def respond(self, scores: FloatArray) -> int:
         """Select a vertex."""
-        vertex: int = self._select(scores)
-        self._selected.append(vertex)
-        return vertex
+        self._selected.append(self._select(scores))
+        return self._selected[-1]
 
     def released(self) -> Released:
         """The average of the selected vertices."""
@@ -249,18 +235,17 @@ class SelectionPlayer:
 
 
 class Game:
-    """A dual player over private rows against a private primal player.
+    """A dual player over private rows against a private primal player, in rounds fixed beforehand.
 
     With a dense dual and a :class:`SelectionPlayer` this is Algorithm 2 of Hsu, Roth, Roughgarden
-    and Ullman (2014). The rounds are fixed in advance from public numbers.
+    and Ullman (2014).
     """
 
     def __init__(self, dual: Dual, player: Player, *, rounds: int) -> None:
-        self.rounds = rounds
-        self.dual, self.player = dual, player
+        self.dual, self.player, self.rounds = dual, player, rounds
 
     def step(self, t: int) -> None:  # noqa: ARG002 (every round is alike)
-        """Play a round: weigh the rows, let the player answer, learn which rows it violates."""
+        """Weigh the rows, let the player answer, learn which rows it violates."""
         self.dual.learn(self.player.respond(self.dual.scores()))
 
     def released(self) -> Released:

@@ -60,26 +60,20 @@ class PerturbedProgram:
 
     phi(v) is 0, v^2/(2 softness) or v - softness/2 for v below 0, up to the softness, or beyond.
 
-    Newton's method with Clarabel for each quadratic program does the work. Should it ever fall
-    short, it goes on with quadratic programs and certificates in integers, until the point is
-    certified: no other end, no refusal, which would tell something about the rows. Of many rows,
-    Newton's method takes the curvature of a share at first, which grows.
+    Newton's method with Clarabel does the work. Should it fall short, it goes on with quadratic
+    programs and certificates in integers, until the point is certified: no other end, no refusal,
+    which would tell something about the rows.
     """
 
     rows: Rows[Any]
     region: ReducedPolytope
-    #: Public costs and the secret noise, (p,).
-    linear: FloatArray
-    #: (p,).
-    centre: FloatArray
-    #: Strong convexity.
-    strength: float
+    linear: FloatArray  # Public costs and the secret noise, (p,).
+    centre: FloatArray  # (p,).
+    strength: float  # Strong convexity.
     softness: float
     shift: float
-    #: Public bound on the largest curvature of F.
-    smoothness: float
-    #: Share of the rows that the first steps read.
-    share: float = 1.0
+    smoothness: float  # Public bound on the largest curvature of F.
+    share: float = 1.0  # Share of the rows that the first steps read.
 
     def minimise(
         self, tolerance: float, *, newton_steps: int = _NEWTON_STEPS, sharp: bool = False
@@ -121,7 +115,9 @@ class PerturbedProgram:
         for number in itertools.count(1):
             self.rows.update(SmoothedRows.go_to, z)
             gradient = self._gradient(z, self.softness)
-            hessian = self._fine_curvature()
+            hessian = value_of_fine_hessian(
+                self.rows.total(SmoothedRows.fine_hessian, self.softness, self.shift), self.softness
+            )
             hessian[diagonal] += self.strength + damping
             if tight is None:
                 slack = np.maximum(self.region.slack(z), 0.0)
@@ -130,11 +126,9 @@ class PerturbedProgram:
             if found is not None:
                 tight = np.flatnonzero(found.prices > 0).tolist()
                 self.rows.update(SmoothedRows.go_to, found.rounded)
+                there = self._gradient(found.rounded, self.softness)
                 distance = minima.distance(
-                    found,
-                    self._gradient(found.rounded, self.softness),
-                    strength=self.strength,
-                    smoothness=self.smoothness,
+                    found, there, strength=self.strength, smoothness=self.smoothness
                 )
                 if distance <= tolerance:
                     return found.rounded
@@ -161,24 +155,21 @@ class PerturbedProgram:
     def _near_by_shares(self, z: FloatArray) -> FloatArray:
         """About the minimum for a share of the rows, found from that for a smaller share."""
         share, enough = self.share, _NO_FALL_OF_A_SHARE * self.region.size * self.softness
-        z = self._of_a_share(share)._softened(z, _STEPS_OF_A_SHARE)
         while share <= _SHARE:
-            few = self._of_a_share(share)
+            few = replace(
+                self,
+                rows=self.rows.keep(partial(RowsInCoordinates.share, share=share)),
+                linear=share * self.linear,
+                strength=share * self.strength,
+                smoothness=share * self.smoothness,
+                share=1.0,
+            )
+            if share == self.share:
+                z = few._softened(z, _STEPS_OF_A_SHARE)
             few.rows.update(SmoothedRows.go_to, z)
             z = few._newton(z, self.softness, _STEPS_OF_A_SHARE, bent=math.inf, enough=enough)
             share *= _LARGER
         return z
-
-    def _of_a_share(self, share: float) -> PerturbedProgram:
-        """The program of a share of the rows, whose minimum is near that of all."""
-        return replace(
-            self,
-            rows=self.rows.keep(partial(RowsInCoordinates.share, share=share)),
-            linear=share * self.linear,
-            strength=share * self.strength,
-            smoothness=share * self.smoothness,
-            share=1.0,
-        )
 
     def _certified(self, z: FloatArray, tolerance: float) -> tuple[FloatArray, float, FloatArray]:
         """A point that breaks no row, next to z; its distance to the minimum at most; its gradient.
@@ -223,7 +214,19 @@ class PerturbedProgram:
     ) -> FloatArray:
         """The point where F is about least along a step; not beyond the least, if so wanted."""
         self.rows.update(SmoothedRows.aim, step)
-        length = self._length(z, step, softness, only_down=only_down)
+        reach = 2.0 ** math.frexp(float(np.linalg.norm(step)))[1]
+
+        def slope(length: float) -> float:
+            rest = self.linear + self.strength * (z + length * step - self.centre)
+            own = self.rows.total(SmoothedRows.slope, length, softness, self.shift, reach)
+            return float(smoothed.value_of_sum(own)) * reach + float(rest @ step)
+
+        at_low, at_high = slope(0.0), slope(1.0)
+        enough = _NEAR_ENOUGH * abs(at_low)
+        uphill = 0.0 if only_down else enough
+        length = 0.0 if at_low > 0 else 1.0
+        if not at_low > 0 and not at_high <= uphill:
+            length = where_flat(slope, at_low, at_high, enough, uphill, _HALVINGS)
         self.rows.update(SmoothedRows.move, length)
         return z + length * step
 
@@ -232,8 +235,8 @@ class PerturbedProgram:
     ) -> tuple[FloatArray, float]:
         """Newton's step within K, and how fast F falls along it; if `sharp`, damped if it rises.
 
-        With hardly any softness, curvatures differ so much between directions that Clarabel's
-        tolerance does not tell up from down. The step is 0 if damping does not help.
+        With hardly any softness, Clarabel's tolerance does not tell up from down. The step is 0 if
+        damping does not help.
         """
         slack = np.maximum(self.region.slack(z), 0.0)
         hessian = self._curvature(softness, bent)
@@ -264,62 +267,29 @@ class PerturbedProgram:
         found = self.rows.total(SmoothedRows.hessian, softness, self.shift, share)
         return np.asarray(found / (UNITS_OF_HESSIAN * softness * share))
 
-    def _fine_curvature(self) -> FloatArray:
-        """Second derivatives of the sum of smoothed violations of all rows, (p, p)."""
-        found = self.rows.total(SmoothedRows.fine_hessian, self.softness, self.shift)
-        return value_of_fine_hessian(found, self.softness)
-
     def balanced(self, z: FloatArray, strength: float) -> tuple[FloatArray, float]:
-        """A point where slopes balance, with this quadratic, and the softness at which they do.
+        """A point near z where slopes balance, with this quadratic, and the softness at which.
 
-        It is looked for next to a point that is nearly the minimum with hardly any softness. There
-        slopes change much within the softness, and Newton's method hardly finds those that balance.
-        So it is tried with more softness, until it does.
+        With hardly any softness, Newton's method hardly finds one: more is tried, until it does.
         """
-        program, found = replace(self, strength=strength), (z, self.softness)
-        least = math.inf
+        program, found, least = replace(self, strength=strength), (z, self.softness), math.inf
+        whole = {"bent": math.inf, "enough": 0.0}
         for softness in (self.softness, *(self.softness * more for more in _BALANCED)):
             self.rows.update(SmoothedRows.go_to, z)
-            near = program._newton(
-                z, softness, _NEWTON_STEPS, bent=math.inf, enough=0.0, sharp=True
+            near = program._newton(z, softness, _NEWTON_STEPS, **whole, sharp=True)
+            tight = np.flatnonzero(self.region.slack(near) <= _NEARLY_TIGHT)
+            face, gradient = (
+                sp.csr_array(self.region.C)[tight],
+                program._gradient(near, softness),
             )
-            rest = program._unbalanced(near, softness)
+            rest = float(np.linalg.norm(gradient + face.T @ fitted_prices(face, gradient)))
             if rest < least:
                 found, least = (near, softness), rest
             if rest <= _BALANCE * float(np.linalg.norm(self.linear)):
                 break
         return found
 
-    def _unbalanced(self, z: FloatArray, softness: float) -> float:
-        """Length of what the rows of K that are nearly tight leave of the gradient."""
-        near = self.region.slack(z) <= _NEARLY_TIGHT
-        face, gradient = (
-            sp.csr_array(self.region.C)[np.flatnonzero(near)],
-            self._gradient(z, softness),
-        )
-        return float(np.linalg.norm(gradient + face.T @ fitted_prices(face, gradient)))
-
     def _gradient(self, z: FloatArray, softness: float) -> FloatArray:
         found = self.rows.total(SmoothedRows.gradient, softness, self.shift)
         total: FloatArray = smoothed.value_of_sum(found, of_rows=True)
         return total + self.linear + self.strength * (z - self.centre)
-
-    def _length(
-        self, z: FloatArray, step: FloatArray, softness: float, *, only_down: bool
-    ) -> float:
-        """Nearly the length at which F is least along the step, at most 1."""
-        reach = 2.0 ** math.frexp(float(np.linalg.norm(step)))[1]
-
-        def slope(length: float) -> float:
-            rest = self.linear + self.strength * (z + length * step - self.centre)
-            own = self.rows.total(SmoothedRows.slope, length, softness, self.shift, reach)
-            return float(smoothed.value_of_sum(own)) * reach + float(rest @ step)
-
-        at_low, at_high = slope(0.0), slope(1.0)
-        enough = _NEAR_ENOUGH * abs(at_low)
-        uphill = 0.0 if only_down else enough
-        if at_low > 0:
-            return 0.0
-        if at_high <= uphill:
-            return 1.0
-        return where_flat(slope, at_low, at_high, enough, uphill, _HALVINGS)

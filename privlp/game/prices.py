@@ -54,13 +54,11 @@ def where_flat(
 
 
 class Demand(Protocol):
-    """People who answer prices: minus the gradient of a convex function, and its Hessian."""
+    """Total use of each supply at some prices, minus a gradient; and how it falls, the Hessian."""
 
-    def demand(self, prices: FloatArray, softness: float) -> FloatArray:
-        """Total use of each supply."""
+    def demand(self, prices: FloatArray, softness: float) -> FloatArray: ...
 
-    def hessian(self, prices: FloatArray, softness: float) -> FloatArray:
-        """How total use falls with prices, positive semidefinite."""
+    def hessian(self, prices: FloatArray, softness: float) -> FloatArray: ...
 
 
 @dataclass(frozen=True)
@@ -71,16 +69,12 @@ class PriceProgram:
     projected gradients take over. Nothing but running time tells which: no error, no status.
     """
 
-    #: Gradient and Hessian of sum_i f_i.
-    people: Demand
-    #: Supplies and the secret noise, (d,).
-    linear: FloatArray
-    #: At least 0, (d,).
-    centre: FloatArray
+    people: Demand  # Gradient and Hessian of sum_i f_i.
+    linear: FloatArray  # Supplies and the secret noise, (d,).
+    centre: FloatArray  # At least 0, (d,).
     strength: float
     softness: float
-    #: Public bound on the curvature of F.
-    smoothness: float
+    smoothness: float  # Public bound on the curvature of F.
 
     def minimise(self, tolerance: float, *, sharp: bool = False) -> FloatArray:
         """A point p >= 0 within `tolerance` of the minimum, (d,).
@@ -123,24 +117,16 @@ class PriceProgram:
         hessian[np.diag_indices_from(hessian)] += self.strength
         down = sp.csc_array(-sp.eye_array(len(p), format="csc"))
         step = np.maximum(p + minimum(hessian, gradient, down, p), 0.0) - p
-        return np.maximum(p + self._length(p, step, gradient, softness) * step, 0.0)
-
-    def _length(
-        self, p: FloatArray, step: FloatArray, gradient: FloatArray, softness: float
-    ) -> float:
-        """Nearly the length at which F is least along the step, at most 1."""
-        at_low = float(gradient @ step)
-        if at_low >= 0:
-            return 1.0
-        enough = _NEAR_ENOUGH * abs(at_low)
-        at_high = float(self._gradient(p + step, softness) @ step)
-        if at_high <= enough:
-            return 1.0
 
         def slope(length: float) -> float:
             return float(self._gradient(p + length * step, softness) @ step)
 
-        return where_flat(slope, at_low, at_high, enough, enough, _HALVINGS)
+        # Nearly the length at which F is least along the step, at most 1.
+        length, at_low = 1.0, float(gradient @ step)
+        enough = _NEAR_ENOUGH * abs(at_low)
+        if at_low < 0 and (at_high := slope(1.0)) > enough:
+            length = where_flat(slope, at_low, at_high, enough, enough, _HALVINGS)
+        return np.maximum(p + length * step, 0.0)
 
     def _accelerated(self, p: FloatArray, tolerance: float) -> FloatArray:
         """Accelerated projected gradients (Nesterov 2004, scheme 2.2.19), until certified."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.base import ChargeRequest
@@ -38,34 +38,28 @@ LINE_COUNTS = 12
 _MOST_COMPARED = 0.1, 0.06
 _OF_SHARES = "sum each variable's share of the norm of rows"
 _OF_MOMENTS = "sum the second moments of rows scaled to norm 1"
-
 # There are up to two corners for each vector of each stage, and no more than 2^1023 have a price.
 _MOST_PARTS = 1023
-
 #: A share of the budget, a number of counts, and what they are for.
 Counts = tuple[float, int, str]
 
 
-@dataclass(frozen=True)
-class PerturbedCharges:
+class PerturbedCharges(NamedTuple):
     """The mechanisms of a run."""
 
-    # In the order in which they are charged: counts before the stages; then for each stage
-    # the secret term, the cover of its error, and counts; at last, if shadow prices are
-    # asked for, the sum of slopes of violations.
+    # Counts before the stages; for each stage the secret term, the cover of its error, and counts;
+    # at last the sum of slopes of violations, if shadow prices are asked for.
     requests: list[ChargeRequest]
     intensity: float  # Gaussian parameter of all of them together, but for the curvature.
-    # Deviation of the secret term of the last stage, for rows of norm 1; twice that where
-    # hard rows have two sides, because noise misses them whichever way it moves x. For
-    # predictions.
+    # Deviation of the last secret term, for rows of norm 1, for predictions; twice that where hard
+    # rows have two sides, because noise misses them whichever way it moves x.
     sigma: float
 
     @property
     def terms(self) -> list[GaussianObjectivePerturbation]:
         """The secret term of each stage."""
-        return [
-            found for found, *_ in self.requests if isinstance(found, GaussianObjectivePerturbation)
-        ]
+        kind = GaussianObjectivePerturbation
+        return [found for found, *_ in self.requests if isinstance(found, kind)]
 
     @classmethod
     def hard(cls, request: SolveRequest, s: float) -> PerturbedCharges:
@@ -75,12 +69,12 @@ class PerturbedCharges:
             (_HARD_SHARES, 1, _OF_SHARES),
             (_SCALE, _SCALE_COUNTS, "count rows by the size of their right-hand sides"),
         ]
-        between = (_BETWEEN, _COUNTS, "count missed rows")
-        draft = cls._of(request, before, [between] * len(_STAGES), _STAGES, s)
+        after = [(_BETWEEN, _COUNTS, "count missed rows")] * len(_STAGES)
+        draft = cls._of(request, before, after, _STAGES, s)
         k = request.public.rows_of_one_record
         share = _LAST_COUNTS * (k / (_LAST_ACCURACY * draft.intensity * s)) ** 2
-        last = (min(max(share, _LEAST_LAST), _MOST_LAST), _LAST_COUNTS, "count missed rows")
-        after = [between] * (len(_STAGES) - 1) + [last]
+        last = min(max(share, _LEAST_LAST), _MOST_LAST)
+        after[-1] = (last, _LAST_COUNTS, "count missed rows")
         return cls._of(request, before, after, _STAGES, s)
 
     @classmethod
@@ -107,11 +101,9 @@ class PerturbedCharges:
     ) -> PerturbedCharges:
         soft = s is None
         _require_few_rows(request, len(stages))
-        left = 1 - math.fsum(share for share, _, _ in (*before, *after))
         checked = 0.0 if s is None else share_of_check(request, s)
-        left -= checked
-        share = _SOFT_CURVATURE if soft else _CURVATURE
-        whole = min(share * request.ledger.eps, _MOST_CURVATURE)
+        left = 1 - math.fsum(share for share, _, _ in (*before, *after)) - checked
+        whole = min((_SOFT_CURVATURE if soft else _CURVATURE) * request.ledger.eps, _MOST_CURVATURE)
         parts = _OF_CURVATURE if soft else [1 / len(stages)] * len(stages)
         curvatures = [whole * part for part in parts]
 
@@ -131,9 +123,7 @@ class PerturbedCharges:
                 found.append((slopes, 1, "sum the slopes of violations for shadow prices"))
             return found if s is None else [*found, check_request(request, checked, intensity)]
 
-        intensity = request.ledger.calibrate_together(
-            lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
-        )
+        intensity = request.ledger.calibrate_together(lambda t: [one[:2] for one in make(t)])
         last = secret_term(request, intensity * math.sqrt(stages[-1] * left), curvatures[-1])
         both_ways = not soft and not last.one_sided
         return cls(make(intensity), intensity, last.sigma * (2 if both_ways else 1))
@@ -157,7 +147,7 @@ def _counts(
 ) -> ChargeRequest:
     """Counts of rows, each of which one record changes by at most k.
 
-    The sums of shares are not negative, and those of one record have a norm of at most k. Second
+    Sums of shares are not negative, and those of one record have a norm of at most k. Second
     moments are positive semidefinite matrices g g^T with |g| <= 1, of Frobenius norm 1 at most; the
     inner product of two such is (g·h)^2 >= 0. So in both cases two records' sums differ by at most
     sqrt(2) k. Sums are exact; those of second moments are multiplied by sqrt(2) off the diagonal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,6 @@ from privlp.errors import UnsupportedProblemError
 from privlp.game.perturbed import PerturbedProgram
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
-from privlp.problem.data import SoftPrices
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
 from privlp.regions.quadratic import fitted_prices
@@ -28,19 +27,16 @@ FloatArray = npt.NDArray[np.float64]
 
 # The search of a minimum begins with so many rows, or so many a coordinate if that is more.
 _FEWEST_ROWS, _ROWS = 2**13, 100
-_LEAST_TOLERANCE = 2.0**-24
+_LEAST_TOLERANCE, _UNIT_ROUNDOFF = 2.0**-24, 2.0**-53
 # The quadratic is at least this strong, in units of the secret term's deviation: a weaker one
 # would let rounding, which the cover has to hide, move the minimum far.
 _LEAST_STRENGTH = 0.1
-_UNIT_ROUNDOFF = 2.0**-53
-# Strength of the quadratic without noise, for eps = inf, in units of a row's gradient.
-_WEAK = 1e-3
-# That with which slopes balance then, and how near Newton's method comes, about.
-_WEAKER, _IF_SHARP = 1e-5, 1e-5
+# Without noise, for eps = inf: strength of the quadratic, in units of a row's gradient; that with
+# which slopes balance; and how near Newton's method comes, about.
+_WEAK, _WEAKER, _IF_SHARP = 1e-3, 1e-5, 1e-5
 
 
-@dataclass(frozen=True)
-class Bend:
+class Bend(NamedTuple):
     """The curvature of one record's smoothed violations, times the softness."""
 
     # Sum of the prices of all sides of its rows, in units of the largest price. Both sides
@@ -49,13 +45,10 @@ class Bend:
     rows: int  # Its rows; the two sides of a row, of one direction, count once.
 
     @classmethod
-    def of_hard_rows(cls, public: PublicPart) -> Bend:
-        """That of rows that all count the same."""
-        return cls(public.rows_of_one_record, public.vectors_of_one_record)
-
-    @classmethod
-    def of_prices(cls, prices: SoftPrices) -> Bend:
-        """That of soft rows with public prices."""
+    def of(cls, public: PublicPart) -> Bend:
+        """That of soft rows with public prices, or of hard rows, which all count the same."""
+        if (prices := public.prices) is None:
+            return cls(public.rows_of_one_record, public.vectors_of_one_record)
         return cls(prices.of_sides / prices.largest, prices.rows)
 
 
@@ -67,19 +60,9 @@ class Slopes(NamedTuple):
     total: FloatArray  # The gradient.
 
 
-class Minimum(NamedTuple):
-    """What one stage releases: a point z of the region, and slopes there if they were asked for."""
-
-    z: FloatArray
-    slopes: Slopes | None = None
-
-
 @dataclass(frozen=True)
 class Draws:
-    """The charged draws of one stage: the secret term, the cover of its error, and counts.
-
-    If shadow prices are asked for, also the sum of the slopes of violations.
-    """
+    """The charged draws of one stage; for shadow prices also of the slopes of violations."""
 
     perturbation: ChargedDraws
     cover: ChargedDraws
@@ -119,60 +102,48 @@ class Draws:
         shift: float,
         bend: Bend,
         n: int,
-    ) -> Minimum:
-        """The released minimum of a perturbed program; if they were charged, slopes at that point.
+    ) -> tuple[FloatArray, Slopes | None]:
+        """The released minimum of a perturbed program; slopes at that point, if they were charged.
 
         The secret term is drawn once. The point is computed to a certified distance, and noise of
         its own covers that distance. `n` bounds the number of rows; it is public.
         """
-        least = _LEAST_STRENGTH * self.sigma
-        strength = max(self.strength(softness, region.size, bend), least)
-        hidden = HiddenGradient(rows, region.size, softness, shift)
-        secret = np.asarray(self.perturbation(hidden))
+        least, p = _LEAST_STRENGTH * self.sigma, region.size
+        strength = max(self.strength(softness, p, bend), least)
+        hidden = HiddenGradient(rows, p, softness, shift)
         program = PerturbedProgram(
             rows=rows,
             region=region,
-            linear=cost + secret,
+            linear=cost + np.asarray(self.perturbation(hidden)),
             centre=centre,
             strength=strength,
             softness=softness,
             shift=shift,
             smoothness=strength + 2 * n / softness,  # both sides of a row may bend
-            share=1.0 if self.sigma == 0 else max(_FEWEST_ROWS, _ROWS * region.size) / n,
+            share=1.0 if self.sigma == 0 else max(_FEWEST_ROWS, _ROWS * p) / n,
         )
         gradient = _rounding(n, region, softness, shift, self.sigma, cost)
         rounding = gradient / strength + 2.0**-49 * region.radius
-        steepest = n + float(np.linalg.norm(cost)) + 8 * self.sigma * math.sqrt(region.size)
-        tolerance = max(
-            _LEAST_TOLERANCE, 4 * rounding, _attainable(steepest, strength, region.size)
-        )
+        steepest = n + float(np.linalg.norm(cost)) + 8 * self.sigma * math.sqrt(p)
+        tolerance = max(_LEAST_TOLERANCE, 4 * rounding, _attainable(steepest, strength, p))
         # The certificate takes half the tolerance. The other half covers twice the rounding: of the
         # gradient, of the secret term and the quadratic's, and of z / tolerance.
         z = program.minimise(tolerance / 2, sharp=self.sigma == 0)
         hidden.minimum = z
         released = region.nearest(tolerance * np.asarray(self.cover(z / tolerance)))
         if self.slopes is None:
-            return Minimum(released)
+            return released, None
+        at, error = released, tolerance * self.cover.sigma * math.sqrt(p)
         if self.sigma == 0:
-            at, soft = program.balanced(z, _WEAKER)
-            found = _slopes(self.slopes, replace(program, softness=soft), at, _IF_SHARP)
-            return Minimum(released, found)
-        of_cover = self.cover.sigma
-        error = tolerance * of_cover * math.sqrt(region.size)
-        return Minimum(released, _slopes(self.slopes, program, released, error))
+            (at, softness), error = program.balanced(z, _WEAKER), _IF_SHARP
+        total = self.slopes(HiddenGradient(rows, p, softness, shift).at(at))
+        return released, Slopes(at, error, np.asarray(total))
 
 
 def draws_of_stages(draws: Sequence[ChargedDraws]) -> list[Draws]:
     """The draws of each stage: secret term, cover and counts; of the last perhaps one more."""
     last = 3 * (len(draws) // 3 - 1)
     return [Draws(*draws[k : k + 3]) for k in range(0, last, 3)] + [Draws(*draws[last:])]
-
-
-def _slopes(draw: ChargedDraws, program: PerturbedProgram, z: FloatArray, error: float) -> Slopes:
-    """The noisy gradient of violations at a released point, or without noise at any."""
-    program.rows.update(RowsInCoordinates.go_to, z)
-    found = program.rows.total(RowsInCoordinates.gradient, program.softness, program.shift)
-    return Slopes(z, error, np.asarray(draw(smoothed.value_of_sum(found, of_rows=True))))
 
 
 class HiddenGradient:
@@ -183,9 +154,7 @@ class HiddenGradient:
     difference of their gradients there, which is what the mechanism was charged for.
     """
 
-    def __init__(
-        self, rows: Rows[RowsInCoordinates], size: int, softness: float, shift: float
-    ) -> None:
+    def __init__(self, rows: Rows[Any], size: int, softness: float, shift: float) -> None:
         self._rows, self._size, self._bend = rows, size, (softness, shift)
         self.minimum: FloatArray | None = None
 
@@ -193,13 +162,10 @@ class HiddenGradient:
         return np.zeros(self._size, dtype=dtype)
 
     def at(self, z: FloatArray) -> FloatArray:
-        """The gradient of the summed violations at a point. Not private: for audits."""
+        """The gradient of the summed violations at a point; private."""
         self._rows.update(RowsInCoordinates.go_to, z)
-        return np.asarray(
-            smoothed.value_of_sum(
-                self._rows.total(RowsInCoordinates.gradient, *self._bend), of_rows=True
-            )
-        )
+        found = self._rows.total(RowsInCoordinates.gradient, *self._bend)
+        return np.asarray(smoothed.value_of_sum(found, of_rows=True))
 
 
 def _attainable(steepest: float, strength: float, size: int) -> float:
@@ -243,26 +209,17 @@ MOST_ROWS = 10**8
 
 def require_priced_rows(request: SolveRequest, public: PublicRows) -> None:
     """Refuse a request for shadow prices where no row has one that could be released."""
-    if not request.prices:
-        return
-    if request.relation.hides_rows:
-        raise UnsupportedProblemError(
-            "prices=True needs records that are replaced: where they come and go, the number of"
-            " rows is private, and with it that of prices.",
-            parameter="prices",
-        )
-    if request.largest_n > MOST_ROWS:
-        raise UnsupportedProblemError(
-            f"prices=True takes up to {MOST_ROWS:,} private rows: beyond, rounding of a sum of"
-            " their slopes is not covered.",
-            parameter="prices",
-        )
-    if not (public.lower < public.upper).any():
-        raise UnsupportedProblemError(
-            "prices=True needs a public inequality row, by private=...: prices of private rows are"
-            " numbers of those rows, and none is released.",
-            parameter="prices",
-        )
+    reasons = {
+        "needs records that are replaced: where they come and go, the number of rows is private,"
+        " and with it that of prices.": request.relation.hides_rows,
+        f"takes up to {MOST_ROWS:,} private rows: beyond, rounding of a sum of their slopes is not"
+        " covered.": request.largest_n > MOST_ROWS,
+        "needs a public inequality row, by private=...: prices of private rows are numbers of those"
+        " rows, and none is released.": not (public.lower < public.upper).any(),
+    }
+    for reason, applies in reasons.items():
+        if request.prices and applies:
+            raise UnsupportedProblemError(f"prices=True {reason}", parameter="prices")
 
 
 def prices_of_public_rows(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from privlp.game.loop import Released
 from privlp.methods.counts import NoisyCounts, StagedSearch
 from privlp.methods.perturbed.draws import Bend, Draws, draws_of_stages, prices_of_public_rows
-from privlp.methods.perturbed.paths import SURE, PathSearch, StageRegions, typical_side
+from privlp.methods.perturbed.paths import MARGIN, SURE, PathSearch, StageRegions, typical_side
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
@@ -26,22 +26,17 @@ FloatArray = npt.NDArray[np.float64]
 
 # Softness of violations, as a share of the typical right-hand side, before the last stage and in
 # it; and how far rows are moved inwards, in units of the softness.
-_SOFTNESS, _LAST_SOFTNESS = 0.4, 0.2
-_INWARDS = 0.5
-# Without noise the region of a stage ends at this multiple of the cost found: the start may miss
-# rows, and a region far larger than the variables would leave them few digits.
-_EXACT_MARGIN = 100.0
-# Price of the scale of the cost in rows, without noise.
-_EXACT_PRICE = 0.1
-# Softness of violations without noise, as a share of their typical size.
-_SHARP = 1e-6
+_SOFTNESS, _LAST_SOFTNESS, _INWARDS = 0.4, 0.2, 0.5
+# Without noise: the region of a stage ends at this multiple of the cost found, because the start
+# may miss rows, and a region far larger than the variables would leave them few digits; the price
+# of the scale of the cost, in rows; and the softness, as a share of the typical size of violations.
+_EXACT_MARGIN, _EXACT_PRICE, _SHARP = 100.0, 0.1, 1e-6
 # Price of the scale of the cost: these many rows of typical violation for each of the s rows; more
 # where noise is larger, but at most a share of the violation of all rows.
 _ROWS_OF_A_PRICE, _NOISE_OF_A_PRICE, _SHARE_OF_ALL_ROWS, _LEAST_NOISE = 4.0, 6.0, 0.4, 1.5
-# The price is divided by this number if the stage's point is far from few missed rows.
-_LOWER_PRICE = 1.4
-# After each stage, as long as no point with few missed rows is known, by this one.
-_MUCH_LOWER_PRICE = 64.0
+# The price is divided by the first number if the stage's point is far from few missed rows; by the
+# second after each stage, as long as no point with few missed rows is known.
+_LOWER_PRICE, _MUCH_LOWER_PRICE = 1.4, 64.0
 # Where nothing is known of the size of variables: up to this size; then this many times what was
 # found.
 _UNKNOWN_SIZE, _ROOM, _LEAST_ODDS = 1e9, 64.0, -28.0
@@ -66,12 +61,10 @@ class HardRowSearch(StagedSearch):
         last_target: float,
     ) -> None:
         self._start, self._shares, self._scale, *rest = draws
-        self._stages = draws_of_stages(rest)
-        self._regions = StageRegions(public, region)
+        self._stages, self._regions = draws_of_stages(rest), StageRegions(public, region)
         super().__init__(request, 2 + 2 * len(self._stages), self._regions.cheapest)
-        self._wide, self._s, self._n = wide, request.density(), request.n
-        self._largest_n, self._rows, self._public = request.largest_n, rows, public
-        self._bend = Bend.of_hard_rows(request.public)
+        self._request, self._rows, self._public, self._wide = request, rows, public, wide
+        self._s, self._n = request.density(), request.n
         self._measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy()))
         self._search = PathSearch(self._measured, self._s, self._regions, last_target)
         self.known = self._search.known
@@ -84,69 +77,43 @@ class HardRowSearch(StagedSearch):
     def _play(self) -> Iterator[None]:
         x, far = self._started()
         yield
-        region = self._regions.at(x, weighted=False) if self.known else self._regions.region
-        region = self._regions.evened(region, self._rows, self._shares, self._largest_n)
+        regions = self._regions
+        region = regions.at(x, weighted=False) if self.known else regions.region
+        region = regions.evened(region, self._rows, self._shares, self._request.largest_n)
         typical = typical_side(self._rows, region, x, self._scale, self._n)
         yield
-        unit = float(np.mean(region.unit**2))
-        lower = 1.0
+        unit, lower = float(np.mean(region.unit**2)), 1.0
         for number, draws in enumerate(self._stages):
-            last = number == len(self._stages) - 1
-            region = self._region_around(x, draws, weighted=number > 0)
+            last, exact = number == len(self._stages) - 1, draws.sigma == 0
+            region, margin = regions.region, _EXACT_MARGIN if exact else MARGIN
+            if self.known:
+                region = regions.at(x, weighted=number > 0 and not exact, margin=margin)
             side = typical * math.sqrt(unit / float(np.mean(region.unit**2)))
             found = self._solved(draws, region, x, far, side, lower, last=last)
             self._note("x", found)
             yield
-            x, lower = self._calibrated(draws, found, x, far, lower, last=last)
+            good = x if self.known else None
+            x, further = self._search.calibrated(draws, found, good, far, last=last)
+            lower /= (_LOWER_PRICE if further else 1.0) if self.known else _MUCH_LOWER_PRICE
+            self._note("calibrated x", x)
+            self._x = x
             yield
-
-    def _region_around(self, x: FloatArray, draws: Draws, *, weighted: bool) -> ReducedPolytope:
-        """The region of a stage."""
-        if not self.known:
-            return self._regions.region
-        if draws.sigma > 0:
-            return self._regions.at(x, weighted=weighted)
-        return self._regions.at(x, weighted=False, margin=_EXACT_MARGIN)
-
-    def _calibrated(
-        self,
-        draws: Draws,
-        found: FloatArray,
-        x: FloatArray,
-        far: FloatArray,
-        lower: float,
-        *,
-        last: bool,
-    ) -> tuple[FloatArray, float]:
-        """A point with few missed rows on a path through that of a stage; and the next price."""
-        good = x if self.known else None
-        x, further = self._search.calibrated(draws, found, good, far, last=last)
-        if not self.known:
-            lower /= _MUCH_LOWER_PRICE
-        elif further:
-            lower /= _LOWER_PRICE
-        self._note("calibrated x", x)
-        self._x = x
-        return x, lower
 
     def _started(self) -> tuple[FloatArray, FloatArray]:
         """A point with few missed rows on a public ray, if there is one, and the ray's end."""
-        region = self._regions.region
-        towards = region.inside - region.coordinates(self._regions.cheapest)
+        region, cheapest = self._regions.region, self._regions.cheapest
+        towards = region.inside - region.coordinates(cheapest)
         reach = min(region.reach(region.inside, towards), 1e6)
         ends = [region.point(region.within(region.inside + reach * towards))]
         worst = self._public.best(-self._public.cost)
-        if worst is not None:
-            ends.append(worst)
+        ends += [] if worst is None else [worst]
         counts = NoisyCounts(self._measured, MeasuredRows.missed, self._start)
         target = max(self._s - 2 * counts.sigma, SURE * counts.sigma)
         found = [counts(end) for end in ends]
         far = ends[int(np.argmin(found))]
 
         def ray(log_odds: float) -> FloatArray:
-            return self._regions.cheapest + (far - self._regions.cheapest) / (
-                1 + math.exp(-log_odds)
-            )
+            return cheapest + (far - cheapest) / (1 + math.exp(-log_odds))
 
         odds = (-_WIDE_ODDS, 0.0) if self._wide else (-_ODDS, _ODDS)
         t, count = counts.first_below(target, ray, *odds)
@@ -155,7 +122,7 @@ class HardRowSearch(StagedSearch):
             # From here on the region is of the size of x; if no x is known, of variables near 1.
             x = ray(max(t, _LEAST_ODDS) if fewest <= target else -math.log(_UNKNOWN_SIZE))
             self._regions.region = self._regions.at(x, weighted=False, margin=_ROOM)
-            far = self._regions.cheapest + _ROOM / 2 * (x - self._regions.cheapest)
+            far = cheapest + _ROOM / 2 * (x - cheapest)
         if fewest <= target:
             self.known.append((fewest + 2 * counts.sigma, x))
         self._note("start", x)
@@ -174,26 +141,24 @@ class HardRowSearch(StagedSearch):
     ) -> FloatArray:
         """The released minimum of a perturbed program around x."""
         softness = (_LAST_SOFTNESS if last else _SOFTNESS) * side
-        inwards = _INWARDS * softness
-        noise = _NOISE_OF_A_PRICE * draws.sigma
-        price = max(
-            _ROWS_OF_A_PRICE * self._s * side, min(noise, _SHARE_OF_ALL_ROWS * self._n * side)
-        )
-        price = min(price, max(price * lower, _LEAST_NOISE * draws.sigma))
-        if draws.sigma == 0:  # an exact penalty, for eps = inf
+        inwards, sigma = _INWARDS * softness, draws.sigma
+        most = min(_NOISE_OF_A_PRICE * sigma, _SHARE_OF_ALL_ROWS * self._n * side)
+        price = max(_ROWS_OF_A_PRICE * self._s * side, most)
+        price = min(price, max(price * lower, _LEAST_NOISE * sigma))
+        if sigma == 0:  # an exact penalty, for eps = inf
             price, softness, inwards = _EXACT_PRICE * side, _SHARP * side, 0.0
         slope = region.cost(self._public.cost)
         least = _LEAST_SCALE * float(np.linalg.norm(slope))
         weight = price / max(self._regions.cost_at_stake(x, far), least)
-        found = draws.minimum(
+        z, slopes = draws.minimum(
             self._rows.keep(partial(RowsInCoordinates, region=region)),
             region,
             slope * weight,
             region.within(region.coordinates(x)),
             softness=softness,
             shift=inwards,
-            bend=self._bend,
-            n=self._largest_n,
+            bend=Bend.of(self._request.public),
+            n=self._request.largest_n,
         )
-        self._prices = prices_of_public_rows(self._public, region, found.slopes, weight)
-        return region.point(found.z)
+        self._prices = prices_of_public_rows(self._public, region, slopes, weight)
+        return region.point(z)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -54,12 +55,9 @@ class Perturbed(RowsMethod):
     at most kappa plus the largest of several Gaussian losses. Counts move by at most k. Proof:
     ``docs/proofs.md``, "One perturbed convex program".
 
-    *Shadow prices*, on request: the gradient of smoothed violations at the released point, a sum of
+    *Shadow prices* follow from the gradient of smoothed violations at the released point, a sum of
     k vectors w_i s_i g_i for each record, which moves by no more than the secret term is charged
-    for. Prices follow from it.
-
-    *Budget.* All counts, secret terms, covers and slopes are charged together, before the first
-    draw.
+    for. All counts, secret terms, covers and slopes are charged together, before the first draw.
 
     Published idea: objective perturbation (Chaudhuri, Monteleoni and Sarwate 2011; Kifer, Smith and
     Thakurta 2012), here over a polytope and with exact Gaussian prices.
@@ -97,40 +95,27 @@ class Perturbed(RowsMethod):
             )
             return Checked(request, rows, search, draws[-1])
 
-        return PlannedRun(
-            charges.requests,
-            start,
-            lambda: self._prediction(
-                region.size, charges, s * _DIFFICULT, typical, 3 + 2 * len(charges.terms)
-            ),
-        )
+        rounds, easy = 3 + 2 * len(charges.terms), s * _DIFFICULT
+        predict = partial(self._prediction, region.size, charges, easy, typical, rounds)
+        return PlannedRun(charges.requests, start, predict)
 
     def _plan_soft(self, request: SolveRequest) -> PlannedRun:
         reason = "every violation of a soft row has its price"
         request.refuse(self.name, s=reason, alpha=reason)
         prices = request.public.prices
         if request.relation.hides_rows or prices is None:
-            raise UnsupportedProblemError(
-                "method='perturbed' takes soft rows where records are replaced: prices of rows are"
-                " public.",
-                parameter="method",
-            )
+            raise _refusal("takes soft rows where records are replaced: prices of rows are public")
         if not math.isfinite(prices.largest):
-            raise UnsupportedProblemError(
-                "method='perturbed' needs a finite penalty for every private row, or none for any.",
-                parameter="method",
-            )
+            raise _refusal("needs a finite penalty for every private row, or none for any")
         if np.isfinite(request.lp.penalty).any():
-            raise UnsupportedProblemError(
-                "method='perturbed' treats public rows as hard: give them the penalty inf, or write"
-                " them with slack variables.",
-                parameter="method",
+            raise _refusal(
+                "treats public rows as hard: give them the penalty inf, or write them with slack"
+                " variables"
             )
         public = PublicRows(request.lp, request.costs_of_hint())
         require_priced_rows(request, public)
-        region, width = ReducedPolytope(public), None
-        if request.width is not None:
-            width = of_usual_size(request.width, "width")
+        region = ReducedPolytope(public)
+        width = None if request.width is None else of_usual_size(request.width, "width")
         charges = PerturbedCharges.soft(request, clipped=width is None)
         difficulty = region.size * charges.sigma / (request.n * _SOFT_DIFFICULT)
         doubt = _DOUBT[bisect_left((_MOSTLY, HOPELESS), difficulty)]
@@ -140,17 +125,9 @@ class Perturbed(RowsMethod):
                 request, rows, public, region, draws, prices=prices, width=width, doubt=doubt
             )
 
-        return PlannedRun(
-            charges.requests,
-            start,
-            lambda: self._prediction(
-                region.size,
-                charges,
-                request.n * _SOFT_DIFFICULT,
-                _typical(region),
-                1 + len(charges.terms),
-            ),
-        )
+        rounds, easy = 1 + len(charges.terms), request.n * _SOFT_DIFFICULT
+        predict = partial(self._prediction, region.size, charges, easy, _typical(region), rounds)
+        return PlannedRun(charges.requests, start, predict)
 
     def _prediction(
         self, size: int, charges: PerturbedCharges, easy: float, typical: float, rounds: int
@@ -161,16 +138,17 @@ class Perturbed(RowsMethod):
         return Prediction.of_difficulty(self.name, difficulty, typical, rounds, noise)
 
 
+def _refusal(reason: str) -> UnsupportedProblemError:
+    return UnsupportedProblemError(f"method='perturbed' {reason}.", parameter="method")
+
+
 def require_enough_rows(request: SolveRequest) -> None:
     """Refuse a program with so few rows that no s helps, whatever else is known of it.
 
     The number of coordinates is taken to be as small as the public equalities may make it.
     """
-    if (
-        not request.public.has_private_rows
-        or request.lp.penalty is not None
-        or request.ledger.delta == 0
-    ):
+    soft, pure = request.lp.penalty is not None, request.ledger.delta == 0
+    if soft or pure or not request.public.has_private_rows:
         return
     lp, largest = request.lp, max(1.0, LARGEST_SHARE_OF_ROWS * request.n)
     free = int((lp.bounds[:, 0] < lp.bounds[:, 1]).sum())
@@ -195,26 +173,25 @@ def search_region(request: SolveRequest, public: PublicRows) -> tuple[ReducedPol
     """
     costs = request.costs_of_hint()
     hint = None if costs is None else costs[1]
-    found: tuple[ReducedPolytope, float, bool] = request.public.once(
-        ("search region", hint), lambda: _search_region(public, hint)
-    )
-    return found
 
-
-def _search_region(public: PublicRows, hint: float | None) -> tuple[ReducedPolytope, float, bool]:
-    try:
-        region = ReducedPolytope(public)
-        return region, _typical(region), False
-    except UnboundedRegionError:
-        cheapest = public.best(public.cost)
-        if cheapest is None:
-            raise
+    def searched() -> tuple[ReducedPolytope, float, bool]:
+        try:
+            region = ReducedPolytope(public)
+            return region, _typical(region), False
+        except UnboundedRegionError:
+            cheapest = public.best(public.cost)
+            if cheapest is None:
+                raise
         least = float(public.cost @ cheapest)
         far = _FARTHEST * float(np.abs(public.cost).sum())
         region, typical = ReducedPolytope(public, least + far), math.inf
         if hint is not None and hint > least:
             typical = _typical(ReducedPolytope(public, hint))
         return region, typical, True
+
+    found: tuple[ReducedPolytope, float, bool]
+    found = request.public.once(("search region", hint), searched)
+    return found
 
 
 def _typical(region: ReducedPolytope) -> float:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,23 +24,22 @@ from privlp.rows.program_rows import RowBlock
 FloatArray = npt.NDArray[np.float64]
 Path = Callable[[float], FloatArray]
 
-# The next region ends at this multiple of the cost found.
-_MARGIN = 1.15
+#: The next region ends at this multiple of the cost found.
+MARGIN = 1.15
 # Variables count by this power of their share of the largest one, and no less than the floor.
 _POWER_OF_SHARE, _LEAST_SHARE = 0.5, 0.1
 # Shares of the rows' norms within this ratio count as even.
 _EVEN = 10.0
-# Binary logarithms between which the scale is searched.
-_LOW_SCALE, _HIGH_SCALE = -20.0, 6.0
+#: Binary logarithms between which the scale is searched.
+SCALES = (-20.0, 6.0)
 
 
 class StageRegions:
     """The region of each stage: costs a little above those of a point, in units of that point."""
 
     def __init__(self, public: PublicRows, region: ReducedPolytope) -> None:
-        self.region = region
+        self.region, self._public = region, public
         self.weights = np.ones(len(public.cost))
-        self._public = public
         best = public.best(public.cost)
         self.cheapest = region.point(region.inside) if best is None else best
 
@@ -54,7 +52,7 @@ class StageRegions:
         own, above = self.cost(x), self.cost(far) - self.cost(x)
         return max(min(own, above) if above > 0 else own, 1e-12 * (1 + abs(self.cost(far))))
 
-    def at(self, x: FloatArray, *, weighted: bool, margin: float = _MARGIN) -> ReducedPolytope:
+    def at(self, x: FloatArray, *, weighted: bool, margin: float = MARGIN) -> ReducedPolytope:
         """The region of costs up to a little more than that of x, scaled to the size of x."""
         own = self.cost(x)
         if own <= 0:
@@ -64,10 +62,9 @@ class StageRegions:
         if not weighted or region is self.region:
             return region
         share = (np.abs(x - self.cheapest) * self.weights)[region.live] / region.unit
+        share = np.maximum(share / max(float(share.max()), 1e-300), _LEAST_SHARE)
         weights = self.weights.copy()
-        weights[region.live] *= (
-            np.maximum(share / max(float(share.max()), 1e-300), _LEAST_SHARE) ** _POWER_OF_SHARE
-        )
+        weights[region.live] *= share**_POWER_OF_SHARE
         return scaled_or(region, self._public, cap, weights)
 
     def evened(
@@ -104,28 +101,23 @@ def typical_side(
     rows: Rows[Any], region: ReducedPolytope, x: FloatArray, draw: ChargedDraws, n: int
 ) -> float:
     """A noisy median of the scaled right-hand sides of n rows."""
-    counts = NoisyCounts(
-        rows.keep(partial(ScaledSides, region=region, x=x)), ScaledSides.above, draw
-    )
-    level, _ = counts.first_below(n / 2, lambda t: 2.0**t, _LOW_SCALE, _HIGH_SCALE)
-    return float(2.0**level)
+    counts = NoisyCounts(rows.keep(partial(_scaled_sides, region=region, x=x)), above, draw)
+    return float(2.0 ** counts.first_below(n / 2, lambda t: 2.0**t, *SCALES)[0])
 
 
-class ScaledSides:
+def _scaled_sides(block: RowBlock, region: ReducedPolytope, x: FloatArray) -> FloatArray:
     """Sizes of right-hand sides of rows scaled to norm 1 in the coordinates of a region.
 
     Where a side is 0, the size of A_i x at a released point x stands for it. Each number is
     computed from its row alone.
     """
+    norm, _ = norms(block, region)
+    return np.divide(MeasuredRows(block).sizes(x), norm, out=np.zeros_like(norm), where=norm > 0)
 
-    def __init__(self, block: RowBlock, region: ReducedPolytope, x: FloatArray) -> None:
-        norm, _ = norms(block, region)
-        sizes = MeasuredRows(block).sizes(x)
-        self._ratio = np.divide(sizes, norm, out=np.zeros_like(norm), where=norm > 0)
 
-    def above(self, level: float) -> int:
-        """Number of rows above a level."""
-        return int(np.count_nonzero(self._ratio > level))
+def above(sizes: FloatArray, level: float) -> int:
+    """Number of rows whose size is above a level."""
+    return int(np.count_nonzero(sizes > level))
 
 
 # How far back towards the cheapest point, and forward where no point is known.
@@ -145,8 +137,7 @@ _CLEARLY = 4.0
 _BELOW_S = 1.8
 
 
-@dataclass(frozen=True)
-class _Way:
+class _Way(NamedTuple):
     """A path, the ends between which it is searched, and noisy counts by place."""
 
     path: Path
@@ -220,18 +211,17 @@ class PathSearch:
         last: bool,
     ) -> _Way:
         """The best of the paths through x, by a count on each, and where to look on it."""
-        unit, own = self._regions.cost_at_stake(x, far), max(self._regions.cost(x), 1e-300)
+        cost = self._regions.cost
+        unit, own = self._regions.cost_at_stake(x, far), max(cost(x), 1e-300)
         paths, tried = self._paths(x, good, far, unit), {}
-        top = _FORWARD
-        if good is not None:
-            top = max((self._regions.cost(good) - self._regions.cost(x)) / unit, 0.02)
+        top = _FORWARD if good is None else max((cost(good) - cost(x)) / unit, 0.02)
         low, probe = -(_BACK if last else _FAR_BACK), top / 2
         if good is None:
             count = tried[0.0] = counts(x)
+            low = -_ALL_THE_WAY * own / unit if count <= target else 0.0
             if count <= target:
                 self.known.append((count + 2 * counts.sigma, x))
                 paths, probe, top = paths[:1], 0.0, 0.0
-            low = -_ALL_THE_WAY * own / unit if count <= target else 0.0
         found = [counts(path(probe)) for path in paths]
         path, tried[probe] = paths[int(np.argmin(found))], min(found)
         if last:
@@ -239,8 +229,7 @@ class PathSearch:
             beyond = float(np.interp(counts.sigma, noisy, _BEYOND))
             top = max(beyond * top, float(np.interp(counts.sigma, noisy, _LEAST_FORWARD)))
             if self.known:
-                gap = self._regions.cost(self.safest()) - self._regions.cost(x)
-                top = max(top, beyond * gap / unit)
+                top = max(top, beyond * (cost(self.safest()) - cost(x)) / unit)
         return _Way(path, low, top, probe, tried)
 
     def _surely(self, counts: NoisyCounts, way: _Way) -> FloatArray:
@@ -252,32 +241,26 @@ class PathSearch:
         posterior = TargetSearch(
             self._last_target, way.low, way.top, sigma=counts.sigma, most=math.inf, power=_DENSER
         )
-        for t, count in way.tried.items():
+        tried, doubt = way.tried, 2 * counts.sigma
+        for t, count in tried.items():
             posterior.learn(t, count)
 
         def counted(t: float) -> float:
-            way.tried[t] = counts(way.path(t))
-            return way.tried[t]
+            tried[t] = counts(way.path(t))
+            return tried[t]
 
         t = posterior.search(counted, counts.left, _SAFE)
-        rising = _largest_rise(way.tried) > _CLEARLY * counts.sigma
+        rising = _largest_rise(tried) > _CLEARLY * counts.sigma
         if t < way.top and not rising:
             return way.path(t)
-        fewest, doubt = min(way.tried.values()), 2 * counts.sigma
         if rising:  # the path leads out of the rows, not into them
-            place = min(way.tried, key=lambda t: way.tried[t])
+            place = min(tried, key=tried.__getitem__)
         else:
-            place = max(t for t, count in way.tried.items() if count <= fewest + doubt)
-        if way.tried[place] > self._s + doubt and self.known:
+            fewest = min(tried.values())
+            place = max(t for t, count in tried.items() if count <= fewest + doubt)
+        if tried[place] > self._s + doubt and self.known:
             return self.safest()
-        return way.path(way.top if not rising and place == max(way.tried) else place)
-
-    def _away(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """The way from the cheapest point to x, and how much farther it stays in the region."""
-        region, z = self._regions.region, self._regions.region.coordinates(x)
-        return x - self._regions.cheapest, min(
-            region.reach(z, z - region.coordinates(self._regions.cheapest)), 1.0
-        )
+        return way.path(way.top if not rising and place == max(tried) else place)
 
     def _paths(
         self, x: FloatArray, good: FloatArray | None, far: FloatArray, unit: float
@@ -287,31 +270,36 @@ class PathSearch:
         Backwards they lead to the cheapest point. Forwards they lead to an end, and beyond it away
         from the cheapest point, as far as the public region goes.
         """
-        own = max(self._regions.cost(x), 1e-300)
+        cost, cheapest, region = self._regions.cost, self._regions.cheapest, self._regions.region
+        own = max(cost(x), 1e-300)
+
+        def beyond(end: FloatArray) -> tuple[FloatArray, float]:
+            """The way from the cheapest point to the end, and how much farther it stays inside."""
+            z = region.coordinates(end)
+            reach = region.reach(z, z - region.coordinates(cheapest))
+            return end - cheapest, min(reach, 1.0)
 
         def path_to(end: FloatArray) -> Path:
-            length = max((self._regions.cost(end) - self._regions.cost(x)) / unit, 1e-3)
-            away, reach = self._away(end)
+            length = max((cost(end) - cost(x)) / unit, 1e-3)
+            away, reach = beyond(end)
 
             def path(t: float) -> FloatArray:
                 if t < 0:
-                    return x + max(t * unit / own, -1.0) * (x - self._regions.cheapest)
-                beyond = max(t - length, 0.0) * unit / max(self._regions.cost(end), 1e-300)
-                return x + min(1.0, t / length) * (end - x) + min(beyond, reach) * away
+                    return x + max(t * unit / own, -1.0) * (x - cheapest)
+                farther = max(t - length, 0.0) * unit / max(cost(end), 1e-300)
+                return x + min(1.0, t / length) * (end - x) + min(farther, reach) * away
 
             return path
 
-        away, reach = self._away(x)
+        away, reach = beyond(x)
         ends = [x + reach * away] if reach > 0.01 else []
-        if good is not None:
-            ends.append(good)
-        if good is None or (len(ends) < 2 and self._regions.cost(far) > self._regions.cost(x)):
+        ends += [] if good is None else [good]
+        if good is None or (len(ends) < 2 and cost(far) > cost(x)):
             ends.append(far)
         return [path_to(end) for end in ends]
 
 
 def _largest_rise(counts: dict[float, float]) -> float:
     """By how much a count at a place is larger than one at an earlier place, at most."""
-    places = sorted(counts)
-    found = np.array([counts[t] for t in places])
+    found = np.array([counts[t] for t in sorted(counts)])
     return float((found - np.minimum.accumulate(found)).max())

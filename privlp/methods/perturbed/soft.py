@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.methods.counts import NoisyCounts, StagedSearch
 from privlp.methods.fallback import reach
-from privlp.methods.perturbed.draws import Bend, Draws, draws_of_stages, prices_of_public_rows
-from privlp.methods.perturbed.paths import scaled_or
+from privlp.methods.perturbed.draws import Bend, draws_of_stages, prices_of_public_rows
+from privlp.methods.perturbed.paths import SCALES, above, scaled_or
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import SoftPrices
@@ -35,8 +34,7 @@ _SOFTNESS, _PER_CURVATURE, _LEAST_SOFTNESS, _MOST_SOFTNESS = 0.4, 60.0, 1e-3, 1.
 _CLIPPED, _MOST_CLIPPED = 120.0, 0.7
 # Moments below this share of a row's are not told apart, however small the noise.
 _LEAST_MOMENT = 1e-4
-# Binary logarithms between which sizes and norms are searched.
-_LOW_SCALE, _HIGH_SCALE = -20.0, 6.0
+# Binary logarithms between which norms are searched.
 _NORMS = (-40.0, 40.0)
 # What a row says is bounded by so many typical changes of a row: the shorter, the more is told.
 _REACH = 1.5
@@ -79,7 +77,7 @@ class SoftRowSearch(StagedSearch):
         self._stages = draws_of_stages(rest)
         super().__init__(request, 1 + len(self._stages), region.point(region.inside))
         self._n, self._k, self._doubt = request.n, request.public.rows_of_one_record, doubt
-        self._price, self._bend = float(prices.largest), Bend.of_prices(prices)
+        self._price, self._bend = float(prices.largest), Bend.of(request.public)
         self._rows, self._public, self._region = rows, public, region
 
     def _play(self) -> Iterator[None]:
@@ -90,7 +88,7 @@ class SoftRowSearch(StagedSearch):
             unit = self._bound * float(region.unit.max())
         self._note("norm bound", unit)
         compared = _Comparison(self._rows, region, self._public, self._price, unit)
-        simple = self._x = compared.along(*_line(self._public, self._x), self._x, self._line)
+        simple = self._x = compared.along(self._x, self._line)
         self._note("point of a public line", simple)
         yield
         kept = self._rows.keep(
@@ -102,22 +100,19 @@ class SoftRowSearch(StagedSearch):
             last = number == len(self._stages) - 1
             kept.update(RowsInCoordinates.go_to, z)
             counts = NoisyCounts(kept, RowsInCoordinates.farther_than, draws.counts)
-            level, _ = counts.first_below(self._n / 2, lambda t: 2.0**t, _LOW_SCALE, _HIGH_SCALE)
-            softness = 2.0**level * (self._last_softness(draws) if last else _SOFTNESS)
-            found = draws.minimum(
-                kept,
-                region,
-                cost,
-                z,
-                softness=softness,
-                shift=softness / 2,
-                bend=self._bend,
-                n=self._n,
+            level, _ = counts.first_below(self._n / 2, lambda t: 2.0**t, *SCALES)
+            # The strength of the quadratic is about 1/(softness (e^kappa - 1)). A smaller softness
+            # makes it stronger than the sum over rows needs; more rows bear a stronger one.
+            share = math.sqrt(self._region.size) / (self._n / self._k * math.expm1(draws.curvature))
+            finest = min(max(_PER_CURVATURE * share, _LEAST_SOFTNESS), _MOST_SOFTNESS)
+            softness = 2.0**level * (finest if last else _SOFTNESS)
+            shift = softness / 2
+            z, slopes = draws.minimum(
+                kept, region, cost, z, softness=softness, shift=shift, bend=self._bend, n=self._n
             )
-            z, self._x = found.z, region.point(found.z)
-            self._prices = prices_of_public_rows(
-                self._public, region, found.slopes, 1 / (self._price * unit)
-            )
+            self._x = region.point(z)
+            weight = 1 / (self._price * unit)
+            self._prices = prices_of_public_rows(self._public, region, slopes, weight)
             self._note("x", self._x)
             self._note("softness", softness)
             if last and self._is_worse(compared, simple):
@@ -129,26 +124,16 @@ class SoftRowSearch(StagedSearch):
     def _is_worse(self, compared: _Comparison, simple: FloatArray) -> bool:
         """Whether a noisy comparison speaks against the answer, or where it must, not for it."""
         sigma = self._choice.sigma
-        costlier = compared.difference(
-            self._x, simple, self._choice, reach(sigma, self._n // self._k, _REACH)
-        )
+        most = reach(sigma, self._n // self._k, _REACH)
+        costlier = compared.difference(self._x, simple, self._choice, most)
         return sigma > 0 and costlier > self._doubt * sigma
-
-    def _last_softness(self, draws: Draws) -> float:
-        """The softness of the last stage, as a share of the typical violation.
-
-        The strength of the quadratic is about 1/(softness (e^kappa - 1)). A smaller softness makes
-        the quadratic stronger than the sum over rows needs; more rows bear a stronger one.
-        """
-        records = self._n / self._k
-        share = math.sqrt(self._region.size) / (records * math.expm1(draws.curvature))
-        return min(max(_PER_CURVATURE * share, _LEAST_SOFTNESS), _MOST_SOFTNESS)
 
     def _equalised(self) -> ReducedPolytope:
         """The region in units in which variables have equal shares of the norms of rows.
 
         Noise hides small shares, so no unit grows beyond what noise allows: several rounds bring
-        units together that are far apart.
+        units together that are far apart. Then it is turned, so that rows vary alike in all
+        directions.
         """
         least = max(2 * self._shares.sigma, _LEAST_MOMENT * self._n)
         region, weights = self._region, np.ones(len(self._public.cost))
@@ -170,11 +155,9 @@ class SoftRowSearch(StagedSearch):
         """
         kept = self._rows.keep(partial(RowsInCoordinates, region=region))
         noisy = np.asarray(self._moments(kept.total(RowsInCoordinates.second_moments, self._n)))
-        matrix = symmetric_of(noisy, region.size)
         hidden = self._moments.sigma * math.sqrt(2 * region.size)
-        least = max(hidden, _LEAST_MOMENT * self._n)
-        moments, directions = np.linalg.eigh(matrix, UPLO="U")
-        moments = np.maximum(moments, least)
+        moments, directions = np.linalg.eigh(symmetric_of(noisy, region.size), UPLO="U")
+        moments = np.maximum(moments, max(hidden, _LEAST_MOMENT * self._n))
         return region.turned((directions * np.sqrt(moments.max() / moments)) @ directions.T)
 
     def _norm_of_most_rows(self, region: ReducedPolytope, clip: ChargedDraws) -> float:
@@ -183,23 +166,18 @@ class SoftRowSearch(StagedSearch):
         The secret term has the norm sigma sqrt(p) times the bound, and the rows that are scaled
         down change the gradient by at most their number times the bound.
         """
-        found = self._rows.keep(partial(Norms, region=region))
-        counts = NoisyCounts(found, Norms.above, clip)
+        counts = NoisyCounts(self._rows.keep(partial(_norms, region=region)), above, clip)
         longer = _CLIPPED * self._stages[-1].sigma * math.sqrt(region.size)
         target = min(max(3 * counts.sigma, longer), _MOST_CLIPPED * self._n)
-        level, _ = counts.first_below(target, lambda t: 2.0**t, *_NORMS)
-        return float(2.0**level)
+        return float(2.0 ** counts.first_below(target, lambda t: 2.0**t, *_NORMS)[0])
 
 
-def _line(public: PublicRows, inside: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The ends of a public line: the least and the largest sum of all variables."""
-    ends = [public.best(np.full(len(inside), sign)) for sign in (1.0, -1.0)]
-    low, high = (inside if end is None else end for end in ends)
-    return low, high
+def _norms(block: RowBlock, region: ReducedPolytope) -> FloatArray:
+    """Norms of rows in the coordinates of a region, each computed from its row alone."""
+    return norms(block, region)[0]
 
 
-@dataclass(frozen=True)
-class _Comparison:
+class _Comparison(NamedTuple):
     """Costs at one point beside those at another, in the coordinates of a region."""
 
     rows: Rows[Any]
@@ -208,13 +186,14 @@ class _Comparison:
     price: float
     unit: float
 
-    def along(
-        self, low: FloatArray, high: FloatArray, inside: FloatArray, draws: ChargedDraws
-    ) -> FloatArray:
-        """A point inside, or one nearer to the best between two others if that is told surely.
+    def along(self, inside: FloatArray, draws: ChargedDraws) -> FloatArray:
+        """A point inside, or one of a public line nearer to its best if that is told surely.
 
-        Costs are convex, so whether they rise or fall says on which side the best point is.
+        The line leads from the least to the largest sum of all variables. Costs are convex, so
+        whether they rise or fall says on which side the best point is.
         """
+        ends = [self.public.best(np.full(len(inside), sign)) for sign in (1.0, -1.0)]
+        low, high = (inside if end is None else end for end in ends)
         near, far, told, asked = 0.0, 1.0, 0.0, 0
         while draws.remaining:
             middle, step = 0.5 * (near + far), _STEP * (far - near)
@@ -239,14 +218,3 @@ class _Comparison:
         rows = self.rows.keep(partial(ComparedRows, largest_price=self.price))
         found = float(draws(float(rows.total(ComparedRows.costlier, x, other, limit))))
         return found + float(self.public.cost @ (x - other)) / (self.price * limit)
-
-
-class Norms:
-    """Norms of rows in the coordinates of a region, each computed from its row alone."""
-
-    def __init__(self, block: RowBlock, region: ReducedPolytope) -> None:
-        self._norm, _ = norms(block, region)
-
-    def above(self, level: float) -> int:
-        """Number of rows above a level."""
-        return int(np.count_nonzero(self._norm > level))
