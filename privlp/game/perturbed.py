@@ -278,10 +278,7 @@ class PerturbedProgram:
             self.rows.update(SmoothedRows.go_to, z)
             near = program._newton(z, softness, _NEWTON_STEPS, **whole, sharp=True)
             tight = np.flatnonzero(self.region.slack(near) <= _NEARLY_TIGHT)
-            face, gradient = (
-                sp.csr_array(self.region.C)[tight],
-                program._gradient(near, softness),
-            )
+            face, gradient = sp.csr_array(self.region.C)[tight], program._gradient(near, softness)
             rest = float(np.linalg.norm(gradient + face.T @ fitted_prices(face, gradient)))
             if rest < least:
                 found, least = (near, softness), rest

@@ -25,9 +25,7 @@ from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 
-# Values of a row of equal range span 2 on K; a violation, right-hand side included, is between -2
-# and 2.
-_DIAMETER = 2.0
+# Values of a row of equal range span this on K, and no violation is larger in size.
 _WIDTH = 2.0
 # Assumed spread of the violations of one vertex over dual-weighted rows: see below, *Step*.
 _SPREAD = 0.2
@@ -37,8 +35,7 @@ _MOST_DEFAULT_ROUNDS = 2_000
 # Euclidean norm of the values.
 _TYPICAL_SHARE = 0.065
 _HALF_SPAN_OF_A_ROW = 0.33
-#: What the ledger calls the draws.
-PURPOSE = "select a vertex each round"
+_PURPOSE = "select a vertex each round"  # In the ledger.
 
 
 class DenseMultiplicativeWeights(RowsMethod):
@@ -61,20 +58,16 @@ class DenseMultiplicativeWeights(RowsMethod):
     *Rounds.* With L = ln(n/s), T rounds leave a regret of at most 4·sqrt(L/(2T)) and a selection
     error of at most (2·sensitivity/eps')·ln d each. With alpha (violation per unit of ||A_i||_2,
     at most the radius of K times the violation in units of the row's span), T makes the regret
-    alpha. Otherwise T minimises the sum of the selection error and half the regret, about the
-    regret seen in trials.
+    alpha. Otherwise T minimises the sum of the selection error and half the regret.
 
     *Step.* sqrt(2L/T)/spread per unit of violation is the best step if the violations of a vertex
-    have standard deviation `spread` over the dual-weighted rows. Two, the most possible, gives the
-    worst-case step of the analysis. The value used is 0.2, which was near the best for covering,
-    packing, game and classification programs (``benchmarks/step.py``). The privacy argument does
-    not depend on the step.
+    have standard deviation `spread` over the dual-weighted rows; 0.2 was near the best in
+    ``benchmarks/step.py``. The privacy argument does not depend on the step.
     """
 
     name = "dmw"
     take_it = "whole rows are private, delta is 0, and the optimum is public"
-    #: Largest distance between the score vectors of two rows.
-    diameter = _DIAMETER
+    diameter = _WIDTH  # Largest distance between the score vectors of two rows.
 
     def rank(self, request: SolveRequest) -> float | None:
         """Also without an optimum if delta is 0: no other method says what is missing."""
@@ -85,24 +78,18 @@ class DenseMultiplicativeWeights(RowsMethod):
     def plan(self, request: SolveRequest) -> PlannedRun:
         relation = request.constraint_private(self.name)
         if request.width is not None:
-            raise InvalidParameterError(
-                "width has no use with method='dmw', which needs no declared bounds; leave it out.",
-                parameter="width",
-            )
+            use = "has no use with method='dmw', which needs no declared bounds; leave it out"
+            raise _wrong("width", use)
         s, alpha, n = request.density(), request.accuracy(), request.n
         simplex = Simplex(request.form, request.opt)
-        sensitivity = relation.dense_average_sensitivity(
-            self.diameter, s, request.public.rows_of_one_record
-        )
-        grid = grid_of(request)
-        log_ratio = math.log(n / s)
+        d = simplex.size
+        k, grid, log_ratio = request.public.rows_of_one_record, grid_of(request), math.log(n / s)
+        sensitivity = relation.dense_average_sensitivity(self.diameter, s, k)
         if alpha is not None:
             rounds = as_rounds(2 * _WIDTH**2 * log_ratio, simplex.radius / alpha, alpha)
         else:
-            rounds = _best_rounds(request, log_ratio, sensitivity * math.log(simplex.size))
-        mechanism = request.ledger.calibrate(
-            lambda eps: ExponentialMechanism(sensitivity, eps), rounds
-        )
+            rounds = _best_rounds(request, log_ratio, sensitivity * math.log(d))
+        mechanism = request.ledger.calibrate(partial(ExponentialMechanism, sensitivity), rounds)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
             step = math.sqrt(2 * log_ratio / rounds) / _SPREAD
@@ -112,17 +99,13 @@ class DenseMultiplicativeWeights(RowsMethod):
 
         def predict() -> Prediction:
             """A share of the square of the bound, as seen in trials."""
-            regret = _WIDTH * math.sqrt(log_ratio / (2 * rounds))
-            bound = (
-                regret + 2 * mechanism.sensitivity * math.log(max(2, simplex.size)) / mechanism.eps
-            )
+            regret, log_d = _WIDTH * math.sqrt(log_ratio / (2 * rounds)), math.log(max(2, d))
+            bound = regret + 2 * mechanism.sensitivity * log_d / mechanism.eps
             violation = _TYPICAL_SHARE * bound**2 * _HALF_SPAN_OF_A_ROW * simplex.typical_norm
-            yardstick = simplex.typical_norm / math.sqrt(simplex.size)
-            return Prediction(
-                self.name, violation, 0.0, rounds, 2 / mechanism.eps, yardstick=yardstick
-            )
+            noise, yardstick = 2 / mechanism.eps, simplex.typical_norm / math.sqrt(d)
+            return Prediction(self.name, violation, 0.0, rounds, noise, yardstick=yardstick)
 
-        return PlannedRun([(mechanism, rounds, PURPOSE)], start, predict)
+        return PlannedRun([(mechanism, rounds, _PURPOSE)], start, predict)
 
     def scaled(self, simplex: Simplex, block: Any, largest_n: int = 0) -> Any:
         """A block of rows, scaled for the duals and the scores."""
@@ -132,17 +115,15 @@ class DenseMultiplicativeWeights(RowsMethod):
 def _best_rounds(request: SolveRequest, log_ratio: float, selection_factor: float) -> int:
     """The T that minimises 2 sqrt(L/(2T)) + 2 selection_factor / eps'(T)."""
     rounds = np.unique(np.geomspace(1, _MOST_DEFAULT_ROUNDS, 400).astype(int))
-    probe = request.ledger.calibrate(
-        lambda eps: ExponentialMechanism(1.0, eps), _MOST_DEFAULT_ROUNDS
-    )
-    eps_at_most_rounds = probe.pure_eps
+    probe = request.ledger.calibrate(partial(ExponentialMechanism, 1.0), _MOST_DEFAULT_ROUNDS)
     # T draws of eps' each cost T eps' when composed purely, and T eps'^2 / 8 otherwise.
     power = 1.0 if request.ledger.delta == 0 else 0.5
-    eps_per_round = eps_at_most_rounds * (_MOST_DEFAULT_ROUNDS / rounds) ** power
+    eps_per_round = probe.pure_eps * (_MOST_DEFAULT_ROUNDS / rounds) ** power
     error = _WIDTH * np.sqrt(log_ratio / (2 * rounds)) + 2 * selection_factor / eps_per_round
     return int(rounds[np.argmin(error)])
 
 
+_NAME = "method='dmw-published'"
 # Declared bounds beyond these would overflow in divisions, or leave a sensitivity without digits.
 _SMALLEST_BOUND, _LARGEST_BOUND = 1e-100, 1e100
 
@@ -175,41 +156,30 @@ class PublishedDenseWeights(RowsMethod):
         eps, delta = request.ledger.eps, request.ledger.delta
         grid = grid_of(request)
         if alpha is None:
-            raise InvalidParameterError(
-                "alpha is missing: method='dmw-published' takes its number of rounds from alpha.",
-                parameter="alpha",
-            )
+            raise _wrong("alpha", f"is missing: {_NAME} takes its number of rounds from alpha")
         if delta == 0 and math.isfinite(eps):
-            raise InvalidParameterError(
-                "delta must be positive: the published composition formula divides by ln(1/delta).",
-                parameter="delta",
-            )
+            formula = "the published composition formula divides by ln(1/delta)"
+            raise _wrong("delta", f"must be positive: {formula}")
         simplex = Simplex(request.form, request.opt)
         largest_value = entry_bound * float(simplex.vertices.max())
         rho = largest_value + rhs_bound
         if not alpha < 9 * rho:
-            raise InvalidParameterError(
-                f"alpha must be below 9 rho = {9 * rho:g} for method='dmw-published', got"
-                f" {alpha:g}.",
-                parameter="alpha",
-            )
+            limit = f"must be below 9 rho = {9 * rho:g} for {_NAME}, got {alpha:g}"
+            raise _wrong("alpha", limit)
         rounds = as_rounds(36 * math.log(n), rho / alpha, alpha)
         eta = math.sqrt(math.log(n) / rounds)
         sensitivity = self._largest_change(largest_value) * request.public.rows_of_one_record / s
-        eps_per_round = (
-            math.inf if math.isinf(eps) else eps / math.sqrt(8 * rounds * math.log(1 / delta))
-        )
-        mechanism = ExponentialMechanism(sensitivity, eps_per_round)
-        within = partial(
-            rows_within_bounds, simplex, entry_bound, rhs_bound, largest_n=request.largest_n
-        )
+        own = math.inf if math.isinf(eps) else eps / math.sqrt(8 * rounds * math.log(1 / delta))
+        mechanism = ExponentialMechanism(sensitivity, own)
+        bounds = simplex, entry_bound, rhs_bound
+        within = partial(rows_within_bounds, *bounds, largest_n=request.largest_n)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
             scaled = rows.keep(partial(self._scored, simplex, within))
             dual = DenseDual(scaled, s, eta / (2 * rho), grid)
             return Game(dual, SelectionPlayer(simplex, *draws), rounds=rounds)
 
-        return PlannedRun([(mechanism, rounds, PURPOSE)], start)
+        return PlannedRun([(mechanism, rounds, _PURPOSE)], start)
 
     def _largest_change(self, largest_value: float) -> float:
         """The published change of s times a score when one row is replaced."""
@@ -229,9 +199,8 @@ def rows_within_bounds(
     low, high = ends_of(block, np.ones(len(simplex.form.column)))
     # A row that is infinitely far beyond a tiny bound is scaled to zero; no warning may tell of it.
     with np.errstate(over="ignore"):
-        excess = np.maximum(
-            np.maximum(np.abs(low), np.abs(high)) / entry_bound, np.abs(block.rhs) / rhs_bound
-        )
+        largest = np.maximum(np.abs(low), np.abs(high))
+        excess = np.maximum(largest / entry_bound, np.abs(block.rhs) / rhs_bound)
     scale = 1.0 / np.maximum(excess, 1.0)
     unit = 2.0 ** math.frexp(entry_bound * float(simplex.vertices.max()))[1]
     return RowsOnSimplex(block, simplex, scale, scale * block.rhs, largest_n=largest_n, unit=unit)
@@ -240,36 +209,28 @@ def rows_within_bounds(
 def _declared_bounds(width: Any) -> tuple[float, float]:
     """The bounds on entries of A and of b, checked."""
     if width is None:
-        raise InvalidParameterError(
-            "width is missing: method='dmw-published' needs a declared public bound on every |A_ij|"
-            " and |b_i|, or a pair of bounds.",
-            parameter="width",
-        )
+        bound = "a declared public bound on every |A_ij| and |b_i|, or a pair of bounds"
+        raise _wrong("width", f"is missing: {_NAME} needs {bound}")
     pair = (width, width) if np.ndim(width) == 0 else tuple(width)
     if len(pair) != 2:
-        raise InvalidParameterError(
-            "width must be one bound, or a pair of bounds (for A, for b).", parameter="width"
-        )
+        raise _wrong("width", "must be one bound, or a pair of bounds (for A, for b)")
     bounds = real(pair[0], "width"), real(pair[1], "width")
     if not all(_SMALLEST_BOUND <= bound <= _LARGEST_BOUND for bound in bounds):
-        raise InvalidParameterError(
-            f"width must lie between {_SMALLEST_BOUND:g} and {_LARGEST_BOUND:g} with"
-            f" method='dmw-published', got {width!r}: beyond, numbers overflow. Measure the rows in"
-            " other units.",
-            parameter="width",
-        )
+        ends = f"{_SMALLEST_BOUND:g} and {_LARGEST_BOUND:g} with {_NAME}, got {width!r}"
+        why = "beyond, numbers overflow. Measure the rows in other units"
+        raise _wrong("width", f"must lie between {ends}: {why}")
     return bounds
+
+
+def _wrong(parameter: str, reason: str) -> InvalidParameterError:
+    return InvalidParameterError(f"{parameter} {reason}.", parameter=parameter)
 
 
 _BLOCK = 4096
 
 
 class CountScore(DenseMultiplicativeWeights):
-    """:class:`~privlp.methods.published.dmw.DenseMultiplicativeWeights` with the count score.
-
-    A vertex is scored by the dual weight of the rows that it satisfies up to a tolerance
-    (:class:`CountedRows`). Such a score has diameter 1 instead of 2. Everything else is the same.
-    """
+    """Dense multiplicative weights with the count score: :class:`CountedRows`, of diameter 1."""
 
     diameter = 1.0
 
@@ -297,9 +258,8 @@ class PublishedCountScore(PublishedDenseWeights):
 class CountedRows:
     """Private rows on K: the score of a vertex is the dual weight of the rows that it satisfies.
 
-    This is the count score of van der Reijden (2019), section 3.5:
-    Q_j = sum_i z_i 1[A_i x_j <= b_i + phi]. Whether a row is satisfied depends on that row alone,
-    and an indicator spans 1. So Q is a dense average of diameter W = 1.
+    The count score of van der Reijden (2019), section 3.5: Q_j = sum_i z_i 1[A_i x_j <= b_i + phi].
+    An indicator depends on its row alone, and spans 1: Q is a dense average of diameter W = 1.
     """
 
     def __init__(self, block: RowBlock, simplex: Simplex, rows: ScaledRows, phi: float) -> None:
@@ -307,16 +267,7 @@ class CountedRows:
         self._satisfied = np.empty((len(simplex.vertices), len(rhs)), dtype=bool)
         for some, part in block.parts(simplex.vertices):
             self._satisfied[:, some] = (part.table() <= rhs[some, None]).T
-        self._rows = rows
-
-    @property
-    def count(self) -> int:
-        """Number of private rows; itself private under add/remove."""
-        return self._rows.count
-
-    def add_violations(self, j: int, step: float, out: FloatArray) -> None:
-        """Add step times the scaled violations of vertex j to `out`."""
-        self._rows.add_violations(j, step, out)
+        self.count, self.add_violations = rows.count, rows.add_violations
 
     def scores(self, z: FloatArray) -> FloatArray:
         """Dual weight of the rows that each vertex satisfies; exact for integers."""

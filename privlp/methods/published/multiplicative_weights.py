@@ -8,11 +8,10 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
 from privlp.game.loop import Path, Released, as_rounds
-from privlp.methods.base import COMPARED, Method, PlannedRun, Prediction
+from privlp.methods.base import COMPARED, ChargeRequest, Method, PlannedRun, Prediction
 from privlp.methods.noisy_numbers import (
     AdditiveNoise,
     deviation,
@@ -25,7 +24,7 @@ from privlp.privacy import ChargedDraws, ExponentialMechanism, Mechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation
-from privlp.relations.numbers import LowSensitivity, PrivateNumbers
+from privlp.relations.numbers import LowSensitivity
 from privlp.rows.access import Rows
 from privlp.rows.program_rows import RowBlock, SelectableRows
 
@@ -43,48 +42,41 @@ class MovingRows:
         scale[form.column] = simplex.vertices
         self.row_change = relation.row_change(form, scale)
         self._matrix_is_public = "A" not in relation.private_parts
-        self._numbers: list[PrivateNumbers] = [
-            numbers for numbers in relation.private_numbers(form) if numbers.part == "A"
-        ]
+        private = relation.private_numbers(form)
+        self._numbers = next((numbers for numbers in private if numbers.part == "A"), None)
 
     def private_coefficients(self, row: int) -> npt.NDArray[np.bool_]:
         """Which coefficients of a row of A are private, (d,)."""
-        return self._private[[row]].toarray()[0]
-
-    @cached_property
-    def _private(self) -> sp.csr_array:
-        """Which coefficients are private, (n, d)."""
-        shape = self.simplex.form.lp.shape
-        if not self._numbers:
-            return sp.csr_array(shape, dtype=bool)
-        (numbers,) = self._numbers
-        return sp.csr_array((np.ones(len(numbers), dtype=bool), numbers.at), shape=shape)
+        found = np.zeros(self.simplex.form.lp.shape[1], dtype=bool)
+        if self._numbers is not None:
+            rows, columns = self._numbers.at
+            found[columns[rows == row]] = True
+        return found
 
     def ranges(self) -> tuple[FloatArray, FloatArray]:
         """Public ranges of the coefficients, (n, d) each: public ones are their own range."""
         lp = self.simplex.form.lp
         A = lp.A.toarray() if lp.is_sparse else lp.A
         low, high = A.copy(), A.copy()
-        for numbers in self._numbers:
+        if (numbers := self._numbers) is not None:
             low[numbers.at], high[numbers.at] = numbers.low, numbers.high
         return low, high
 
     def span_and_spread(self) -> tuple[float, float]:
-        """Public bound on max_j A'_ij - min_j A'_ij over all rows i, and a typical deviation.
+        """Public bound on max_j A'_ij - min_j A'_ij over all rows i; typical deviation over j.
 
-        The latter is the typical standard deviation of A'_ij over j. A private entry counts as if
-        it were uniform in its declared range.
+        A private entry counts as if it were uniform in its declared range.
         """
         if self._matrix_is_public:
             return self._span_and_spread_of_public_rows()
-        for numbers in self._numbers:
-            if not (np.isfinite(numbers.low).all() and np.isfinite(numbers.high).all()):
-                raise UnsupportedProblemError(
-                    "method='mw' plans its rounds from a public range of the entries of A, and none"
-                    " was declared: give lower and upper to the neighbour relation, or use"
-                    " method='direct-noise'.",
-                    parameter="lower",
-                )
+        numbers = self._numbers
+        if numbers is not None and not np.isfinite([numbers.low, numbers.high]).all():
+            raise UnsupportedProblemError(
+                "method='mw' plans its rounds from a public range of the entries of A, and none was"
+                " declared: give lower and upper to the neighbour relation, or use"
+                " method='direct-noise'.",
+                parameter="lower",
+            )
         form = self.simplex.form
         scale = form.column_sign * self.simplex.vertices
         # Private rows without sides constrain nothing.
@@ -156,9 +148,7 @@ class MultiplicativeWeights(Method):
         forecast = Forecast(request)
         rounds = forecast.rounds()
         select, release = forecast.mechanisms(rounds)
-        charges: list[tuple[Mechanism, int, str]] = [
-            (select, rounds, "select a violated row each round")
-        ]
+        charges: list[ChargeRequest] = [(select, rounds, "select a violated row each round")]
         if release is not None:
             charges.append((release, rounds, "release the selected row"))
 
@@ -180,23 +170,15 @@ class Forecast:
         form = StandardForm.of(request.lp, every_row=True)
         simplex = Simplex(form, request.opt)
         self.rows = MovingRows(relation, simplex)
-        self._log_d = math.log(max(2, len(simplex.vertices)))
-        self._n = len(form.row)
-        at_centre = self.rows.violation_change(simplex.centre())
-        at_vertex = self.rows.violation_change(simplex.farthest())
-        self._change, self._typical_change = (
-            max(at_centre, at_vertex),
-            math.sqrt(at_centre * at_vertex),
-        )
+        d, self._n = len(simplex.vertices), len(form.row)
+        self._log_d = math.log(max(2, d))
+        points = simplex.centre(), simplex.farthest()
+        self._changes = [self.rows.violation_change(point) for point in points]
         self.span, self._spread = self.rows.span_and_spread()
         l1, l2 = self.rows.row_change
-        self._release = (
-            None
-            if l2 == 0
-            else quieter_noise(
-                request, l1, l2, lambda noise: largest_of(noise, len(simplex.vertices))
-            )[0]
-        )
+        self._release = None
+        if l2 != 0:
+            self._release, _ = quieter_noise(request, l1, l2, lambda noise: largest_of(noise, d))
 
     def rounds(self) -> int:
         """T from alpha, or the one of the least predicted error."""
@@ -213,13 +195,13 @@ class Forecast:
         """
 
         def make(intensity: float) -> tuple[ExponentialMechanism, AdditiveNoise | None]:
+            change = max(self._changes) / 2
             if self._release is None:
-                return ExponentialMechanism(self._change / 2, intensity), None
+                return ExponentialMechanism(change, intensity), None
             # eps^2/8 for a selection is 1/(2 sigma^2) for Gaussian noise of one unit.
             eps = 2 * intensity if self._release.gaussian else intensity
-            return ExponentialMechanism(self._change / 2, eps), self._release.mechanism(
-                *self.rows.row_change, 1.0, intensity
-            )
+            release = self._release.mechanism(*self.rows.row_change, 1.0, intensity)
+            return ExponentialMechanism(change, eps), release
 
         def with_counts(intensity: float) -> list[tuple[Mechanism, int]]:
             return [(mechanism, rounds) for mechanism in make(intensity) if mechanism is not None]
@@ -227,10 +209,7 @@ class Forecast:
         return make(self._request.ledger.calibrate_together(with_counts))
 
     def error(self, rounds: npt.ArrayLike) -> FloatArray:
-        """Predicted largest violation after T rounds.
-
-        The sum of typical shares of the regret and of the selection error, and of the noise.
-        """
+        """Predicted violation: typical shares of regret and selection error, and the noise."""
         rounds = np.asarray(rounds, dtype=float)
         # T draws of eps' each cost T eps' when composed purely, and T eps'^2 / 8 otherwise.
         power = 1.0 if self._request.ledger.delta == 0 else 0.5
@@ -238,7 +217,8 @@ class Forecast:
         select, release = self._most_rounds
         noise = 0.0 if release is None else deviation(release) * scarcity
         regret = np.hypot(self._spread, noise) * np.sqrt(self._log_d / (2 * rounds))
-        selection = self._typical_change / select.eps * scarcity * math.log(max(2, self._n))
+        typical = math.sqrt(self._changes[0] * self._changes[1])
+        selection = typical / select.eps * scarcity * math.log(max(2, self._n))
         drift = noise * np.sqrt(2 * self._log_d / rounds)
         return _TYPICAL_REGRET * regret + _TYPICAL_SELECTION * selection + drift
 
@@ -250,12 +230,9 @@ class Forecast:
 def _relation_of(request: SolveRequest) -> LowSensitivity:
     """The relation of a request to which the method applies."""
     relation = low_sensitivity(request, _NAME)
-    request.refuse(
-        _NAME,
-        s="only constraint-private solvers give up rows",
-        width="ranges are declared by the relation",
-    )
-    request.refuse(_NAME, split="it spends on violations and rows, not on parts of the program")
+    s, width = "only constraint-private solvers give up rows", "ranges are declared by the relation"
+    split = "it spends on violations and rows, not on parts of the program"
+    request.refuse(_NAME, s=s, width=width, split=split)
     if "c" in relation.private_parts:
         raise UnsupportedProblemError(
             "method='mw' moves on {c·x = opt}, which shows c: where c is private use"
@@ -318,17 +295,13 @@ class Hedge:
         private = self._known.private_coefficients(int(form.row[side]))[form.column]
         if self._release is None or not private.any():
             return coefficients
-        vertices = self._simplex.vertices[private]
-        noisy = coefficients.copy()
+        vertices, noisy = self._simplex.vertices[private], coefficients.copy()
         noisy[private] = self._release(coefficients[private] * vertices) / vertices
         return noisy
 
 
 class AdaHedge:
-    """Exponential weights whose step follows from the losses.
-
-    Source: de Rooij, van Erven, Grünwald and Koolen (2014).
-    """
+    """Exponential weights whose step follows from the losses (de Rooij et al. 2014)."""
 
     def __init__(self, size: int) -> None:
         self._losses = np.zeros(size)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Real
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 
 import highspy
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from privlp.errors import PrivLPError
 from privlp.methods.base import COMPARED, NumbersMethod, PlannedRun
-from privlp.methods.noisy_numbers import BoundedNoise, private_numbers
+from privlp.methods.noisy_numbers import BoundedNoise, private_numbers, scale_of
 from privlp.methods.request import SolveRequest
 from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace, gaussian_is_narrower
 from privlp.methods.tightened.quantiles import QuantileNoise
@@ -35,21 +35,28 @@ def loss_in_trials(
 ) -> list[float] | None:
     """What planned runs lose of the optimum, as a share of its size, on made-up programs.
 
-    The programs are those of :func:`made_up_numbers`. All runs see the same programs, one to ten,
-    and noise of the same public seeds. No private number is read.
+    All runs see the same programs of :func:`made_up_numbers`, one to ten, and noise of the same
+    public seeds. No private number is read.
     """
     n, d = request.lp.shape[0] + request.n, request.lp.shape[1]
     count = next((count for cells, count in _TRIALS.items() if n * d <= cells), 0)
     lost, sizes = np.zeros(len(runs)), 0.0
     for seed in range(count):
         made_up = made_up_numbers(numbers, np.random.default_rng(seed))
-        known = None if made_up is None else _program(request, numbers, made_up)
-        best = None if known is None else _optimum(known, numbers)
-        if made_up is None or known is None or best is None:
+        if made_up is None:
             return None
+        known = ProgramNumbers.of(request.form)
+        for part in numbers:
+            known = known.having(part, made_up[part.part])
+        ends = next((p for p in numbers if p.part == "A"), None)
+        rows = TightenedRows.of(known, None if ends is None else (ends, *(known.values(ends),) * 2))
+        status, found = rows.optimum(known.c, PRECISELY)
+        if status != highspy.HighsModelStatus.kOptimal:
+            return None
+        points = [_point(run, made_up, np.random.default_rng(seed)) for run in runs]
+        best = float(known.c @ rows.point(found))
         sizes += abs(best)
-        for k, run in enumerate(runs):
-            x = _point(run, made_up, np.random.default_rng(seed))
+        for k, x in enumerate(points):
             if x is None:
                 return None
             lost[k] += request.lp.sign * (known.c @ x - best)
@@ -75,30 +82,12 @@ def made_up_numbers(
     if "A" in parts and "c" in parts:
         columns, first = np.unique(parts["A"].at[1], return_index=True)
         of_column = dict(zip(columns.tolist(), heights["A"][first].tolist(), strict=True))
-        heights["c"] = np.array(
-            [
-                of_column.get(column, height)
-                for column, height in zip(
-                    parts["c"].at[0].tolist(), heights["c"].tolist(), strict=True
-                )
-            ]
-        )
+        pairs = zip(parts["c"].at[0].tolist(), heights["c"].tolist(), strict=True)
+        heights["c"] = np.array([of_column.get(column, height) for column, height in pairs])
     return {name: part.low + (part.high - part.low) * heights[name] for name, part in parts.items()}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TrialRows:
-    """Stands for the private rows in a trial: made-up numbers of each part, which are public."""
-
-    made_up: dict[str, FloatArray]
-
-    def values(self, numbers: PrivateNumbers) -> FloatArray:
-        """The made-up numbers of a part."""
-        return self.made_up[numbers.part]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TrialDraw:
+class TrialDraw(NamedTuple):
     """Stands for a charged draw in a trial: noise of about the same law, of a public seed.
 
     It protects nothing and is charged nothing, because it is only added to public numbers.
@@ -109,32 +98,10 @@ class TrialDraw:
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """The values, moved by noise that lies between minus two widths and 0."""
-        mechanism = self.mechanism
-        if isinstance(mechanism, TruncatedGaussianMechanism):
-            noise = self.rng.normal(0.0, mechanism.sigma, len(values))
-        else:
-            noise = self.rng.laplace(0.0, mechanism.scale, len(values))
-        return values - mechanism.width + np.clip(noise, -mechanism.width, mechanism.width)
-
-
-def _program(
-    request: SolveRequest, numbers: Sequence[PrivateNumbers], made_up: dict[str, FloatArray]
-) -> ProgramNumbers:
-    """The program of made-up numbers."""
-    known = ProgramNumbers.of(request.form)
-    for part in numbers:
-        known = known.having(part, made_up[part.part])
-    return known
-
-
-def _optimum(known: ProgramNumbers, numbers: Sequence[PrivateNumbers]) -> float | None:
-    """The optimal value of a program of public numbers, without its offset."""
-    ends = next(((part, *(known.values(part),) * 2) for part in numbers if part.part == "A"), None)
-    rows = TightenedRows.of(known, cast("Any", ends))
-    status, point = rows.optimum(known.c, PRECISELY)
-    if status != highspy.HighsModelStatus.kOptimal:
-        return None
-    return float(known.c @ rows.point(point))
+        mechanism, width = self.mechanism, self.mechanism.width
+        gaussian = isinstance(mechanism, TruncatedGaussianMechanism)
+        draw = self.rng.normal if gaussian else self.rng.laplace
+        return values - width + np.clip(draw(0.0, scale_of(mechanism), len(values)), -width, width)
 
 
 def _point(
@@ -142,7 +109,8 @@ def _point(
 ) -> FloatArray | None:
     """What a planned run releases on made-up numbers."""
     draws = [TrialDraw(cast("BoundedNoise", mechanism), rng) for mechanism, _, _ in run.charges]
-    solver = run.start(TrialRows(made_up), cast("Any", draws))
+    rows = SimpleNamespace(values=lambda numbers: made_up[numbers.part])  # they are public
+    solver = run.start(rows, cast("Any", draws))
     for t in range(solver.rounds):
         solver.step(t)
     return solver.released().x

@@ -13,26 +13,11 @@ import numpy.typing as npt
 
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.game.loop import Released
+from privlp.methods import noisy_numbers as noisy
 from privlp.methods.base import NoiseOnNumbers, NumbersMethod, PlannedRun, Prediction
-from privlp.methods.noisy_numbers import (
-    NAMES,
-    AdditiveNoise,
-    BoundedNoise,
-    OneRelease,
-    deviation,
-    private_numbers,
-    run_of_one_release,
-    scale_of,
-    shares,
-)
 from privlp.methods.request import SolveRequest
+from privlp.methods.tightened import worst_case
 from privlp.methods.tightened.rows import PRECISELY, TightenedRows, certain_near
-from privlp.methods.tightened.worst_case import (
-    WorstCase,
-    open_ended,
-    require_inequalities,
-    require_one_end,
-)
 from privlp.privacy import ChargedDraws, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.privacy.mechanisms.truncated import log_odds
 from privlp.problem.standard_form import StandardForm
@@ -47,15 +32,11 @@ FloatArray = npt.NDArray[np.float64]
 _EVEN = 1e-3
 
 
-def noise_on(numbers: PrivateNumbers, mechanism: BoundedNoise) -> NoiseOnNumbers:
-    """How far noise moves the numbers of one part.
-
-    Noise on b and A is shifted: its median is its width. Noise on costs is centred, and at most its
-    width.
-    """
+def noise_on(numbers: PrivateNumbers, mechanism: noisy.BoundedNoise) -> NoiseOnNumbers:
+    """How far noise moves the numbers of one part: on b and A its median is its width."""
     declared = float(np.median(numbers.high - numbers.low))
     if numbers.part == "c":
-        typical = min(scale_of(mechanism), mechanism.width)
+        typical = min(noisy.scale_of(mechanism), mechanism.width)
         return NoiseOnNumbers("c", typical, mechanism.width, declared)
     return NoiseOnNumbers(numbers.part, mechanism.width, mechanism.most, declared)
 
@@ -67,7 +48,7 @@ def certain_ends(
 
     For costs both ends are the released cost, with centred noise.
     """
-    mechanism = cast("BoundedNoise", draw.mechanism)
+    mechanism = cast("noisy.BoundedNoise", draw.mechanism)
     if numbers.part == "A":
         largest = -draw(-values)
         smallest = largest - mechanism.most
@@ -105,28 +86,15 @@ def deltas(
     return [float(share) * delta for share in parts / parts.sum()]
 
 
-def _whole_budget(request: SolveRequest, part: PrivateNumbers) -> TruncatedLaplaceMechanism:
-    """Laplace noise on one part that takes all that is left of the budget."""
+def _widths(request: SolveRequest, part: PrivateNumbers) -> tuple[float, float]:
+    """Of Gaussian and of Laplace noise on one part that takes all that is left of the budget."""
     delta = request.ledger.delta_left
 
     def make(eps: float) -> TruncatedLaplaceMechanism:
         return TruncatedLaplaceMechanism.of_budget(part.l1, eps, delta, entry=part.entry)
 
-    return request.ledger.calibrate(make, 1)
-
-
-def is_narrower(request: SolveRequest, numbers: list[PrivateNumbers]) -> list[bool]:
-    """On which parts Gaussian noise is narrower than Laplace noise, at the whole budget."""
-    pairs = ((part, _whole_budget(request, part)) for part in numbers)
-    return [gaussian_beside(part, laplace).width < laplace.width for part, laplace in pairs]
-
-
-def gaussian_effect(request: SolveRequest, part: PrivateNumbers) -> float:
-    """The L1 change for which Laplace noise would be as wide as this Gaussian noise."""
-    laplace = _whole_budget(request, part)
-    if laplace.width == 0:
-        return part.l1
-    return part.l1 * gaussian_beside(part, laplace).width / laplace.width
+    laplace = request.ledger.calibrate(make, 1)
+    return gaussian_beside(part, laplace).width, laplace.width
 
 
 #: Draws once for the private numbers of a part, and gives an interval that holds each of them.
@@ -136,13 +104,11 @@ Ends = Callable[[PrivateNumbers, ChargedDraws, FloatArray], tuple[FloatArray, Fl
 _FAR = 0.01
 # The optimum is known no better than that.
 _PRECISION = 1e-6
-_INFEASIBLE = (
-    highspy.HighsModelStatus.kInfeasible,
-    highspy.HighsModelStatus.kUnboundedOrInfeasible,
-)
+_NOT_FOUND = "No certain optimum of the tightened program was found"
+_RELEASED = "What was charged stays charged. The numbers were released"
 
 
-class TightenedProgram(OneRelease):
+class TightenedProgram(noisy.OneRelease):
     """One release of tightened numbers, then HiGHS on the tightened program.
 
     `fallback` and `inside` are public points that satisfy every possible program, the latter
@@ -181,36 +147,53 @@ class TightenedProgram(OneRelease):
             self._known = self._known.having(numbers, low)
             self._trace["tightened b"] = low * self._form.row_sign[numbers.at]
         else:
-            released = np.maximum(high, numbers.low)
+            released = self._trace["noisy c"] = np.maximum(high, numbers.low)
             self._known = self._known.having(numbers, released)
-            self._trace["noisy c"] = released
 
     def released(self) -> Released:
         """The solution of the tightened program, moved until it certainly satisfies it."""
-        rows = TightenedRows.of(self._known, self._between)
+        rows, statuses = TightenedRows.of(self._known, self._between), highspy.HighsModelStatus
         status, point, self._prices = rows.priced_optimum(self._known.c, self._options)
-        if status == highspy.HighsModelStatus.kTimeLimit:
-            return Released(
-                None, None, self._trace, Status.TIME_LIMIT, "HiGHS reached the time limit"
-            )
-        if status == highspy.HighsModelStatus.kOptimal:
+        if status == statuses.kTimeLimit:
+            return self._nothing(Status.TIME_LIMIT, "HiGHS reached the time limit")
+        if status == statuses.kOptimal:
             optimum = rows.point(point)
             x, share = certain_near(rows, optimum, self._inside)
             if x is not None and share <= _FAR:
                 return self._found(x, share)
-            loss = self._loss_of_fallback(optimum)
-            if self._fallback is not None and loss <= _PRECISION:
+            if self._fallback is not None and self._loss_of_fallback(optimum) <= _PRECISION:
                 # The only point, say: its prices are those of the program all the same.
                 return self._found(self._fallback, 0.0)
             if x is not None and self._loss_of_fallback(x) >= 0:
                 return self._found(x, share)
-        return self._without_optimum(contradictory=status in _INFEASIBLE)
+        infeasible = statuses.kInfeasible, statuses.kUnboundedOrInfeasible
+        return self._without_optimum(contradictory=status in infeasible)
+
+    def _without_optimum(self, *, contradictory: bool) -> Released:
+        """The public point, or no point."""
+        self._prices = None
+        if self._fallback is not None:
+            point = "x is a public point that satisfies every possible row"
+            warning = (
+                f"{point}: {_NOT_FOUND[0].lower()}{_NOT_FOUND[1:]}. It says nothing of the private"
+                " numbers, and they were paid for."
+            )
+            return self.release(self._fallback, f"{_NOT_FOUND}; {point}", warning)
+        if not contradictory:
+            message = f"{_NOT_FOUND}, so no x is released. {_RELEASED}"
+            return self._nothing(Status.NUMERICAL_ERROR, message)
+        return self._nothing(
+            Status.INFEASIBLE,
+            "The tightened rows contradict each other, so no x is released. A larger eps, a lower"
+            " probability, zeros='public' where numbers that are 0 are 0 for everyone, or declared"
+            f" ranges within which some x satisfies all rows would help. {_RELEASED}",
+        )
+
+    def _nothing(self, status: Status, message: str) -> Released:
+        return Released(None, None, self._trace, status, message)
 
     def _loss_of_fallback(self, x: FloatArray) -> float:
-        """What the public point loses against x, by the released costs, as a share of their size.
-
-        Infinite if there is no such point.
-        """
+        """What the public point, if any, loses against x, by the released costs, as a share."""
         if self._fallback is None:
             return math.inf
         cost = self._form.lp.sign * self._known.c
@@ -227,37 +210,10 @@ class TightenedProgram(OneRelease):
                 " worse for that."
             )
             message = f"{message}. {warning} It was solved"
-        return self._release(x, message, warning)
+        return self.release(x, message, warning)
 
-    def _without_optimum(self, *, contradictory: bool) -> Released:
-        """The public point, or no point."""
-        self._prices = None
-        if self._fallback is not None:
-            message = (
-                "No certain optimum of the tightened program was found; x is a public point that"
-                " satisfies every possible row"
-            )
-            warning = (
-                "x is a public point that satisfies every possible row: no certain optimum of the"
-                " tightened program was found. It says nothing of the private numbers, and they"
-                " were paid for."
-            )
-            return self._release(self._fallback, message, warning)
-        if contradictory:
-            message = (
-                "The tightened rows contradict each other, so no x is released. A larger eps, a"
-                " lower probability, zeros='public' where numbers that are 0 are 0 for everyone, or"
-                " declared ranges within which some x satisfies all rows would help. What was"
-                " charged stays charged. The numbers were released"
-            )
-            return Released(None, None, self._trace, Status.INFEASIBLE, message)
-        message = (
-            "No certain optimum of the tightened program was found, so no x is released. What was"
-            " charged stays charged. The numbers were released"
-        )
-        return Released(None, None, self._trace, Status.NUMERICAL_ERROR, message)
-
-    def _release(self, x: FloatArray, message: str, warning: str) -> Released:
+    def release(self, x: FloatArray, message: str, warning: str) -> Released:
+        """A point with the caution before its message."""
         return self._at(x, self._caution + message, warning, self._prices)
 
 
@@ -265,44 +221,36 @@ def checked_numbers(
     request: SolveRequest, method: str, alpha: str, width: str
 ) -> list[PrivateNumbers]:
     """The private numbers; options without use are refused, each with the reason."""
-    numbers = private_numbers(request, method)
+    numbers = noisy.private_numbers(request, method)
     optimum = "the tightened program is solved for its own optimum"
     request.refuse(method, s="no row is given up", alpha=alpha, width=width, opt=optimum)
-    require_inequalities(request.form, numbers)
+    worst_case.require_inequalities(request.form, numbers)
     return numbers
 
 
 def tightened_run(
     name: str,
     request: SolveRequest,
-    numbers: Sequence[PrivateNumbers],
-    mechanisms: Sequence[AdditiveNoise | BoundedNoise],
-    on_numbers: Sequence[NoiseOnNumbers],
+    released: Sequence[tuple[PrivateNumbers, Any, NoiseOnNumbers]],
     purpose: str,
-    *,
-    worst: WorstCase | None,
+    worst: worst_case.WorstCase | None,
     note: str,
     program: type[TightenedProgram] = TightenedProgram,
     **options: Any,
 ) -> PlannedRun:
-    """A release of numbers, then the tightened program; the loss of objective is private."""
-    drowned = " and ".join(NAMES[noise.part] for noise in on_numbers if noise.drowns)
+    """A release of numbers, then the tightened program; the loss of objective is private.
+
+    `released` holds each part of the numbers, its mechanism, and how far noise moves it.
+    """
+    numbers, mechanisms, on_numbers = zip(*released, strict=True)
+    drowned = " and ".join(noisy.NAMES[noise.part] for noise in on_numbers if noise.drowns)
     caution = f"Noise is wider than the declared range of the {drowned}: x hardly depends on them. "
-    started = partial(
-        program,
-        fallback=None if worst is None else worst.point,
-        inside=None if worst is None else worst.inside,
-        caution=caution if drowned else "",
-        **options,
-    )
-    noise = max(deviation(found) / found.sensitivity for found in mechanisms)
-    return run_of_one_release(
-        request,
-        numbers,
-        mechanisms,
-        purpose,
-        started,
-        lambda: Prediction(name, 0.0, None, 1, noise, on_numbers=tuple(on_numbers), note=note),
+    options |= {"fallback": worst and worst.point, "inside": worst and worst.inside}
+    started = partial(program, caution=caution if drowned else "", **options)
+    noise = max(noisy.deviation(found) / found.sensitivity for found in mechanisms)
+    predicted = Prediction(name, 0.0, None, 1, noise, on_numbers=on_numbers, note=note)
+    return noisy.run_of_one_release(
+        request, numbers, mechanisms, purpose, started, lambda: predicted
     )
 
 
@@ -324,11 +272,11 @@ class TruncatedLaplace(NumbersMethod):
     *Certainty.* Releases are clipped to the declared public ranges, so they are never tighter than
     the tightest program within the ranges. A point of that program is found and checked before
     anything is charged; it is public, and satisfies every possible row. The solution of HiGHS is
-    feasible to 1e-9 only. It is moved inwards until it satisfies the released rows in exact
-    arithmetic. If that fails, the result is the public point, with a warning. Where costs are
-    public that point is the optimum of the tightest program, so the plan can state its objective.
-    Sources: Muñoz Medina et al. (2021) for b; Benvenuti et al. (2026) for A and c. Proof:
-    ``docs/proofs.md``, "Constraints that are never violated".
+    moved inwards until it satisfies the released rows in exact arithmetic. If that fails, the
+    result is the public point, with a warning. Where costs are public that point is the optimum of
+    the tightest program, so the plan can state its objective. Sources: Muñoz Medina et al. (2021)
+    for b; Benvenuti et al. (2026) for A and c. Proof: ``docs/proofs.md``, "Constraints that are
+    never violated".
     """
 
     name = "tightened"
@@ -336,7 +284,7 @@ class TruncatedLaplace(NumbersMethod):
     _program: ClassVar[type[TightenedProgram]] = TightenedProgram
 
     def plan(self, request: SolveRequest) -> PlannedRun:
-        width = "ranges are declared by the neighbour relation"
+        width, form = "ranges are declared by the neighbour relation", request.form
         numbers = checked_numbers(request, self.name, "no row is violated", width)
         if not request.has_delta:
             raise InvalidParameterError(
@@ -344,28 +292,19 @@ class TruncatedLaplace(NumbersMethod):
                 " it.",
                 parameter="delta",
             )
-        _require_ranges(request.form, numbers)
-        require_bounded(request.form, numbers, within_ranges=True)
-        worst = WorstCase.of(request.form, numbers)
+        _require_ranges(form, numbers)
+        require_bounded(form, numbers, within_ranges=True)
+        worst = worst_case.WorstCase.of(form, numbers)
         mechanisms = self._mechanisms(request, numbers)
-        on_numbers, note = list(map(noise_on, numbers, mechanisms)), worst.note(request.lp.sense)
-        return tightened_run(
-            self.name,
-            request,
-            numbers,
-            mechanisms,
-            on_numbers,
-            "tighten",
-            worst=worst,
-            note=note,
-            program=self._program,
-        )
+        released = [(*of, noise_on(*of)) for of in zip(numbers, mechanisms, strict=True)]
+        note = worst.note(request.lp.sense)
+        return tightened_run(self.name, request, released, "tighten", worst, note, self._program)
 
     def _mechanisms(
         self, request: SolveRequest, numbers: list[PrivateNumbers]
-    ) -> list[BoundedNoise]:
+    ) -> list[noisy.BoundedNoise]:
         """The noise on each part."""
-        split = shares(request, numbers, lambda part: part.l1)
+        split = noisy.shares(request, numbers, lambda part: part.l1)
         return list(self._laplace(request, numbers, split))
 
     def _laplace(
@@ -373,47 +312,47 @@ class TruncatedLaplace(NumbersMethod):
     ) -> list[TruncatedLaplaceMechanism]:
         """Laplace noise on each part, at its share of the budget."""
         delta = request.ledger.delta_left
-
-        def make(eps: float) -> list[tuple[TruncatedLaplaceMechanism, int]]:
-            return [(mechanism, 1) for mechanism in self._of_eps(numbers, split, eps, delta)]
-
-        return self._of_eps(numbers, split, request.ledger.calibrate_together(make), delta)
+        eps = request.ledger.calibrate_together(
+            lambda eps: [(found, 1) for found in self._of_eps(numbers, split, eps, delta)]
+        )
+        return self._of_eps(numbers, split, eps, delta)
 
     def _of_eps(
         self, numbers: list[PrivateNumbers], split: list[float], eps: float, delta: float
     ) -> list[TruncatedLaplaceMechanism]:
         """Laplace noise on each part at its shares of eps and of delta."""
-        parts_of_delta = deltas(numbers, split, eps, delta)
+        parts = zip(numbers, split, deltas(numbers, split, eps, delta), strict=True)
         return [
             TruncatedLaplaceMechanism.of_budget(part.l1, share * eps, own, entry=part.entry)
-            for part, share, own in zip(numbers, split, parts_of_delta, strict=True)
+            for part, share, own in parts
         ]
 
 
 class TruncatedGaussian(TruncatedLaplace):
     """As :class:`TruncatedLaplace`, with Gaussian noise where one record moves many numbers.
 
-    There truncated Gaussian noise (:class:`~privlp.privacy.TruncatedGaussianMechanism`) is narrower
-    than Laplace noise: its width grows like the root of their number. A part gets Gaussian noise if
-    it is narrower at the whole budget, and Laplace noise otherwise. If it is narrower on no part,
-    all parts get it.
+    Its width grows like the root of their number
+    (:class:`~privlp.privacy.TruncatedGaussianMechanism`). A part gets it where it is narrower than
+    Laplace noise at the whole budget; all parts get it if it is narrower on none.
     """
 
     def _mechanisms(
         self, request: SolveRequest, numbers: list[PrivateNumbers]
-    ) -> list[BoundedNoise]:
-        """The noise on each part: Gaussian noise instead of Laplace noise of the same price."""
-        narrower = is_narrower(request, numbers)
-        gaussian = narrower if any(narrower) else [True] * len(numbers)
-        whole = dict(zip((part.part for part in numbers), gaussian, strict=True))
+    ) -> list[noisy.BoundedNoise]:
+        widths = {part.part: _widths(request, part) for part in numbers}
+        narrower = {name: gaussian < laplace for name, (gaussian, laplace) in widths.items()}
+        gaussian = narrower if any(narrower.values()) else dict.fromkeys(narrower, True)
 
         def effect(part: PrivateNumbers) -> float:
-            return gaussian_effect(request, part) if whole[part.part] else part.l1
+            """The L1 change for which Laplace noise would be as wide as this noise."""
+            width, of_laplace = widths[part.part]
+            plain = not gaussian[part.part] or of_laplace == 0
+            return part.l1 if plain else part.l1 * width / of_laplace
 
-        priced = self._laplace(request, numbers, shares(request, numbers, effect))
+        priced = self._laplace(request, numbers, noisy.shares(request, numbers, effect))
         return [
-            gaussian_beside(part, laplace) if takes else laplace
-            for part, laplace, takes in zip(numbers, priced, gaussian, strict=True)
+            gaussian_beside(part, laplace) if gaussian[part.part] else laplace
+            for part, laplace in zip(numbers, priced, strict=True)
         ]
 
 
@@ -423,25 +362,25 @@ def gaussian_is_narrower(request: SolveRequest) -> bool:
     False if neither applies: the method itself then says why.
     """
     try:
-        numbers = private_numbers(request, TruncatedLaplace.name)
-        return request.has_noise and any(is_narrower(request, numbers))
+        numbers = noisy.private_numbers(request, TruncatedLaplace.name)
+        widths = [_widths(request, part) for part in numbers] if request.has_noise else []
+        return any(gaussian < laplace for gaussian, laplace in widths)
     except PrivLPError:
         return False
 
 
 def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
     """Refuse private equalities, and numbers with no declared end on the side of the noise."""
-    require_one_end(form, numbers)
+    worst_case.require_one_end(form, numbers)
+    ends = {
+        "b": "lower (for <= rows) or upper (for >= rows)",
+        "A": "upper (where growth tightens a row) or lower (where a fall does)",
+    }
     for part in numbers:
-        if part.part != "c" and open_ended(form, part):
-            end = (
-                "lower (for <= rows) or upper (for >= rows)"
-                if part.part == "b"
-                else "upper (where growth tightens a row) or lower (where a fall does)"
-            )
+        if part.part != "c" and worst_case.open_ended(form, part):
             raise UnsupportedProblemError(
-                f"feasible='always' needs a declared public range of the {NAMES[part.part]}: give"
-                f" the neighbour relation a finite {end}, the same for every neighbour and not read"
-                f" off the data. {ABOUT_ZEROS}",
+                f"feasible='always' needs a declared public range of the {noisy.NAMES[part.part]}:"
+                f" give the neighbour relation a finite {ends[part.part]}, the same for every"
+                f" neighbour and not read off the data. {ABOUT_ZEROS}",
                 parameter="lower",
             )

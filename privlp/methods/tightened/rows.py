@@ -19,11 +19,10 @@ from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
 
 FloatArray = npt.NDArray[np.float64]
 
-#: How far HiGHS may leave rows and bounds, in the units of its scaled model.
-PRECISION = 1e-9
+# How far HiGHS may leave rows and bounds, in the units of its scaled model.
+_PRECISION = _SNAP = _LEAST_SIZE = 1e-9
 #: Options for HiGHS.
-PRECISELY = {"primal_feasibility_tolerance": PRECISION, "dual_feasibility_tolerance": PRECISION}
-_SNAP = 1e-9
+PRECISELY = {"primal_feasibility_tolerance": _PRECISION, "dual_feasibility_tolerance": _PRECISION}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,16 +109,12 @@ class TightenedRows:
             options=options,
         )
         lp, inequalities = self.form.lp, len(self.rhs)
+        # Of each inequality: 1 for the upper side of the user's row, -1 for the lower.
+        sign = np.concatenate([self.form.row_sign[self.side], public_inequalities(lp)[3]])
         prices = np.zeros(lp.shape[0])
-        np.add.at(prices, self.owner, self.side_sign * duals[:inequalities])
+        np.add.at(prices, self.owner, sign * duals[:inequalities])
         np.add.at(prices, np.flatnonzero(lp.row_lower == lp.b), duals[inequalities:])
         return status, y, prices
-
-    @property
-    def side_sign(self) -> npt.NDArray[np.int8]:
-        """Of each inequality: 1 for the upper side of the user's row, -1 for the lower, (r,)."""
-        _, _, _, sides = public_inequalities(self.form.lp)
-        return np.concatenate([self.form.row_sign[self.side], sides])
 
     def violated(self, x: FloatArray) -> npt.NDArray[np.bool_]:
         """Which inequality rows x violates in exact arithmetic, (r,)."""
@@ -169,9 +164,7 @@ def at_ends(
     return np.where(above, *dense), np.where(above, *dense[::-1])
 
 
-_LEAST_SIZE = 1e-9
-_MOST_REPAIRS = 5
-_MOST_POINTS = 4
+_MOST_REPAIRS, _MOST_POINTS = 5, 4
 _STEPS = np.geomspace(2.0**-50, 0.25, 25)
 #: Shares of the precision by which equalities may be left, and rounding errors, of nudges.
 _NUDGES = ((0.0, 2.0**-48), (0.25, 2.0**-48), (0.25, 2.0**-51))
@@ -243,12 +236,12 @@ def _nudged(
     rows: TightenedRows, x: FloatArray, equalities: float, rounding: float
 ) -> FloatArray | None:
     """The point after the smallest nudge of x that leaves every row room for rounding."""
-    y, (equal, _) = rows.split(x), rows.equalities()
+    y, (equal, _), count = rows.split(x), rows.equalities(), len(rows.rhs)
     size = abs(rows.A) @ np.abs(y) + np.abs(rows.rhs)
     room = rows.slack(x) - rounding * size
     unit = float(-room.min(initial=-np.finfo(float).tiny))  # the largest shift that a row needs
     room = np.minimum(room / unit, _PLENTY)
-    apart = np.minimum(equalities * PRECISION / unit * row_sizes(equal), _PLENTY)
+    apart = np.minimum(equalities * _PRECISION / unit * row_sizes(equal), _PLENTY)
     up, down = (
         np.clip((end - y) * sign / unit, 0.0, _PLENTY)
         for end, sign in zip(rows.bounds.T[::-1], (1, -1), strict=True)
@@ -257,7 +250,7 @@ def _nudged(
     status, nudge = optimum(
         np.ones(2 * len(y)),
         sp.hstack([matrix, -matrix]),
-        np.concatenate([np.full(len(room), -np.inf), -apart]),
+        np.concatenate([np.full(count, -np.inf), -apart]),
         np.concatenate([room, apart]),
         np.column_stack([np.zeros(2 * len(y)), np.concatenate([up, down])]),
         options=PRECISELY,
@@ -289,7 +282,7 @@ def point_inside(rows: TightenedRows, chosen: npt.NDArray[np.bool_]) -> FloatArr
     None if HiGHS finds no feasible point.
     """
     inward = np.where(chosen, np.maximum(row_sizes(rows.A), _LEAST_SIZE), 0.0)
-    found = _pushed_in(rows, sp.csr_array(inward[:, None]))
+    found = solved_with(rows, sp.csr_array(inward[:, None]), -1.0, 1.0, PRECISELY)
     return None if found is None else rows.point(found[:-1])
 
 
@@ -304,9 +297,8 @@ def strictly_inside(rows: TightenedRows) -> FloatArray | None:
     sizes = np.maximum(row_sizes(rows.A), _LEAST_SIZE)
     tight, found = np.ones(len(sizes), dtype=bool), []
     for _ in range(_MOST_POINTS):
-        point = _pushed_in(
-            rows, sp.diags_array(np.where(tight, sizes, 0.0), format="csr")[:, tight]
-        )
+        inward = sp.diags_array(np.where(tight, sizes, 0.0), format="csr")[:, tight]
+        point = solved_with(rows, inward, -1.0, 1.0, PRECISELY)
         if point is None:
             break
         found.append(rows.point(point[: len(rows.column)]))
@@ -317,19 +309,19 @@ def strictly_inside(rows: TightenedRows) -> FloatArray | None:
     return np.mean(found, axis=0) if found else None
 
 
-def _pushed_in(rows: TightenedRows, inward: Any) -> FloatArray | None:
-    """The optimum over (y, t), 0 <= t <= 1, of the sum of t, with rows A y + inward t <= rhs."""
+def solved_with(
+    rows: TightenedRows, more: Any, cost: float, most: float, options: Any = None
+) -> FloatArray | None:
+    """The optimum over (y, t), 0 <= t <= most, of cost times the sum of t, A y + more t <= rhs."""
     equal, values = rows.equalities()
-    (count, depths), width = inward.shape, len(rows.column)
-    matrix = sp.vstack(
-        [sp.hstack([rows.A, inward]), sp.hstack([equal, sp.csr_array((len(values), depths))])]
-    )
+    count, depth = more.shape
+    none = sp.csr_array((len(values), depth))
     status, point = optimum(
-        np.append(np.zeros(width), -np.ones(depths)),
-        matrix,
+        np.append(np.zeros(len(rows.column)), np.full(depth, cost)),
+        sp.vstack([sp.hstack([rows.A, more]), sp.hstack([equal, none])]),
         np.concatenate([np.full(count, -np.inf), values]),
         np.concatenate([rows.rhs, values]),
-        np.vstack([rows.bounds, np.tile([0.0, 1.0], (depths, 1))]),
-        options=PRECISELY,
+        np.vstack([rows.bounds, np.tile([0.0, most], (depth, 1))]),
+        options=options,
     )
     return point if status == highspy.HighsModelStatus.kOptimal else None

@@ -94,7 +94,7 @@ class SlackProgram(TightenedProgram):
             if part.part == "b":
                 middle = known.rhs[part.at] + draw.mechanism.width  # type: ignore[attr-defined]
                 known = known.having(part, np.minimum(middle, part.high))
-        part, low, high = self._intervals
+        part, low, high = cast("Any", self._between)  # coefficients are private
         middle = (low + high) / 2
         rows = TightenedRows.of(known, (part, middle, middle))
         status, found = rows.optimum(known.c, self._options)
@@ -102,18 +102,12 @@ class SlackProgram(TightenedProgram):
             return cast("FloatArray", self._fallback)  # the plan found one
         return rows.point(found)
 
-    @property
-    def _intervals(self) -> tuple[PrivateNumbers, FloatArray, FloatArray]:
-        """The released intervals of the coefficients, which a plan has asked for."""
-        return cast("tuple[PrivateNumbers, FloatArray, FloatArray]", self._between)
-
     def _measured(self, y: FloatArray) -> FloatArray:
         """Release b - A y in units of its change, which is public; certainly below the true values.
 
         An allowance for rounding is subtracted from the slacks, and added to their change.
         """
-        true = ProgramNumbers.of(self._form)
-        sizes = true
+        true = sizes = ProgramNumbers.of(self._form)
         for part, values in zip(self._numbers, self._values, strict=True):
             if part.part != "c":
                 true = true.having(part, values)
@@ -139,14 +133,13 @@ class SlackProgram(TightenedProgram):
             return first
         self._prices = None  # they would be those of the first program
         message = f"Solved the program of slacks at a released point; {self._promise}"
-        return self._release(x, message, "")
+        return self.release(x, message, "")
 
     def _near(self, y: FloatArray) -> FloatArray | None:
         """The best x whose rows hold by their slacks at y; None if none is certain."""
         tight = TightenedRows.of(self._known, self._between)
-        grown, fallen = (
-            sp.csr_array(rows[tight.side]) for rows in at_ends(self._known, *self._intervals)
-        )
+        ends_of_rows = at_ends(self._known, *cast("Any", self._between))
+        grown, fallen = (sp.csr_array(rows[tight.side]) for rows in ends_of_rows)
         # What the tightened rows say of the slacks is true as well.
         own = tight.slack(y)[: len(tight.side)]
         size = abs(grown).maximum(abs(fallen)) @ np.abs(y) + np.abs(self._known.rhs[tight.side])
@@ -185,14 +178,12 @@ def _moves_within(bounds: FloatArray, y: FloatArray) -> FloatArray:
 class MeasuredSlack(TruncatedLaplace):
     """Release numbers, then the slacks of all rows at the point they make.
 
-    Tightened coefficients cost a row sum_j w_j x_j, where w_j, the width of their noise, grows with
-    the change of *all* coefficients. The slack of a row at a released point y moves by much less:
-    by the change of its right-hand side and the change of A times y. So the numbers are released
-    first, as by :class:`~privlp.methods.tightened.noise.TruncatedLaplace`; the middles of the
-    intervals that hold them make a program, and its solution is y. Then b - A y is released, below
-    its true value. The second program asks for A (x - y) <= what was released, with each
-    coefficient at the end of its interval that is worse for x. If it has no certain solution, or a
-    worse one, x is that of the tightened program.
+    The numbers are released as by :class:`~privlp.methods.tightened.noise.TruncatedLaplace`; the
+    middles of the intervals that hold them make a program, and its solution is y. Then b - A y is
+    released, below its true value: it moves by less than tightened coefficients cost a row. The
+    second program asks for A (x - y) <= what was released, with each coefficient at the end of its
+    interval that is worse for x. If it has no certain solution, or a worse one, x is that of the
+    tightened program.
 
     *Neighbours*: several at once, of which one makes coefficients private.
 
@@ -202,11 +193,6 @@ class MeasuredSlack(TruncatedLaplace):
 
     *Budget.* Three fifths of eps and delta for the slacks, the rest for the numbers; basic
     composition. A `split` divides the rest.
-
-    *Choice.* Which of the two loses less depends on which rows bind: slacks cost the same noise in
-    every row, tightened coefficients only what a row's variables use. Both are run in trials on
-    programs drawn from the declared ranges
-    (:func:`~privlp.methods.tightened.method.loss_in_trials`), which are public.
 
     *Certainty.* b - A y >= r, and A lies within its intervals. So
     A x = A y + A (x - y) <= b - r + sup A (x - y) <= b. The last inequality is checked in exact
@@ -221,14 +207,10 @@ class MeasuredSlack(TruncatedLaplace):
     def plan(self, request: SolveRequest) -> PlannedRun:
         run = super().plan(request)  # checks the request
         eps, delta = self._budget(request, private_numbers(request, self.name))
-
-        def predict() -> Prediction:
-            """The noise on numbers, and what else there is."""
-            found = cast("Callable[[], Prediction]", run.predict)()
-            return replace(found, note=f"{found.note} {_NOTE}".lstrip())
-
+        found = cast("Callable[[], Prediction]", run.predict)()
+        predicted = replace(found, note=f"{found.note} {_NOTE}".lstrip())
         charges = [*run.charges, (_slack_noise(eps, delta), 1, _PURPOSE)]
-        return replace(run, charges=charges, predict=predict)
+        return replace(run, charges=charges, predict=lambda: predicted)
 
     def _mechanisms(
         self, request: SolveRequest, numbers: list[PrivateNumbers]
@@ -239,16 +221,16 @@ class MeasuredSlack(TruncatedLaplace):
         priced = self._of_eps(numbers, _split(request, numbers), left * eps, left * delta)
         if math.isinf(eps):
             return list(priced)
-        gaussian = list(map(gaussian_beside, numbers, priced))
-        pairs = zip(gaussian, priced, strict=True)
-        return [one if one.width < other.width else other for one, other in pairs]
+        pairs = zip(priced, map(gaussian_beside, numbers, priced), strict=True)
+        return [other if other.width < one.width else one for one, other in pairs]
 
     def _budget(self, request: SolveRequest, numbers: list[PrivateNumbers]) -> tuple[float, float]:
         """The eps that numbers and slacks share, and the delta."""
         delta, split = request.ledger.delta_left, _split(request, numbers)
 
+        left = 1 - _OF_SLACKS
+
         def make(eps: float) -> list[tuple[TruncatedLaplaceMechanism, int]]:
-            left = 1 - _OF_SLACKS
             parts = self._of_eps(numbers, split, left * eps, left * delta)
             return [(mechanism, 1) for mechanism in (*parts, _slack_noise(eps, delta))]
 

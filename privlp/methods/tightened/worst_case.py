@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import highspy
@@ -11,29 +11,20 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
-from privlp.methods.tightened.rows import (
-    PRECISELY,
-    TightenedRows,
-    certain,
-    certain_near,
-    nudged,
-    point_inside,
-    strictly_inside,
-)
-from privlp.problem.highs import optimum, row_sizes
+from privlp.methods.tightened import rows as repairs
+from privlp.methods.tightened.rows import PRECISELY, TightenedRows
+from privlp.problem.highs import row_sizes
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import PrivateNumbers
 
 BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
 
 
 def rows_with(form: StandardForm, numbers: list[PrivateNumbers]) -> npt.NDArray[np.int64]:
     """The user's rows that hold private numbers."""
-    found = [
-        part.at[0] if part.part == "A" else form.row[part.at]
-        for part in numbers
-        if part.part != "c"
-    ]
+    found = [form.row[part.at] for part in numbers if part.part == "b"]
+    found += [part.at[0] for part in numbers if part.part == "A"]
     return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
 
 
@@ -49,9 +40,8 @@ def require_inequalities(form: StandardForm, numbers: list[PrivateNumbers]) -> N
 
 def require_one_end(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
     """Refuse private ranges whose two ends share one declared interval."""
-    if any(
-        part.part == "b" and np.bincount(form.row[part.at]).max(initial=0) > 1 for part in numbers
-    ):
+    rows = [form.row[part.at] for part in numbers if part.part == "b"]
+    if any(np.bincount(own).max(initial=0) > 1 for own in rows):
         raise UnsupportedProblemError(
             "A private range lower <= A x <= upper has one declared interval for both of its ends,"
             " which leaves nothing between them in the worst case. Write it as two rows, with an"
@@ -82,8 +72,6 @@ def open_ended(form: StandardForm, part: PrivateNumbers) -> bool:
     return bool((lower & ~np.isfinite(part.low)).any() or (upper & ~np.isfinite(part.high)).any())
 
 
-FloatArray = npt.NDArray[np.float64]
-
 _NAMED = 3
 # Of a row's largest coefficient: less slack than that is none.
 _NO_ROOM = 1e-7
@@ -91,15 +79,17 @@ _NO_POINT = (
     "The tightened worst case has no feasible point: with every private number at the tight end of"
     " its declared range, no x satisfies all rows (or none that double precision can certify)."
 )
+_INSTEAD = (
+    "Declare narrower ranges, ask for a probability such as feasible=0.99, or leave out"
+    " feasible='always'. Nothing was drawn and nothing was charged."
+)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class WorstCase:
+class WorstCase(NamedTuple):
     """What is known of the tightest program. All of it is public."""
 
-    # Satisfies every program within the declared ranges, in exact arithmetic. Where costs
-    # are public it is the optimum of the tightest program: no released program is tighter,
-    # so none has a worse optimum.
+    # Satisfies every program within the declared ranges, in exact arithmetic. Where costs are
+    # public it is the optimum of the tightest program: no release has a worse one.
     point: FloatArray
     inside: FloatArray  # Satisfies them too, and is strictly inside every row that leaves room.
     objective: float | None  # That of `point`, ``None`` where costs are private.
@@ -115,14 +105,17 @@ class WorstCase:
     @classmethod
     def _found(cls, form: StandardForm, numbers: list[PrivateNumbers]) -> WorstCase:
         rows = TightenedRows.tightest(form, numbers)
-        inside = strictly_inside(rows)
-        sure = None if inside is None else certain(rows, inside)
+        inside = repairs.strictly_inside(rows)
+        sure = None if inside is None else repairs.certain(rows, inside)
         if sure is None:
-            deepest = point_inside(rows, np.ones(len(rows.rhs), dtype=bool))
-            sure = None if deepest is None else certain(rows, deepest)
+            deepest = repairs.point_inside(rows, np.ones(len(rows.rhs), dtype=bool))
+            sure = None if deepest is None else repairs.certain(rows, deepest)
         if sure is None:
-            raise UnsupportedProblemError(_contradiction(rows, numbers))
-        cramped = _without_room(rows, sure)
+            found = _in_the_way(rows, numbers)
+            named = f" In the way: {_listed(found)}." if found else ""
+            raise UnsupportedProblemError(f"{_NO_POINT}{named} {_INSTEAD}")
+        tight = rows.slack(sure) <= _NO_ROOM * np.maximum(row_sizes(rows.A), _NO_ROOM)
+        cramped = tuple(form.lp.row_name(int(i)) for i in np.unique(rows.owner[tight]))
         if any(part.part == "c" for part in numbers):
             return cls(sure, sure, None, cramped)
         point = _optimum(rows, form.lp.c, sure)
@@ -151,27 +144,10 @@ def _optimum(rows: TightenedRows, cost: FloatArray, inside: FloatArray) -> Float
     status, point = rows.optimum(cost, PRECISELY)
     if status != highspy.HighsModelStatus.kOptimal:
         return inside
-    x = nudged(rows, rows.point(point))
+    x = repairs.nudged(rows, rows.point(point))
     if x is None:
-        x, _ = certain_near(rows, rows.point(point), inside)
+        x, _ = repairs.certain_near(rows, rows.point(point), inside)
     return inside if x is None else x
-
-
-def _without_room(rows: TightenedRows, inside: FloatArray) -> tuple[str, ...]:
-    """Names of the rows that `inside` is not strictly inside of."""
-    slack = rows.slack(inside)
-    tight = slack <= _NO_ROOM * np.maximum(row_sizes(rows.A), _NO_ROOM)
-    return tuple(rows.form.lp.row_name(int(i)) for i in np.unique(rows.owner[tight]))
-
-
-def _contradiction(rows: TightenedRows, numbers: list[PrivateNumbers]) -> str:
-    """The message for a worst case without a feasible point."""
-    found = _in_the_way(rows, numbers)
-    named = f" In the way: {_listed(found)}." if found else ""
-    return (
-        f"{_NO_POINT}{named} Declare narrower ranges, ask for a probability such as feasible=0.99,"
-        " or leave out feasible='always'. Nothing was drawn and nothing was charged."
-    )
 
 
 def _in_the_way(rows: TightenedRows, numbers: list[PrivateNumbers]) -> tuple[str, ...]:
@@ -184,25 +160,14 @@ def _in_the_way(rows: TightenedRows, numbers: list[PrivateNumbers]) -> tuple[str
     width = _declared_widths(rows, numbers)
     unit = np.where(width > 0, width, sizes)
     soft = np.flatnonzero(np.isin(rows.owner, rows_with(rows.form, numbers)))
-    (count, columns), more = rows.A.shape, len(soft)
-    relaxed = sp.csr_array((-unit[soft], (soft, np.arange(more))), shape=(count, more))
-    equal, values = rows.equalities()
-    status, found = optimum(
-        np.append(np.zeros(columns), np.ones(more)),
-        sp.vstack(
-            [sp.hstack([rows.A, relaxed]), sp.hstack([equal, sp.csr_array((len(values), more))])]
-        ),
-        np.concatenate([np.full(count, -np.inf), values]),
-        np.concatenate([rows.rhs, values]),
-        np.vstack([rows.bounds, np.tile([0.0, np.inf], (more, 1))]),
-    )
-    if status != highspy.HighsModelStatus.kOptimal:
-        return ()
-    given = found[columns:]
-    largest = [k for k in np.argsort(-given) if given[k] > _NO_ROOM]
+    shape = len(rows.rhs), len(soft)
+    relaxed = sp.csr_array((-unit[soft], (soft, np.arange(len(soft)))), shape=shape)
+    found = repairs.solved_with(rows, relaxed, 1.0, np.inf)
+    given = np.zeros(len(soft)) if found is None else found[len(rows.column) :]
     return tuple(
-        _words(rows, int(i), float(given[k] * unit[i]), ends=bool(width[i] > 0))
-        for k, i in ((k, soft[k]) for k in largest)
+        _words(rows, int(soft[k]), float(given[k] * unit[soft[k]]), ends=bool(width[soft[k]] > 0))
+        for k in np.argsort(-given)
+        if given[k] > _NO_ROOM
     )
 
 
