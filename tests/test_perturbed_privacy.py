@@ -119,33 +119,26 @@ def record_of(stage, kind, rng):
     return (empty, stage.rows(1, rng)) if rng.random() < 0.5 else (stage.rows(1, rng), empty)
 
 
+#: What is charged, and what bends in one record; the two sides of a row have one direction.
 KINDS = {
-    "replace": {"parts": 2},
-    "replace two rows": {"parts": 4},
-    "replace, two sides": {"parts": 2, "one_sided": False},
-    "replace, two prices": {"parts": 2, "opposite": 0.25},
-    "add-remove": {"parts": 1},
-}
-#: What bends in one record; the two sides of a row have one direction.
-CURVED = {
-    "replace": Bend(1, 1),
-    "replace two rows": Bend(2, 2),
-    "replace, two sides": Bend(2, 1),
-    "replace, two prices": Bend(1.25, 1),
-    "add-remove": Bend(1, 1),
+    "replace": ({"parts": 2}, Bend(1, 1)),
+    "replace two rows": ({"parts": 4}, Bend(2, 2)),
+    "replace, two sides": ({"parts": 2, "one_sided": False}, Bend(2, 1)),
+    "replace, two prices": ({"parts": 2, "opposite": 0.25}, Bend(1.25, 1)),
+    "add-remove": ({"parts": 1}, Bend(1, 1)),
 }
 
 
 def worst(kind, p, *, mu, curvature, softness, seeds, of_stage=lambda m, s: {}, noise=1.0):
     """Largest share of delta that random neighbours need at the eps that is charged."""
-    charged = mechanism(mu=mu, curvature=curvature, **KINDS[kind])
+    fields, bend = KINDS[kind]
+    charged = mechanism(mu=mu, curvature=curvature, **fields)
     eps = composed_epsilon([(charged.price, 1)], DELTA)
     found = 0.0
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         used = replace(charged, sigma=noise * charged.sigma)
-        draw = charged_draws(used)
-        strength = Draws(draw, None, None).strength(softness, p, CURVED[kind])
+        strength = Draws(charged_draws(used), None, None).strength(softness, p, bend)
         stage = Stage(used, softness, p, rng, **({"strength": strength} | of_stage(used, strength)))
         one, other = record_of(stage, kind, rng)
         divergence, mass = stage.divergence(eps, one, other)
@@ -157,10 +150,8 @@ def worst(kind, p, *, mu, curvature, softness, seeds, of_stage=lambda m, s: {}, 
 @pytest.mark.parametrize(("kind", "p"), each(KINDS, [1, 2]))
 def test_the_theorem_in_numbers(kind, p):
     for mu, curvature in ((1.0, 0.3), (0.3, 0.05), (0.05, 0.3)):
-        softness = 0.3
         seeds = examples(40) if p == 1 else 4
-        shares = worst(kind, p, mu=mu, curvature=curvature, softness=softness, seeds=seeds)
-        assert shares <= 1.01
+        assert worst(kind, p, mu=mu, curvature=curvature, softness=0.3, seeds=seeds) <= 1.01
 
 
 def test_the_theorem_is_nearly_attained():
@@ -202,17 +193,19 @@ class TestTwinsOfOneStage:
 # prices
 
 
-def test_corners_of_unequal_prices():
-    """Prices 1 and 1/4 in one record, replaced: parts 4, total 2.5, no part longer than 1."""
-    found = mechanism(mu=2.5, curvature=0.1, parts=4, total=2.5).price.corners
-    assert found == ((1, 2.5), (4, 2.5), (6, 2.0), (4, 1.0))
-
-
-def test_corners_of_a_row_with_two_prices():
-    """Slopes from -1/4 to 1: lengths 2, 1.25 and 0.5, by hand."""
-    found = mechanism(mu=2.0, curvature=0.1, parts=2, opposite=0.25).price.corners
-    assert found == ((1, 2.0), (2, 1.25), (1, 0.5))
-    assert mechanism(mu=2.0, curvature=0.1, parts=2).price.corners == ((1, 2.0), (2, 1.0))
+@pytest.mark.parametrize(
+    ("fields", "corners"),
+    [
+        # Prices 1 and 1/4 in one record, replaced: parts 4, total 2.5, no part longer than 1.
+        ({"mu": 2.5, "parts": 4, "total": 2.5}, ((1, 2.5), (4, 2.5), (6, 2.0), (4, 1.0))),
+        # Slopes from -1/4 to 1: lengths 2, 1.25 and 0.5, by hand.
+        ({"mu": 2.0, "parts": 2, "opposite": 0.25}, ((1, 2.0), (2, 1.25), (1, 0.5))),
+        ({"mu": 2.0, "parts": 2}, ((1, 2.0), (2, 1.0))),
+        ({"mu": 1.0, "parts": 2, "one_sided": False}, ((4, 1.0),)),
+    ],
+)
+def test_corners(fields, corners):
+    assert mechanism(curvature=0.1, **fields).price.corners == corners
 
 
 @pytest.mark.parametrize("opposite", [-0.1, 1.1, math.nan])
@@ -256,10 +249,6 @@ def test_more_rows_of_one_record_than_there_is_a_price_for(fields):
         assert math.isfinite(composed_epsilon([(price, 3)], DELTA)) == finite
 
 
-def test_two_sides_have_no_small_corners():
-    assert mechanism(mu=1.0, curvature=0.1, parts=2, one_sided=False).price.corners == ((4, 1.0),)
-
-
 def test_more_rows_than_there_is_a_price_for():
     many = mechanism(mu=1.0, curvature=0.1, parts=1_001)
     assert many.price.law == "none"
@@ -274,6 +263,11 @@ A = -np.random.default_rng(0).uniform(0.2, 1.0, (30, 3))
 COSTS = [1.0, 2.0, 0.5]
 
 
+BELOW, FIRST_BELOW = np.full(30, -9.0), [-9.0, *[-np.inf] * 29]
+IN_PAIRS = np.arange(30) // 2
+COME_AND_GO = ConstraintPrivate("add-remove", 2, nominal_n=60)
+
+
 def covering(**fields):
     return LinearProgram(COSTS, A, -np.ones(30), bounds=(0, 5), **fields)
 
@@ -284,22 +278,16 @@ def covering(**fields):
         ({}, (2.0, 2, True, 0.0)),
         ({"neighbours": ConstraintPrivate(rows_per_record=3)}, (6.0, 6, True, 0.0)),
         ({"neighbours": ConstraintPrivate("add-remove", 2, nominal_n=30)}, (2.0, 2, True, 0.0)),
-        ({"row_lower": np.full(30, -9.0)}, (2.0, 2, False, 1.0)),
-        ({"row_lower": [-9.0, *[-np.inf] * 29]}, (2.0, 2, False, 1.0)),
-        ({"row_lower": np.full(30, -9.0), "groups": np.arange(30) // 2}, (4.0, 4, False, 1.0)),
-        ({"row_lower": [-9.0, *[-np.inf] * 29], "groups": np.arange(30) // 2}, (6.0, 6, True, 0.0)),
-        (
-            {
-                "row_lower": np.full(30, -9.0),
-                "neighbours": ConstraintPrivate("add-remove", 2, nominal_n=60),
-            },
-            (2.0, 2, True, 0.0),
-        ),
+        ({"row_lower": BELOW}, (2.0, 2, False, 1.0)),
+        ({"row_lower": FIRST_BELOW}, (2.0, 2, False, 1.0)),
+        ({"row_lower": BELOW, "groups": IN_PAIRS}, (4.0, 4, False, 1.0)),
+        ({"row_lower": FIRST_BELOW, "groups": IN_PAIRS}, (6.0, 6, True, 0.0)),
+        ({"row_lower": BELOW, "neighbours": COME_AND_GO}, (2.0, 2, True, 0.0)),
         ({"penalty": 3.0}, (2.0, 2, True, 0.0)),
-        ({"penalty": 3.0, "row_lower": np.full(30, -9.0)}, (2.0, 2, False, 1.0)),
-        ({"penalty": [[4.0, 1.0]] * 30, "row_lower": np.full(30, -9.0)}, (2.0, 2, True, 0.25)),
+        ({"penalty": 3.0, "row_lower": BELOW}, (2.0, 2, False, 1.0)),
+        ({"penalty": [[4.0, 1.0]] * 30, "row_lower": BELOW}, (2.0, 2, True, 0.25)),
         ({"penalty": [[4.0, 1.0]] * 30}, (2.0, 2, True, 0.0)),
-        ({"penalty": [4.0, 1.0] * 15, "groups": np.arange(30) // 2}, (2.5, 4, True, 0.0)),
+        ({"penalty": [4.0, 1.0] * 15, "groups": IN_PAIRS}, (2.5, 4, True, 0.0)),
     ],
 )
 def test_secret_terms(fields, expected):
@@ -311,17 +299,14 @@ def test_secret_terms(fields, expected):
 
 
 def test_a_prediction_knows_that_noise_misses_a_range_whichever_way_it_goes():
-    one, two = (
-        perturbed_charges.PerturbedCharges.hard(task(covering(**fields)), 5)
-        for fields in ({}, {"row_lower": np.full(30, -9.0)})
-    )
+    requests = task(covering()), task(covering(row_lower=BELOW))
+    one, two = (perturbed_charges.PerturbedCharges.hard(of, 5) for of in requests)
     assert one.sigma == one.terms[-1].sigma
     assert two.sigma == 2 * two.terms[-1].sigma
     assert one.terms[-1].sigma < two.terms[-1].sigma < 1.25 * one.terms[-1].sigma
 
 
-@pytest.mark.parametrize("k", [1, 2, 7])
-@pytest.mark.parametrize("p", [1, 3, 50])
+@pytest.mark.parametrize(("k", "p"), [(1, 1), (2, 3), (7, 3), (7, 50)])
 def test_the_strength_costs_what_was_charged(k, p):
     charged = charged_draws(mechanism(mu=1, curvature=0.07, parts=2 * k))
     for softness in (1e-6, 0.3, 1e4):
@@ -332,17 +317,13 @@ def test_the_strength_costs_what_was_charged(k, p):
 
 def test_the_largest_number_of_rows_bounds_curvature_and_rounding():
     """Under add/remove there may be ten times the nominal number, each with two sides."""
-    seen = []
-    original = PerturbedProgram.minimise
-
-    def spy(self, tolerance, **options):
-        seen.append((self.smoothness - self.strength) * self.softness)
-        return original(self, tolerance, **options)
-
-    relation = ConstraintPrivate("add-remove", nominal_n=20)
-    with mock.patch.object(PerturbedProgram, "minimise", spy):
+    relation, real = ConstraintPrivate("add-remove", nominal_n=20), PerturbedProgram.minimise
+    spy = mock.patch.object(PerturbedProgram, "minimise", autospec=True, side_effect=real)
+    with spy as minimise:
         privlp.solve(covering(neighbours=relation), 1.0, 1e-6, 5, method="perturbed", rng=0)
-    assert seen == pytest.approx([400.0] * 3)
+    programs = [call.args[0] for call in minimise.call_args_list]
+    found = [(program.smoothness - program.strength) * program.softness for program in programs]
+    assert found == pytest.approx([400.0] * 3)
 
 
 # audits
@@ -351,10 +332,10 @@ PROGRAMS = {
     "one side": {},
     "two sides": {"row_lower": np.full(30, -3.0)},
     "an equality": {"row_lower": [-1.0, *[-np.inf] * 29]},
-    "two sides, groups": {"row_lower": np.full(30, -3.0), "groups": np.arange(30) // 2},
+    "two sides, groups": {"row_lower": np.full(30, -3.0), "groups": IN_PAIRS},
     "one and two sides, groups": {
         "row_lower": np.where(np.arange(30) % 2, -3.0, -np.inf),
-        "groups": np.arange(30) // 2,
+        "groups": IN_PAIRS,
     },
     "three rows": {"neighbours": ConstraintPrivate(rows_per_record=3)},
     "add-remove": {"neighbours": ConstraintPrivate("add-remove", nominal_n=40)},
@@ -426,11 +407,10 @@ def test_slopes_are_taken_at_the_released_point(monkeypatch):
     for rows, rng in ((A, tape), (np.vstack([A[0] + 1.0, A[1:]]), Tape(0, replay=tape))):
         lp = LinearProgram(COSTS, rows, -np.ones(30), bounds=(0, 5), private=np.arange(30) < 29)
         privlp.solve(lp, 1.0, 1e-6, 5, method="perturbed", prices=True, rng=rng)
-    *_, one = found[: len(found) // 2]
-    other = found[-1]
-    np.testing.assert_array_equal(one.slopes.z, one.z)
-    np.testing.assert_array_equal(other.slopes.z, one.z)
-    assert one.slopes.error == other.slopes.error
+    (z, one), (_, other) = found[len(found) // 2 - 1], found[-1]
+    np.testing.assert_array_equal(one.z, z)
+    np.testing.assert_array_equal(other.z, z)
+    assert one.error == other.error
 
 
 @contextmanager
@@ -505,13 +485,10 @@ class TestBrokenTwins:
 
     def test_comparisons_of_rows_that_say_as_much_as_they_like(self, monkeypatch):
         def unbounded(self, x, other, limit):
-            here, there = self._form.activity(x), self._form.activity(other)
-            sides = self._form.sides(slice(None))
-            beyond = [
-                np.maximum(self._form.row_sign * at[self._form.row] - sides, 0)
-                for at in (here, there)
-            ]
-            return float(self._weight @ (beyond[0] - beyond[1])) / limit
+            form = self._form
+            at = [form.row_sign * form.activity(of)[form.row] for of in (x, other)]
+            here, there = (np.maximum(side - form.sides(slice(None)), 0) for side in at)
+            return float(self._weight @ (here - there)) / limit
 
         monkeypatch.setattr(ComparedRows, "costlier", unbounded)
         with shortest_comparisons(monkeypatch):
@@ -533,13 +510,8 @@ class TestBrokenTwins:
         others = [(rng.normal(size=3), rng.normal()) for _ in range(6)]
 
         def largest():
-            found = [
-                largest_changes(*self.tapes(*other, eps=100.0))[
-                    "cover the error of the computed minimum"
-                ]
-                for other in others
-            ]
-            return max(found)
+            found = [largest_changes(*self.tapes(*other, eps=100.0)) for other in others]
+            return max(changes["cover the error of the computed minimum"] for changes in found)
 
         assert largest() < 0.6
         monkeypatch.setattr(PerturbedProgram, "_certified", lambda _, z, __: (z, 0.0, z))
@@ -547,12 +519,10 @@ class TestBrokenTwins:
 
     def test_a_tolerance_that_follows_the_rows(self, monkeypatch):
         """The cover is charged in units of the tolerance: another unit on a neighbour shows."""
-        original = perturbed_draws._attainable
-        seen = []
+        original, calls = perturbed_draws._attainable, itertools.count(2)
 
         def private(*public):
-            seen.append(len(seen))
-            return original(*public) * (1 + len(seen))
+            return original(*public) * next(calls)
 
         monkeypatch.setattr(perturbed_draws, "_attainable", private)
         monkeypatch.setattr(perturbed_draws, "_LEAST_TOLERANCE", 0.0)
@@ -656,12 +626,8 @@ def test_any_budget(eps):
 def test_all_is_charged_before_the_first_draw():
     ledger = Ledger(1.0, 1e-6)
     planned = METHODS["perturbed"].plan(SolveRequest(covering().public(), ledger, s=5))
-    curvature = sum(
-        m.curvature_cost * n
-        for m, n, _ in planned.charges
-        if isinstance(m, GaussianObjectivePerturbation)
-    )
-    assert curvature == pytest.approx(0.2)
+    secret = [m for m, *_ in planned.charges if isinstance(m, GaussianObjectivePerturbation)]
+    assert sum(m.curvature_cost for m in secret) == pytest.approx(0.2)
     ledger.charge_together(planned.charges, ConstraintPrivate(), privlp.privacy.Randomness(0))
     assert ledger.spent() <= 1.0
 
@@ -670,51 +636,33 @@ def test_all_is_charged_before_the_first_draw():
     ("fields", "expected"),
     [
         ({"penalty": 3.0}, Bend(1.0, 1)),
-        ({"penalty": 3.0, "row_lower": np.full(30, -9.0)}, Bend(2.0, 1)),
-        ({"penalty": [4.0, 1.0] * 15, "groups": np.arange(30) // 2}, Bend(1.25, 2)),
-    ],
-)
-def test_curvature_of_soft_rows(fields, expected):
-    assert Bend.of_prices(covering(**fields).public().prices) == expected
-
-
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
+        ({"penalty": 3.0, "row_lower": BELOW}, Bend(2.0, 1)),
+        ({"penalty": [4.0, 1.0] * 15, "groups": IN_PAIRS}, Bend(1.25, 2)),
         ({}, Bend(1, 1)),
-        ({"row_lower": np.full(30, -9.0)}, Bend(2, 1)),
+        ({"row_lower": BELOW}, Bend(2, 1)),
         ({"neighbours": ConstraintPrivate(rows_per_record=3)}, Bend(3, 3)),
-        ({"row_lower": [-9.0, *[-np.inf] * 29], "groups": np.arange(30) // 2}, Bend(3, 2)),
+        ({"row_lower": FIRST_BELOW, "groups": IN_PAIRS}, Bend(3, 2)),
         ({"neighbours": ConstraintPrivate("add-remove", 2, nominal_n=30)}, Bend(2, 2)),
     ],
 )
-def test_curvature_of_hard_rows(fields, expected):
-    assert Bend.of_hard_rows(covering(**fields).public()) == expected
+def test_curvature_of_a_record(fields, expected):
+    assert Bend.of(covering(**fields).public()) == expected
 
 
 def test_sums_of_shares_over_rows_that_come_and_go_are_exact():
     """Nothing is allowed for rounding, however many rows there may be."""
-    found = {}
     for n in (10**4, 10**5):
-        relation = ConstraintPrivate("add-remove", nominal_n=n)
-        lp = covering(neighbours=relation)
+        lp = covering(neighbours=ConstraintPrivate("add-remove", nominal_n=n))
         planned = METHODS["perturbed"].plan(SolveRequest.of(lp, 1.0, 1e-6, n / 4))
-        found[n] = next(m.sensitivity for m, _, purpose in planned.charges if "share" in purpose)
-    for n, sensitivity in found.items():
-        assert sensitivity == math.sqrt(2), n
+        (sensitivity,) = (m.sensitivity for m, _, purpose in planned.charges if "share" in purpose)
+        assert sensitivity == math.sqrt(2)
 
 
 def test_a_dropped_count():
     """Every charge priced as one draw: the ledger itself refuses what was planned."""
-    task = SolveRequest.of(covering(), 1.0, 1e-6, 5)
     with count_forgotten():
-        planned = METHODS["perturbed"].plan(task)
-        draws = (
-            Ledger(1.0, 1e-6),
-            planned.charges,
-            ConstraintPrivate(),
-            privlp.privacy.Randomness(0),
-        )
-        draws[0].charge_together(*draws[1:])
+        planned = METHODS["perturbed"].plan(SolveRequest.of(covering(), 1.0, 1e-6, 5))
+        charged = planned.charges, ConstraintPrivate(), privlp.privacy.Randomness(0)
+        Ledger(1.0, 1e-6).charge_together(*charged)
     with pytest.raises(privlp.BudgetExceededError):
-        Ledger(1.0, 1e-6).charge_together(*draws[1:])
+        Ledger(1.0, 1e-6).charge_together(*charged)

@@ -2,8 +2,10 @@
 
 import dataclasses
 import math
+import operator
 import warnings
 from fractions import Fraction
+from unittest import mock
 
 import cvxpy as cp
 import numpy as np
@@ -83,31 +85,28 @@ class TestReducedPolytope:
     def test_units_contain_the_ranges(self, seed):
         lp, _ = random_polytope(np.random.default_rng(seed), d=3)
         region = ReducedPolytope(PublicRows(lp))
-        for j in range(3):
-            ends = [
-                solve_exact(lp.changed(c=sign * np.eye(3)[j], private=np.ones(len(lp.b), bool))).x[
-                    j
-                ]
-                for sign in (1.0, -1.0)
-            ]
-            assert ends[1] - ends[0] <= region.unit[j] + 1e-7
-            assert ends[0] >= region.origin[j] - 1e-7
+        everything = lp.changed(private=np.ones(len(lp.b), bool))
+        for j, e in enumerate(np.eye(3)):
+            low, high = (solve_exact(everything.changed(c=c)).x[j] for c in (e, -e))
+            assert high - low <= region.unit[j] + 1e-7
+            assert low >= region.origin[j] - 1e-7
 
     def test_a_cap_on_the_cost(self):
         lp = public([[1.0, 1.0]], [2.0], c=[1.0, 2.0], bounds=(0, None))
         region = ReducedPolytope(PublicRows(lp), 1.0)
         assert lp.c @ region.point(region.within(region.inside + 9.0)) <= 1 + 1e-12
 
-    def test_contradictory_rows(self):
-        with pytest.raises(UnsupportedProblemError, match="contradict each other"):
-            ReducedPolytope(PublicRows(public([[1.0, 1.0], [-1.0, -1.0]], [1.0, -2.0])))
-
-    def test_a_single_point(self):
-        lp = public([[1.0, 1.0], [1.0, -1.0]], [2.0, 0.0], [2.0, 0.0])
-        with pytest.raises(UnsupportedProblemError, match="leave a single point"):
-            ReducedPolytope(PublicRows(lp))
-        with pytest.raises(UnsupportedProblemError, match="leave a single point"):
-            ReducedPolytope(PublicRows(public([[1.0, 1.0]], [0.0])))
+    @pytest.mark.parametrize(
+        ("rows", "message"),
+        [
+            (([[1.0, 1.0], [-1.0, -1.0]], [1.0, -2.0]), "contradict each other"),
+            (([[1.0, 1.0], [1.0, -1.0]], [2.0, 0.0], [2.0, 0.0]), "leave a single point"),
+            (([[1.0, 1.0]], [0.0]), "leave a single point"),
+        ],
+    )
+    def test_refusals(self, rows, message):
+        with pytest.raises(UnsupportedProblemError, match=message):
+            ReducedPolytope(PublicRows(public(*rows)))
 
     def test_an_unbounded_region(self):
         lp = public([[1.0, -1.0]], [1.0], bounds=(0, None), variable_names=["oats", "milk"])
@@ -116,11 +115,8 @@ class TestReducedPolytope:
         assert "finite bounds" in str(caught.value)
         assert "a public row that limits them, such as a bound on the cost" in str(caught.value)
         assert "opt" not in str(caught.value)
-        fields = {"variable_names": lp.variable_names}
-        for helps in (
-            public([[1.0, -1.0]], [1.0], bounds=(0, 7), **fields),
-            public([[1.0, -1.0], [1.0, 1.0]], [1.0, 9.0], bounds=(0, None), **fields),
-        ):
+        limited = public([[1.0, -1.0], [1.0, 1.0]], [1.0, 9.0], bounds=(0, None))
+        for helps in (public([[1.0, -1.0]], [1.0], bounds=(0, 7)), limited):
             assert ReducedPolytope(PublicRows(helps)).size == 2
 
 
@@ -145,10 +141,10 @@ def test_ranges_contain_those_of_linear_programs(seed, free):
 
 
 def exact_slack(C, f, z):
+    z = [Fraction(entry) for entry in z]
     return [
-        Fraction(f_i)
-        - sum((Fraction(a) * Fraction(b) for a, b in zip(row, z, strict=True)), Fraction())
-        for row, f_i in zip(C.tolist(), f.tolist(), strict=True)
+        Fraction(side) - sum(Fraction(a) * b for a, b in zip(row, z, strict=True))
+        for row, side in zip(C.tolist(), f.tolist(), strict=True)
     ]
 
 
@@ -216,24 +212,31 @@ def test_quadratic_programs(seed, steep):
 @settings(max_examples=examples(60), deadline=None)
 @given(seed=seeds)
 def test_certificates_bound_the_distance(seed):
-    """At any point of K, whatever the prices. The minimum over a box is known."""
+    """At any point of K, whatever the prices. In integers never outside K, nor with a price < 0."""
     rng = np.random.default_rng(seed)
     p, strength = 3, float(rng.uniform(0.1, 10))
     target = rng.normal(size=p) * 2
     u = np.clip(target, 0, 1)
     w = np.clip(u + rng.choice([0, 1e-9, 1e-3, 1.0]) * rng.normal(size=p), 0, 1)
     C, f = sp.csr_array(np.vstack([np.eye(p), -np.eye(p)])), np.repeat([1.0, 0.0], p)
-    gradient = strength * (w - target)
-    for prices in (fitted_prices(C, gradient), rng.uniform(0, 3, 2 * p), np.zeros(2 * p)):
-        found = distance_to_minimum(gradient, C, f - C @ w, prices, strength)
-        assert found >= np.linalg.norm(w - u)
-    at_minimum = strength * (u - target)
-    near = np.flatnonzero(f - C @ u <= 0)
-    face = C[near]
-    found = distance_to_minimum(
-        at_minimum, face, np.zeros(len(near)), fitted_prices(face, at_minimum), strength
-    )
-    assert found <= 1e-12
+    gradient, off = strength * (w - target), np.linalg.norm(w - u)
+    minima = ExactMinima(sp.csc_array(C), f, np.full(p, 0.5))
+
+    def in_integers(*given):
+        found = [[int(Fraction(x) * 2**384) for x in numbers.tolist()] for numbers in given]
+        point = ExactPoint(*(np.array(numbers, dtype=object) for numbers in found))
+        return minima.distance(point, gradient, strength=strength, smoothness=strength)
+
+    exact = np.maximum(np.append(-(u - target), u - target), 0) * strength
+    for prices in (fitted_prices(C, gradient), exact, rng.uniform(0, 3, 2 * p), np.zeros(2 * p)):
+        assert distance_to_minimum(gradient, C, f - C @ w, prices, strength) >= off
+        assert off <= in_integers(w, prices) < math.inf
+    assert in_integers(w + 1.001, exact) == in_integers(w, np.append(exact[:-1], -1e-100))
+    assert in_integers(w + 1.001, exact) == math.inf
+    at_minimum, face = strength * (u - target), C[np.flatnonzero(f - C @ u <= 0)]
+    prices = fitted_prices(face, at_minimum)
+    nothing = np.zeros(face.shape[0])
+    assert distance_to_minimum(at_minimum, face, nothing, prices, strength) <= 1e-12
 
 
 # rows in coordinates
@@ -265,13 +268,9 @@ def programs(draw, *, equality):
 
 
 def without_row(lp, i):
-    keep = np.arange(lp.shape[0]) != i
-    return lp.changed(
-        A=lp.A[np.flatnonzero(keep)],
-        b=lp.b[keep],
-        row_lower=lp.row_lower[keep],
-        private=lp.private[keep],
-    )
+    keep = np.delete(np.arange(lp.shape[0]), i)
+    parts = {name: getattr(lp, name)[keep] for name in ("A", "b", "row_lower", "private")}
+    return lp.changed(**parts)
 
 
 def numbers(lp, region, x, **options):
@@ -285,29 +284,18 @@ def numbers(lp, region, x, **options):
     return np.column_stack([G, rows.r, rows.v, MeasuredRows(block).sizes(x), beyond]), block.form
 
 
-def _sides(form):
-    return zip(form.row.tolist(), form.row_sign.astype(int).tolist(), strict=True)
-
-
 class TestRowsInCoordinates:
     @settings(max_examples=examples(100), deadline=None)
     @given(data=st.data(), equality=st.booleans(), unit=st.sampled_from([None, 1e-3, 5.0]))
-    def test_norms_are_at_most_one_exactly(self, data, equality, unit):
-        lp = data.draw(programs(equality=equality))
-        region = ReducedPolytope(PublicRows(lp))
-        G = RowsInCoordinates(block_of(lp), region, unit=unit).G
-        for row in (G.toarray() if sp.issparse(G) else G).tolist():
-            assert sum(Fraction(entry) ** 2 for entry in row) <= 1
-
-    @settings(max_examples=examples(100), deadline=None)
-    @given(data=st.data(), equality=st.booleans(), unit=st.sampled_from([None, 1e-3, 5.0]))
-    def test_both_sides_of_a_row_are_one_vector(self, data, equality, unit):
+    def test_norms_are_at_most_one_exactly_and_both_sides_one_vector(self, data, equality, unit):
         """To the last bit, up to its sign: a record of a range counts as one row."""
         lp = data.draw(programs(equality=equality))
         region, block = ReducedPolytope(PublicRows(lp)), block_of(lp)
         G = RowsInCoordinates(block, region, unit=unit).G
         G = G.toarray() if sp.issparse(G) else G
-        sides = {(row, sign): G[i] for i, (row, sign) in enumerate(_sides(block.form))}
+        for row in G.tolist():
+            assert sum(Fraction(entry) ** 2 for entry in row) <= 1
+        sides = dict(zip(zip(block.form.row, block.form.row_sign, strict=True), G, strict=True))
         for row in {row for row, _ in sides if (row, 1) in sides and (row, -1) in sides}:
             np.testing.assert_array_equal(sides[row, 1], -sides[row, -1])
 
@@ -389,10 +377,6 @@ def by_cvxpy(program, G, r):
     return z.value
 
 
-def exact_fractions(numbers, bits=384):
-    return [Fraction(int(number), 2**bits) for number in numbers]
-
-
 @settings(max_examples=examples(60), deadline=None)
 @given(
     seed=seeds, turned=st.sampled_from([0.0, 1e-15, 1e-9, 1e-3]), steep=st.sampled_from([1, 1e9])
@@ -408,24 +392,20 @@ def test_quadratic_programs_in_integers(seed, turned, steep):
     hessian, gradient = root @ root.T + 0.1 * np.eye(p), steep * rng.normal(size=p)
     minima, z = ExactMinima(sp.csc_array(C), f, np.zeros(p)), rng.normal(size=p)
     found = minima.of(hessian, gradient, z, guess=rng.choice(len(C), 3, replace=False).tolist())
-    point, prices = exact_fractions(found.point), exact_fractions(found.prices)
-    rows = [[Fraction(entry) for entry in row] for row in C.tolist()]
-    slack = [
-        Fraction(side) - sum(a * b for a, b in zip(row, point, strict=True))
-        for row, side in zip(rows, f.tolist(), strict=True)
-    ]
+    point, prices = (
+        [Fraction(int(number), 2**384) for number in numbers]
+        for numbers in (found.point, found.prices)
+    )
+    slack = exact_slack(C, f, point)
     assert min(slack) >= 0
     assert min(prices) >= 0
     assert sum(a * b for a, b in zip(prices, slack, strict=True)) < 1e-40
-    slope = np.array([float(entry) for entry in point]) - z
-    pushes = [
-        sum(price * row[j] for price, row in zip(prices, rows, strict=True)) for j in range(p)
-    ]
-    rest = gradient + hessian @ slope + np.array([float(push) for push in pushes])
-    assert np.abs(rest).max() <= 1e-9 * steep
+    pushes = [sum(map(operator.mul, prices, map(Fraction, column))) for column in C.T.tolist()]
+    slope, pushed = np.array(point, dtype=float) - z, np.array(pushes, dtype=float)
+    assert np.abs(gradient + hessian @ slope + pushed).max() <= 1e-9 * steep
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_clarabel_tells_rows_apart_that_are_nearly_parallel(seed):
     """The rows with a price, found in integers, are among those that it takes for tight."""
     rng = np.random.default_rng(seed)
@@ -439,36 +419,8 @@ def test_clarabel_tells_rows_apart_that_are_nearly_parallel(seed):
     assert set(np.flatnonzero(found.prices > 0)) <= set(tight)
 
 
-@settings(max_examples=examples(60), deadline=None)
-@given(seed=seeds)
-def test_certificates_in_integers_bound_the_distance(seed):
-    """At any point of K, whatever the prices; never outside K, nor with a negative price."""
-    rng = np.random.default_rng(seed)
-    p, strength = 3, float(rng.uniform(0.1, 10))
-    target = rng.normal(size=p) * 2
-    u = np.clip(target, 0, 1)
-    w = np.clip(u + rng.choice([0, 1e-9, 1e-3, 1.0]) * rng.normal(size=p), 0, 1)
-    C, f = np.vstack([np.eye(p), -np.eye(p)]), np.repeat([1.0, 0.0], p)
-    minima, unit = ExactMinima(sp.csc_array(C), f, np.full(p, 0.5)), 2**384
-
-    def distance(point, prices):
-        point, prices = (
-            np.array([int(Fraction(entry) * unit) for entry in numbers.tolist()], dtype=object)
-            for numbers in (point, prices)
-        )
-        gradient = strength * (w - target)
-        found = ExactPoint(point, prices)
-        return minima.distance(found, gradient, strength=strength, smoothness=strength)
-
-    at_minimum = np.maximum(np.append(-(u - target), u - target), 0) * strength
-    for prices in (at_minimum, rng.uniform(0, 3, 2 * p), np.zeros(2 * p)):
-        assert np.linalg.norm(w - u) <= distance(w, prices) < math.inf
-    assert distance(w + 1.001, at_minimum) == math.inf
-    assert distance(w, np.append(at_minimum[:-1], -1e-100)) == math.inf
-
-
 @pytest.mark.parametrize("newton_steps", [60, 0])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_minima(seed, newton_steps):
     """By Newton's method, and by its steps in integers alone."""
     rng = np.random.default_rng(seed)
@@ -514,8 +466,7 @@ def steep_program(seed, n=1000, p=6):
 
 def test_the_minimum_of_many_rows_is_certified_by_steps_that_see_a_share_of_them(monkeypatch):
     program, *_ = steep_program(3, n=40_000)
-    found, shares = [], []
-    hessian = SmoothedRows.hessian
+    found, shares, hessian = [], [], SmoothedRows.hessian
 
     def noted(self, softness, shift, share=1.0):
         shares.append(share)
@@ -532,11 +483,8 @@ def test_the_minimum_of_many_rows_is_certified_by_steps_that_see_a_share_of_them
     assert np.linalg.norm(found[0] - found[1]) <= 2e-6
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_search_begins_with_a_share_of_the_rows_and_ends_where_all_of_them_say(
-    seed, monkeypatch
-):
-    program, *_ = steep_program(seed, n=40_000)
+def test_the_search_begins_with_a_share_of_the_rows_and_ends_where_all_of_them_say(monkeypatch):
+    program, *_ = steep_program(0, n=40_000)
     gradient, read = SmoothedRows.gradient, []
 
     def noted(self, *bend):
@@ -555,45 +503,31 @@ def test_the_search_begins_with_a_share_of_the_rows_and_ends_where_all_of_them_s
     assert 3_900 < read[0] < 4_100
 
 
-def test_a_share_of_the_rows_follows_from_their_places():
+def test_a_share_of_the_rows_follows_from_their_places_and_has_about_the_curvature_of_all():
+    """Blocks do not matter."""
     rng = np.random.default_rng(0)
-    A, b = rng.normal(size=(1_000, 4)), rng.normal(size=1_000)
-    region = ReducedPolytope(PublicRows(LinearProgram(np.ones(4), A, b, bounds=(0, 1))))
-
-    def some(rows):
-        lp = LinearProgram(np.ones(4), A[rows], b[rows], bounds=(0, 1))
-        block = RowBlock(StandardForm.of(lp), first=rows.start or 0)
-        return RowsInCoordinates(block, region).share(0.3)
-
-    whole, *parts = some(slice(None)), some(slice(333)), some(slice(333, None))
-    np.testing.assert_array_equal(whole.r, np.concatenate([part.r for part in parts]))
-    np.testing.assert_array_equal(whole.G, np.concatenate([part.G for part in parts]))
-    assert abs(len(whole.r) - 300) < 10
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_share_of_rows_has_about_the_curvature_of_all_and_blocks_do_not_matter(seed):
-    rng = np.random.default_rng(seed)
     A, b = rng.normal(size=(20_000, 4)), rng.normal(size=20_000)
     region = ReducedPolytope(PublicRows(LinearProgram(np.ones(4), A, b, bounds=(0, 1))))
 
-    def curvature(rows, share):
+    def of(rows, share):
         lp = LinearProgram(np.ones(4), A[rows], b[rows], bounds=(0, 1))
-        kept = RowsInCoordinates(block_of(lp), region)
+        kept = RowsInCoordinates(RowBlock(StandardForm.of(lp), first=rows.start or 0), region)
         kept.go_to(np.full(region.size, 0.3))
-        return kept.hessian(0.5, 0.1, share)
+        return kept.share(0.3), kept.hessian(0.5, 0.1, share)
 
-    whole = curvature(slice(None), 1.0)
-    part = curvature(slice(None), 0.2)
-    in_blocks = curvature(slice(7_777), 0.2) + curvature(slice(7_777, None), 0.2)
-    np.testing.assert_array_equal(part, in_blocks)
-    part = part / 0.2
-    assert 0 < np.linalg.norm(part - whole, 2) < 0.2 * np.linalg.norm(whole, 2)
+    every, *cut = slice(None), slice(7_777), slice(7_777, None)
+    (some, part), *parts = (of(rows, 0.2) for rows in (every, *cut))
+    for name in ("r", "G"):
+        together = np.concatenate([getattr(own, name) for own, _ in parts])
+        np.testing.assert_array_equal(getattr(some, name), together)
+    assert abs(len(some.r) - 6_000) < 200
+    np.testing.assert_array_equal(part, sum(own for _, own in parts))
+    _, whole = of(every, 1.0)
+    assert 0 < np.linalg.norm(part / 0.2 - whole, 2) < 0.2 * np.linalg.norm(whole, 2)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_without_clarabel_and_fitted_prices_the_point_is_certified(without_libraries, seed):
-    program, G, r = steep_program(seed)
+def test_without_clarabel_and_fitted_prices_the_point_is_certified(without_libraries):
+    program, G, r = steep_program(0)
     steepest = 1000 + float(np.linalg.norm(program.linear))
     tolerance = _attainable(steepest, program.strength, program.region.size) / 2
     assert tolerance < 1e-5
@@ -603,7 +537,7 @@ def test_without_clarabel_and_fitted_prices_the_point_is_certified(without_libra
     assert np.linalg.norm(found - by_cvxpy(program, G, r)) <= 2e-5
 
 
-@pytest.mark.parametrize("refuses", [5, 150])
+@pytest.mark.parametrize("refuses", [5, 60])
 def test_only_a_certificate_ends_the_search(without_libraries, monkeypatch, refuses):
     """It goes on as long as nothing is certified, and the point stays where it belongs."""
     program, G, r = steep_program(0)
@@ -637,18 +571,16 @@ def test_every_minimum_on_a_hostile_region_is_certified(kind, hard):
         assert in_integers > 0
 
 
-def test_doubles_give_up_soon_where_they_stand_still(monkeypatch):
+def test_doubles_give_up_soon_where_they_stand_still():
     """At a degenerate corner they are as near as they can be, and certify nothing."""
     lp, eps = hostile_regions.program("degenerate", 1019, hard=True)
-    certified, calls = PerturbedProgram._certified, []
-    monkeypatch.setattr(
-        PerturbedProgram, "_certified", lambda *given: calls.append(1) or certified(*given)
-    )
-    with hostile_regions.Watched() as watched, warnings.catch_warnings():
+    real = PerturbedProgram._certified
+    spy = mock.patch.object(PerturbedProgram, "_certified", autospec=True, side_effect=real)
+    with spy as certified, hostile_regions.Watched() as watched, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         solve(lp, eps, 1e-6, lp.private.sum() // 10, method="perturbed", rng=1019)
     assert watched.exact > 0
-    assert len(calls) <= 8 * watched.minima
+    assert certified.call_count <= 8 * watched.minima
 
 
 def test_a_region_too_thin_is_refused_as_such_before_anything_is_charged():
@@ -668,24 +600,9 @@ def test_small_variables_are_not_taken_for_fixed():
     assert region.unit == pytest.approx([1e-12, 1e-12])
 
 
-def test_released_points_are_the_same_without_clarabel_and_fitted_prices(request):
-    """The cover hides what is left: the two points differ by its tolerance."""
-    rng = np.random.default_rng(4)
-    lp = LinearProgram(
-        rng.uniform(1, 2, 3), -rng.uniform(0.2, 1, (300, 3)), -np.ones(300), bounds=(0, 20)
-    )
-    solved = [solve(lp, 8.0, 1e-6, 30, method="perturbed", rng=0)]
-    request.getfixturevalue("without_libraries")
-    solved.append(solve(lp, 8.0, 1e-6, 30, method="perturbed", rng=0))
-    assert solved[0].x == pytest.approx(solved[1].x, rel=1e-4)
-    assert solved[0].status == solved[1].status
-
-
 def test_a_corner_at_a_price_of_a_million():
     """Costs far above the rows: the corner is found exactly, however steep they are."""
-    lp = LinearProgram(
-        np.ones(3), -np.ones((4, 3)), -np.ones(4), bounds=(0, 3), private=np.ones(4, bool)
-    )
+    lp = LinearProgram(np.ones(3), -np.ones((4, 3)), -np.ones(4), bounds=(0, 3))
     program, _, _ = perturbed(np.random.default_rng(0), lp, softness=0.1, strength=1.0)
     for steep in (1e6, 1e12):
         steeper = dataclasses.replace(program, linear=np.full(3, steep))
@@ -697,7 +614,7 @@ def test_a_region_without_room_ends_no_run():
     """Floating point leaves some regions no room, when draws are paid for: another one serves."""
     narrow = np.vstack([np.ones(5), -np.ones(5)])
     narrow[1] += 1e-6 * np.array([1.68, 0.79, 0.36, -0.76, 1.85])
-    for seed in range(12):
+    for seed in range(4):
         needs = abs(np.random.default_rng(seed).normal(size=(50, 5)))
         lp = LinearProgram(
             [0.1, 0.1, 1e-4, 1e-2, 1e-3],
