@@ -31,7 +31,7 @@ from privlp.rows.smoothed import SmoothedRows
 from tests.effort import examples
 
 seeds = st.integers(0, 2**32 - 1)
-HOSTILE_SEEDS = (1, 7, 9)
+HOSTILE_SEEDS = (7, 9)
 
 
 def public(A, upper, lower=None, **fields):

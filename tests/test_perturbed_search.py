@@ -45,11 +45,11 @@ def test_the_count_of_the_start_is_its_own(lp, monkeypatch):
 
     monkeypatch.setattr(HardRowSearch, "_started", watched)
     bounds_hold = 0
-    for seed in range(1000, 1020):
+    for seed in range(1000, 1012):
         known.clear()
         privlp.solve(lp, 1.0, 1e-6, S, method="perturbed", rng=seed)
         rows = lp.rows().keep(MeasuredRows)
         bounds_hold += all(rows.total(MeasuredRows.missed, x) <= bound for bound, x in known)
-    # Each bound lies two deviations above its count, the least of some that were kept. Far
-    # fewer than 16 of 20 hold with a chance of 2e-4 if each holds with a chance of 0.95.
-    assert bounds_hold >= 16
+    # Each bound lies two deviations above its count, the least of some that were kept. Fewer than 9
+    # of 12 hold with a chance of 2e-3 if each holds with a chance of 0.95.
+    assert bounds_hold >= 9
