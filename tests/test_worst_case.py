@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import Budget, LinearProgram, PublicPointWarning, RowPrivate, ScalarPrivate, examples
+from privlp import LinearProgram, RowPrivate, ScalarPrivate
 from privlp.methods.tightened import noise as tightened_program
 from privlp.methods.tightened import rows as certain_point
 from privlp.methods.tightened.rows import PRECISELY, TightenedRows, certain_near, strictly_inside
 from privlp.methods.tightened.worst_case import WorstCase
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import ProgramNumbers
-from tests.effort import runs
+from tests.effort import examples, runs
 
 INF = float("inf")
 
@@ -29,6 +29,9 @@ def floor_and_roof(**changed):
         **changed,
     }
     return LinearProgram([1.0, 3.0], [[1, 0], [1, 1]], [INF, 3.0], **fields)
+
+
+ALWAYS = {"feasible": "always", "rng": 0}
 
 
 def worst_case(lp):
@@ -47,112 +50,91 @@ def test_public_costs_have_the_worst_optimum():
 
 
 def test_no_release_is_worse_than_the_plan_says():
-    lp = examples.hospital_capacities()
+    lp = privlp.examples.hospital_capacities()
     worst = worst_case(lp)
     for eps in (0.02, 0.1, 1.0):
-        for seed in range(3):
-            solution = privlp.solve(lp, eps, 1e-6, feasible="always", rng=seed)
-            assert solution.objective <= worst.objective * (1 + 1e-9)
+        solution = privlp.solve(lp, eps, 1e-6, **ALWAYS)
+        assert solution.objective <= worst.objective * (1 + 1e-9)
 
 
 def test_rows_without_room_are_named():
-    lp = LinearProgram(
-        [1.0, 1.0],
-        [[1, 1], [1, 1], [1, 0]],
-        [1.0, 1.0, 5.0],
-        row_lower=[1.0, -INF, -INF],
-        private=[2],
-        row_names=["all", "no more", "first"],
-        neighbours=ScalarPrivate(0.1, lower=2, upper=9),
-    )
+    rows = [[1, 1], [1, 1], [1, 0]], [1.0, 1.0, 5.0]
+    names = {"row_names": ["all", "no more", "first"], "row_lower": [1.0, -INF, -INF]}
+    relation = ScalarPrivate(0.1, lower=2, upper=9)
+    lp = LinearProgram([1.0, 1.0], *rows, private=[2], neighbours=relation, **names)
     assert worst_case(lp).cramped == ("row 'no more'",)
     advice = privlp.plan(lp, 1.0, 1e-3, feasible="always").advice
     assert "In the worst case no x is strictly inside row 'no more': if rounding errors" in advice
-    assert privlp.solve(lp, 1.0, 1e-3, feasible="always", rng=0).success
+    assert privlp.solve(lp, 1.0, 1e-3, **ALWAYS).success
+
+
+CROSSED = ScalarPrivate(0.01, lower=[0.5, 1.0], upper=[1.5, 4.0])
+LOOSE = RowPrivate(0.1, lower=-2, upper=[[-0.2, 0], [0, -0.5]], zeros="public")
+IRON = {"bounds": (0, 3), "row_names": ["iron", "zinc"], "neighbours": LOOSE}
+SIX = np.ones((6, 1)), np.arange(6.0) - 3
 
 
 @pytest.mark.parametrize(
     ("lp", "message"),
     [
-        pytest.param(
-            floor_and_roof(neighbours=ScalarPrivate(0.01, lower=[0.5, 1.0], upper=[1.5, 4.0])),
+        (
+            floor_and_roof(neighbours=CROSSED),
             r"In the way: row '(roof' \(lower end 1; about 1.5|floor' \(upper end 1.5; about 1)"
             r" would do\)\. Declare narrower ranges",
-            id="b",
         ),
-        pytest.param(
-            LinearProgram(
-                [1.0, 1.0],
-                [[-1, 0], [0, -1]],
-                [-1.0, -1.0],
-                bounds=(0, 3),
-                row_names=["iron", "zinc"],
-                neighbours=RowPrivate(0.1, lower=-2, upper=[[-0.2, 0], [0, -0.5]], zeros="public"),
-            ),
+        (
+            LinearProgram([1.0, 1.0], [[-1, 0], [0, -1]], [-1.0, -1.0], **IRON),
             r"In the way: row 'iron'\. Declare",
-            id="A",
+        ),
+        (
+            LinearProgram([1.0], *SIX, neighbours=ScalarPrivate(0.1, lower=-9, upper=9)),
+            r"about 0 would do\) and 3 more\.",
         ),
     ],
+    ids=["b", "A", "at most three"],
 )
 def test_rows_that_stand_in_the_way_are_named(lp, message):
-    budget = Budget(1.0, 1e-3)
+    budget = privlp.Budget(1.0, 1e-3)
     with pytest.raises(privlp.UnsupportedProblemError, match=message):
         privlp.solve(lp, 1.0, 1e-3, feasible="always", budget=budget)
     assert budget.spent() == 0
 
 
-def test_at_most_three_rows_are_named():
-    lp = LinearProgram(
-        [1.0], np.ones((6, 1)), np.arange(6.0) - 3, neighbours=ScalarPrivate(0.1, lower=-9, upper=9)
-    )
-    with pytest.raises(privlp.UnsupportedProblemError, match=r"about 0 would do\) and 3 more\."):
-        privlp.solve(lp, 1.0, 1e-3, feasible="always")
-
-
 # the public point is never taken in silence
 
 
-def test_the_public_point_comes_with_a_warning(monkeypatch):
-    lp = floor_and_roof()
-    monkeypatch.setattr(tightened_program, "certain_near", lambda *_: (None, 1.0))
-    with pytest.warns(
-        PublicPointWarning, match="x is a public point that satisfies every possible"
-    ):
-        solution = privlp.solve(lp, 1.0, 1e-3, feasible="always", rng=0)
-    assert solution.objective == pytest.approx(worst_case(lp).objective)
-    assert "x is a public point that satisfies every possible row" in solution.message
+MOVED = "x was moved by 0.05 of the way towards a point"
+PUBLIC = "x is a public point that satisfies every possible"
 
 
-def test_a_long_move_comes_with_a_warning(monkeypatch):
+@pytest.mark.parametrize(
+    ("near", "words", "objective"),
+    [
+        (lambda *_: (None, 1.0), PUBLIC, 1.5),
+        (lambda _, x, inside: (x + 0.05 * (inside - x), 0.05), MOVED, None),
+        # A long move gives way to a better public point.
+        (lambda *_: (np.array([2.0, 0.4]), 1.0), PUBLIC, 1.5),
+    ],
+    ids=["no point", "a long move", "a worse point"],
+)
+def test_far_points_come_with_a_warning(near, words, objective, monkeypatch):
     lp = floor_and_roof()
-    monkeypatch.setattr(
-        tightened_program, "certain_near", lambda _, x, inside: (x + 0.05 * (inside - x), 0.05)
-    )
-    with pytest.warns(PublicPointWarning, match="x was moved by 0.05 of the way towards a point"):
-        solution = privlp.solve(lp, 1.0, 1e-3, feasible="always", rng=0)
-    assert "x was moved by 0.05 of the way" in solution.message
+    monkeypatch.setattr(tightened_program, "certain_near", near)
+    with pytest.warns(privlp.PublicPointWarning, match=words):
+        solution = privlp.solve(lp, 1.0, 1e-3, **ALWAYS)
+    assert words in solution.message
+    if objective is not None:
+        assert solution.objective == pytest.approx(objective) == worst_case(lp).objective
 
 
 def test_an_only_point_is_an_optimum():
     """x >= 2 by a row whose numbers leave no double next to the bound x <= 2."""
-    lp = LinearProgram(
-        [-0.13],
-        [[-0.46042657]],
-        [-0.92085314],
-        bounds=(0, 2),
-        neighbours=ScalarPrivate(0.1, lower=-0.92085314, upper=5),
-    )
-    solution = privlp.solve(lp, 0.05, 1e-4, feasible="always", rng=0)
+    relation = ScalarPrivate(0.1, lower=-0.92085314, upper=5)
+    row = [[-0.46042657]], [-0.92085314]
+    lp = LinearProgram([-0.13], *row, bounds=(0, 2), neighbours=relation)
+    solution = privlp.solve(lp, 0.05, 1e-4, **ALWAYS)
     assert solution.x[0] == 2
     assert solution.message.startswith("Noise is wider than")
-
-
-def test_a_long_move_gives_way_to_a_better_public_point(monkeypatch):
-    lp = floor_and_roof()
-    monkeypatch.setattr(tightened_program, "certain_near", lambda *_: (np.array([2.0, 0.4]), 1.0))
-    with pytest.warns(PublicPointWarning, match="x is a public point"):
-        solution = privlp.solve(lp, 1.0, 1e-3, feasible="always", rng=0)
-    assert solution.objective == pytest.approx(1.5)
 
 
 # repairs
@@ -182,7 +164,7 @@ def tight_rows(lp):
 
 
 @given(programs_without_room())
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_rows_that_follow_from_equalities_are_repaired_next_to_the_optimum(lp):
     rows = tight_rows(lp)
     _, y = rows.optimum(lp.c, PRECISELY)
@@ -201,17 +183,13 @@ def test_without_nudges_some_repair_goes_far(monkeypatch):
     """The nudges are needed: equalities leave no room for other steps."""
     monkeypatch.setattr(certain_point, "_NUDGES", ())
     shares = []
-    for seed in range(20):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
         E, x = rng.normal(size=(1, 6)), rng.uniform(0, 1, 6)
-        lp = LinearProgram(
-            rng.uniform(0.1, 1, 6),
-            np.vstack([E, E, -E]),
-            np.concatenate([E @ x, E @ x, -E @ x]),
-            row_lower=np.concatenate([E @ x, [-INF, -INF]]),
-            private=[1, 2],
-            neighbours=ScalarPrivate(0.01),
-        )
+        cost, sides = rng.uniform(0.1, 1, 6), np.concatenate([E @ x, E @ x, -E @ x])
+        fields = {"row_lower": [sides[0], -INF, -INF], "private": [1, 2]}
+        relation = ScalarPrivate(0.01)
+        lp = LinearProgram(cost, np.vstack([E, E, -E]), sides, neighbours=relation, **fields)
         rows = tight_rows(lp)
         found, share = certain_near(rows, rows.point(rows.optimum(lp.c, PRECISELY)[1]), None)
         shares.append(1.0 if found is None else share)
@@ -242,15 +220,9 @@ def test_a_name_is_told_only_where_rows_are_public():
 def balance(b=(4.0, 0.0, 7.0), row_lower=(-INF, -INF, 0.0), **declared):
     """A limit, a balance row x1 <= x2, and a range whose lower side is zero."""
     fields = {"lower": [1.0, 5.0, 3.0], "upper": [9.0, 6.0, 9.0], "zeros": "public", **declared}
-    return LinearProgram(
-        [1.0, 2.0],
-        [[1, 1], [1, -1], [1, 0]],
-        b,
-        row_lower=row_lower,
-        sense="max",
-        bounds=(0, 20),
-        neighbours=ScalarPrivate(0.1, **fields),
-    )
+    options = {"sense": "max", "bounds": (0, 20), "neighbours": ScalarPrivate(0.1, **fields)}
+    rows = [[1, 1], [1, -1], [1, 0]]
+    return LinearProgram([1.0, 2.0], rows, b, row_lower=row_lower, **options)
 
 
 def test_zeros_need_no_range_and_no_noise():
@@ -266,9 +238,8 @@ def test_zeros_need_no_range_and_no_noise():
 
 
 def test_without_zeros_the_range_must_hold_for_them():
-    with pytest.raises(
-        privlp.InvalidProblemError, match=r"outside the declared range.*zeros='public' .*--zeros-p"
-    ):
+    message = r"outside the declared range.*zeros='public' .*--zeros-p"
+    with pytest.raises(privlp.InvalidProblemError, match=message):
         balance(zeros="private")
     with pytest.raises(privlp.InvalidParameterError, match="zeros must be 'private' or 'public'"):
         balance(zeros="none")
@@ -278,7 +249,7 @@ def test_without_zeros_the_range_must_hold_for_them():
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_neighbours_keep_zeros_and_have_one_public_part(seed):
     rng = np.random.default_rng(seed)
     lp = balance(b=(rng.choice([0.05, 0.1, 4.0]), 0.0, 7.0), lower=-1, upper=9)
@@ -303,18 +274,18 @@ def test_a_private_equality_of_zero_is_public():
 
 
 def test_an_audit_of_zeros_passes():
-    effort = {"pairs": runs(4, 2), "runs": runs(200, 100)}
-    result = privlp.audit_solve(balance(), 1.0, 1e-3, feasible="always", rng=0, **effort)
+    effort = {"pairs": runs(4, 2), "runs": runs(200, 30)}
+    result = privlp.audit_solve(balance(), 1.0, 1e-3, **ALWAYS, **effort)
     assert result.passed, str(result)
 
 
 def test_zeros_read_off_the_data_are_caught(monkeypatch):
     """A twin whose neighbours may reach zero: their public parts differ."""
-    monkeypatch.setattr(
-        ScalarPrivate,
-        "_moved_values",
-        lambda self, numbers, values, steps: np.where(values == 0.1, 0.0, values),
-    )
+
+    def reaching_zero(self, numbers, values, steps):
+        return np.where(values == 0.1, 0.0, values)
+
+    monkeypatch.setattr(ScalarPrivate, "_moved_values", reaching_zero)
     lp = balance(b=(0.1, 0.0, 7.0), lower=-1, upper=9)
     _, moved = lp.neighbours.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))
     one, two = (lp.neighbours.conceal(program) for program in (lp, moved))
