@@ -25,7 +25,7 @@ from privlp.privacy import (
 from privlp.privacy.noise.rounding import grid
 from tests.conformance_kit import Claim, audited, release_many
 from tests.effort import each
-from tests.programs import ALL, method_of
+from tests.programs import ALL
 
 pytestmark = pytest.mark.statistical
 
@@ -185,21 +185,6 @@ def outcomes(programs, method, eps, delta, observe, **options):
         return observe(lines, both[which].solver)
 
     return mechanism
-
-
-def scaled(factor):
-    """Noise of another size."""
-
-    def smaller(mechanism):
-        if isinstance(mechanism, ExponentialMechanism):
-            return replace(mechanism, eps=mechanism.eps / factor)
-        if isinstance(mechanism, GaussianMechanism):
-            return replace(mechanism, sigma=factor * mechanism.sigma)
-        bounded = isinstance(mechanism, TruncatedLaplaceMechanism)
-        width = {"width": factor * mechanism.width} if bounded else {}
-        return replace(mechanism, scale=factor * mechanism.scale, **width)
-
-    return lambda mechanisms: [smaller(mechanism) for mechanism in mechanisms]
 
 
 def narrowed(width_of):
@@ -800,61 +785,6 @@ def test_step_from_the_true_row():
 
     passes(honest, EPS, pair=pair, runs=3_000, sharp=0.3)
     is_caught(twin, EPS, pair=pair, runs=1_000)
-
-
-# solve(), from end to end
-
-
-def solved(method, eps, delta, observe, *, twin=list, **options):
-    """solve() as a mechanism."""
-    tape = Tape()
-
-    def mechanism(lp, rng):
-        tape.rewind()
-        tape.randomness = Randomness(rng)
-        budget = Rehearsing(eps, delta, tape, twin)
-        result = privlp.solve(lp, None, None, method=method_of(method), budget=budget, **options)
-        assert result.privacy.eps <= eps
-        return observe(result)
-
-    return mechanism
-
-
-#: x is what the noisy program allows: the right-hand side over the coefficient.
-ONE_VARIABLE = {
-    "scalar": [one_variable(b, lower=0) for b in (4.0, 4.0 + D)],
-    "row": [
-        LinearProgram(
-            [-1.0], [[a]], [4.0], bounds=(0, 10), neighbours=RowPrivate(D, lower=0.1, upper=20)
-        )
-        for a in (4.0, 4.0 + D)
-    ],
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "delta", "name"),
-    [("direct-noise", 0.0, "row"), ("truncated-laplace", 0.1, "scalar")],
-)
-def test_solve_with_noise_on_the_numbers(method, delta, name):
-    """The solution alone, after all post-processing."""
-    pair, observed = ONE_VARIABLE[name], (method, 1.0, delta, lambda result: result.x)
-    passes(solved(*observed), 1.0, delta, pair=pair, runs=100)
-    is_caught(solved(*observed, twin=scaled(0.1)), 1.0, delta, pair=pair, runs=100)
-
-
-def selected_and_point(result):
-    return (*(result.trace["selected rows"] == 0).tolist(), *np.round(result.x, 9).tolist())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["column", "scalar+row"])
-def test_solve_by_weights(name):
-    """Two rounds: selected rows and the solution. False-alarm rate 0.001, miss rate below 0.01."""
-    mechanism = solved("mw", EPS, 0.0, selected_and_point, opt=OPT, alpha=alpha_for(2, 240.0))
-    passes(mechanism, EPS, pair=WEIGHTS[name](), runs=300)
-    is_caught(mechanism, EPS, pair=WEIGHTS[name](spans(0.02)), runs=400)
 
 
 # what is charged is public
