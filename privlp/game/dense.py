@@ -46,10 +46,7 @@ _LESS = 2.0**-16
 
 @lru_cache(maxsize=8)
 def table_of(bits: int) -> tuple[FloatArray, Integers]:
-    """Weights 0, 1, 2, ... levels below the threshold, in units of 2^-bits, also as integers.
-
-    The last is 0.
-    """
+    """Weights 0, 1, ... levels below the threshold, in units of 2^-bits; the last is 0."""
     count = math.ceil((bits + 1) * math.log(2) * _LEVELS) + 2
     table = np.rint(2.0**bits * np.exp(-np.arange(count) / _LEVELS))
     table[-1] = 0.0
@@ -201,10 +198,7 @@ class DenseProjection:
         return Threshold(self._last, *(found.between(threshold, rest) if rest else ()))
 
     def _threshold(self, found: _Levels, low: int, high: int) -> tuple[int, int]:
-        """The lowest at which the sum of weights is not too large, and that sum; or the highest.
-
-        A sum tells about where the threshold is: weights below one fall like exp(-t).
-        """
+        """The lowest at which the sum of weights is not too large, and that sum; or the highest."""
         level, tries, sums = (low + high) // 2, 0, {}
         while low < high:
             last, (largest, smaller) = level, found.weights(level)

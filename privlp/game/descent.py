@@ -18,10 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class ElasticDual:
-    """Weights min(1, (violation - level)/softness) of rows beyond a level, and 0 of all others.
-
-    `finish` is applied to the exact sum over all blocks, once; the sum may be in integers.
-    """
+    """Weights min(1, (violation - level)/softness) of rows beyond a level, and 0 of all others."""
 
     def __init__(
         self,

@@ -78,12 +78,7 @@ class PerturbedProgram:
     def minimise(
         self, tolerance: float, *, newton_steps: int = _NEWTON_STEPS, sharp: bool = False
     ) -> FloatArray:
-        """A point certified to be within `tolerance` of the minimum, (p,).
-
-        It may break rows of K by its own rounding, which the tolerance covers.
-        `sharp` says that violations are hardly softened, as without noise. Then there is nothing to
-        cover, and the last point of Newton's method is taken, certified or not.
-        """
+        """A point certified to be within `tolerance` of the minimum; the last if `sharp`."""
         z = self.region.within(self.centre)
         if self.share > _SHARE:
             z = self._softened(z, newton_steps, sharp=sharp)
@@ -105,11 +100,7 @@ class PerturbedProgram:
         return z if sharp else self._exactly(z, tolerance)
 
     def _exactly(self, z: FloatArray, tolerance: float) -> FloatArray:
-        """A certified point, by Newton's method with quadratic programs in integers.
-
-        No step leads uphill. Where none leads down, or many were made, curvatures are raised, up to
-        that of projected gradients. Nothing but a certificate ends the search.
-        """
+        """A certified point, by steps in integers: nothing but a certificate ends the search."""
         minima, damping, diagonal = self.region.exact_minima, 0.0, np.diag_indices(len(z))
         tight = None
         for number in itertools.count(1):
@@ -172,11 +163,7 @@ class PerturbedProgram:
         return z
 
     def _certified(self, z: FloatArray, tolerance: float) -> tuple[FloatArray, float, FloatArray]:
-        """A point that breaks no row, next to z; its distance to the minimum at most; its gradient.
-
-        Rows with a price are made tight. Violations are computed afresh, so that their rounding
-        does not depend on the steps so far.
-        """
+        """A point next to z that breaks no row; its distance to the minimum; its gradient."""
         exact, wanted, distance = self.region.exact, None, math.inf
         for _ in range(2):
             z = exact.settled(z, wanted)
@@ -233,11 +220,7 @@ class PerturbedProgram:
     def _step(
         self, z: FloatArray, gradient: FloatArray, softness: float, bent: float, *, sharp: bool
     ) -> tuple[FloatArray, float]:
-        """Newton's step within K, and how fast F falls along it; if `sharp`, damped if it rises.
-
-        With hardly any softness, Clarabel's tolerance does not tell up from down. The step is 0 if
-        damping does not help.
-        """
+        """Newton's step within K, and how fast F falls; if `sharp`, damped or 0 where it rises."""
         slack = np.maximum(self.region.slack(z), 0.0)
         hessian = self._curvature(softness, bent)
         diagonal = np.diag_indices_from(hessian)
@@ -258,20 +241,14 @@ class PerturbedProgram:
         return max(_FEWEST_BENT, _BENT * self.region.size, cheap)
 
     def _curvature(self, softness: float, wanted: float) -> FloatArray:
-        """Second derivatives of the sum of smoothed violations, (p, p), perhaps of a share of it.
-
-        Only how many steps are made depends on it: where they end is certified by gradients.
-        """
+        """Second derivatives of smoothed violations, (p, p), or about; only steps need them."""
         bent = self.rows.total(SmoothedRows.bent, softness, self.shift)
         share = min(1.0, wanted / max(bent, 1))
         found = self.rows.total(SmoothedRows.hessian, softness, self.shift, share)
         return np.asarray(found / (UNITS_OF_HESSIAN * softness * share))
 
     def balanced(self, z: FloatArray, strength: float) -> tuple[FloatArray, float]:
-        """A point near z where slopes balance, with this quadratic, and the softness at which.
-
-        With hardly any softness, Newton's method hardly finds one: more is tried, until it does.
-        """
+        """A point near z where slopes balance, and the softness at which they do."""
         program, found, least = replace(self, strength=strength), (z, self.softness), math.inf
         whole = {"bent": math.inf, "enough": 0.0}
         for softness in (self.softness, *(self.softness * more for more in _BALANCED)):

@@ -35,10 +35,7 @@ def where_flat(
     uphill: float,
     halvings: int,
 ) -> float:
-    """A length in [0, 1] at which a rising slope is between -enough and uphill; else the last low.
-
-    `at_low` < 0 and `at_high` > 0 are the slopes at both ends.
-    """
+    """A length at which a rising slope is between -enough and uphill; else the last low."""
     low, high = 0.0, 1.0
     for k in range(halvings):
         secant = low + (high - low) * at_low / (at_low - at_high)

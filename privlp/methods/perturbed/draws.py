@@ -169,13 +169,7 @@ class HiddenGradient:
 
 
 def _attainable(steepest: float, strength: float, size: int) -> float:
-    """A tolerance that can be certified although a point is rounded: public.
-
-    Rows that are tight keep a slack of about u. Their prices add up to sqrt(p) times the steepest
-    gradient, or little more. A certificate takes the root of their product over the strength, and
-    what is left of the gradient is rounded as a sum of p terms. If this were too small, the search
-    would make all of its steps and end without a certificate.
-    """
+    """A tolerance that can be certified although a point and its gradient are rounded: public."""
     unit = steepest * _UNIT_ROUNDOFF / strength
     return 8 * math.sqrt(math.sqrt(size) * unit) + 16 * size * unit
 
@@ -225,13 +219,7 @@ def require_priced_rows(request: SolveRequest, public: PublicRows) -> None:
 def prices_of_public_rows(
     public: PublicRows, region: ReducedPolytope, slopes: Slopes | None, weight: float
 ) -> FloatArray | None:
-    """Shadow prices of the public rows, in the user's units.
-
-    At a minimum what pushes back against costs and violations is a sum of tight rows of the region,
-    with non-negative factors: their prices. They are fitted to the noisy slopes by least squares.
-    The price of the objective is its weight in the program, and that of a bound on it, if that is
-    tight. All of it is post-processing.
-    """
+    """Shadow prices of public rows: they balance costs and noisy slopes. Post-processing."""
     if slopes is None:
         return None
     pull = weight * region.cost(public.cost) + slopes.total

@@ -143,10 +143,7 @@ def _refusal(reason: str) -> UnsupportedProblemError:
 
 
 def require_enough_rows(request: SolveRequest) -> None:
-    """Refuse a program with so few rows that no s helps, whatever else is known of it.
-
-    The number of coordinates is taken to be as small as the public equalities may make it.
-    """
+    """Refuse a program with so few rows that no s helps, whatever else is known of it."""
     soft, pure = request.lp.penalty is not None, request.ledger.delta == 0
     if soft or pure or not request.public.has_private_rows:
         return

@@ -70,11 +70,7 @@ class StageRegions:
     def evened(
         self, region: ReducedPolytope, rows: Rows[Any], draw: ChargedDraws, largest_n: int
     ) -> ReducedPolytope:
-        """The region with larger units for variables with far smaller shares of the rows' norms.
-
-        Noise hides small shares, so no unit grows beyond what noise allows. Later regions have
-        these weights too.
-        """
+        """The region with larger units for variables with far smaller shares of the rows' norms."""
         noisy = np.asarray(draw(rows.total(shares_of_norm, region, largest_n)))
         least = 2 * draw.sigma
         ratio = max(float(noisy.max()), least) / np.maximum(noisy, least)
@@ -106,11 +102,7 @@ def typical_side(
 
 
 def _scaled_sides(block: RowBlock, region: ReducedPolytope, x: FloatArray) -> FloatArray:
-    """Sizes of right-hand sides of rows scaled to norm 1 in the coordinates of a region.
-
-    Where a side is 0, the size of A_i x at a released point x stands for it. Each number is
-    computed from its row alone.
-    """
+    """Sizes of right-hand sides, or of A_i x where they are 0, of rows scaled to norm 1."""
     norm, _ = norms(block, region)
     return np.divide(MeasuredRows(block).sizes(x), norm, out=np.zeros_like(norm), where=norm > 0)
 
@@ -164,11 +156,7 @@ class PathSearch:
     def calibrated(
         self, draws: Draws, x: FloatArray, good: FloatArray | None, far: FloatArray, *, last: bool
     ) -> tuple[FloatArray, bool]:
-        """The cheapest point with few missed rows on a path through x, and whether it lies far off.
-
-        If none is found: the good point given, if any, and x otherwise. After the last stage: the
-        point at which surely few rows are missed, or what :meth:`_surely` takes in its place.
-        """
+        """The cheapest point with few missed rows on a path through x; whether it is far off."""
         if draws.sigma == 0:
             return x, False
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draws.counts)
@@ -189,11 +177,7 @@ class PathSearch:
         return (x if good is None else good), further
 
     def _still_good(self, counts: NoisyCounts) -> bool:
-        """Whether a known point does not clearly miss more than s rows; if not, none is known.
-
-        Earlier counts have more noise: a point that they took for good may miss many times s rows.
-        Where its own count cannot rule that out, one of the last counts judges the safest point.
-        """
+        """Whether a known point does not clearly miss more than s rows; if not, none is known."""
         limit = self._s + 2 * counts.sigma
         if min(bound for bound, _ in self.known) <= limit or counts(self.safest()) <= limit:
             return True
@@ -233,11 +217,7 @@ class PathSearch:
         return _Way(path, low, top, probe, tried)
 
     def _surely(self, counts: NoisyCounts, way: _Way) -> FloatArray:
-        """The first point of the path at which surely no more than s rows are missed.
-
-        If there is none, a point as far along the path as counts fall; where they clearly rise,
-        that of the fewest. If there too many are missed, a known point, if any.
-        """
+        """The first point of a path that surely misses no more than s rows, or the best."""
         posterior = TargetSearch(
             self._last_target, way.low, way.top, sigma=counts.sigma, most=math.inf, power=_DENSER
         )
@@ -265,11 +245,7 @@ class PathSearch:
     def _paths(
         self, x: FloatArray, good: FloatArray | None, far: FloatArray, unit: float
     ) -> list[Path]:
-        """Paths through x; on each, t is a change of cost in the unit.
-
-        Backwards they lead to the cheapest point. Forwards they lead to an end, and beyond it away
-        from the cheapest point, as far as the public region goes.
-        """
+        """Paths from the cheapest point through x to an end and beyond; t is a change of cost."""
         cost, cheapest, region = self._regions.cost, self._regions.cheapest, self._regions.region
         own = max(cost(x), 1e-300)
 

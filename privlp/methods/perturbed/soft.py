@@ -51,13 +51,7 @@ _INSTEAD = (
 
 
 class SoftRowSearch(StagedSearch):
-    """Stages for soft rows: their prices are given, so nothing but the programs is solved.
-
-    First, noisy second moments of rows of norm 1 give coordinates in which rows vary alike in all
-    directions. Counts find a number that bounds the norms of many rows, unless the user declared
-    one: longer rows are scaled down. Before each stage counts find the typical size of a violation
-    at the point before.
-    """
+    """Stages for soft rows: coordinates in which rows vary alike, a bound on norms, programs."""
 
     def __init__(
         self,
@@ -129,12 +123,7 @@ class SoftRowSearch(StagedSearch):
         return sigma > 0 and costlier > self._doubt * sigma
 
     def _equalised(self) -> ReducedPolytope:
-        """The region in units in which variables have equal shares of the norms of rows.
-
-        Noise hides small shares, so no unit grows beyond what noise allows: several rounds bring
-        units together that are far apart. Then it is turned, so that rows vary alike in all
-        directions.
-        """
+        """The region in which variables have equal shares of the norms, and rows vary alike."""
         least = max(2 * self._shares.sigma, _LEAST_MOMENT * self._n)
         region, weights = self._region, np.ones(len(self._public.cost))
         while self._shares.remaining:
@@ -148,11 +137,7 @@ class SoftRowSearch(StagedSearch):
         return region
 
     def _whitened(self, region: ReducedPolytope) -> ReducedPolytope:
-        """The region in coordinates in which rows vary alike in all directions.
-
-        Noise of deviation sigma in a symmetric matrix has eigenvalues of up to sigma sqrt(2 p). It
-        hides smaller moments, so no direction is stretched beyond what noise allows.
-        """
+        """The region in coordinates in which rows vary alike in all directions, as far as told."""
         kept = self._rows.keep(partial(RowsInCoordinates, region=region))
         noisy = np.asarray(self._moments(kept.total(RowsInCoordinates.second_moments, self._n)))
         hidden = self._moments.sigma * math.sqrt(2 * region.size)
@@ -187,11 +172,7 @@ class _Comparison(NamedTuple):
     unit: float
 
     def along(self, inside: FloatArray, draws: ChargedDraws) -> FloatArray:
-        """A point inside, or one of a public line nearer to its best if that is told surely.
-
-        The line leads from the least to the largest sum of all variables. Costs are convex, so
-        whether they rise or fall says on which side the best point is.
-        """
+        """A point inside, or one of a public line nearer to its best, where costs surely say so."""
         ends = [self.public.best(np.full(len(inside), sign)) for sign in (1.0, -1.0)]
         low, high = (inside if end is None else end for end in ends)
         near, far, told, asked = 0.0, 1.0, 0.0, 0

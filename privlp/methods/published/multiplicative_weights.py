@@ -63,10 +63,7 @@ class MovingRows:
         return low, high
 
     def span_and_spread(self) -> tuple[float, float]:
-        """Public bound on max_j A'_ij - min_j A'_ij over all rows i; typical deviation over j.
-
-        A private entry counts as if it were uniform in its declared range.
-        """
+        """Public bound on max_j A'_ij - min_j A'_ij over all rows i; typical deviation over j."""
         if self._matrix_is_public:
             return self._span_and_spread_of_public_rows()
         numbers = self._numbers
@@ -189,10 +186,7 @@ class Forecast:
         return int(rounds[np.argmin(self.error(rounds))])
 
     def mechanisms(self, rounds: int) -> tuple[ExponentialMechanism, AdditiveNoise | None]:
-        """Selection, and release of a row where A is private.
-
-        `rounds` draws of each take half of the budget.
-        """
+        """Selection, and release of a row where A is private: half of the budget each."""
 
         def make(intensity: float) -> tuple[ExponentialMechanism, AdditiveNoise | None]:
             change = max(self._changes) / 2

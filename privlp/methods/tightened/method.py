@@ -66,13 +66,7 @@ def loss_in_trials(
 def made_up_numbers(
     numbers: Sequence[PrivateNumbers], rng: np.random.Generator
 ) -> dict[str, FloatArray] | None:
-    """Public numbers in place of the private ones; None if a declared range has an end missing.
-
-    Coefficients are uniform within their ranges; right-hand sides within the middle half, because
-    ranges of resources are mostly declared with room on both sides. A cost stands as high in its
-    range as the first private coefficient of its variable does in its own: what is worth more
-    mostly takes more. Costs of other variables are uniform.
-    """
+    """Public numbers in place of the private ones; None if a declared range has an end missing."""
     if not all(np.isfinite(part.high - part.low).all() for part in numbers):
         return None
     heights = {part.part: rng.random(len(part)) for part in numbers}

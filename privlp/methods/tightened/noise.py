@@ -44,10 +44,7 @@ def noise_on(numbers: PrivateNumbers, mechanism: noisy.BoundedNoise) -> NoiseOnN
 def certain_ends(
     numbers: PrivateNumbers, draw: ChargedDraws, values: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw once; an interval that holds each number with certainty.
-
-    For costs both ends are the released cost, with centred noise.
-    """
+    """Draw once; an interval that holds each number, or twice the centred released cost."""
     mechanism = cast("noisy.BoundedNoise", draw.mechanism)
     if numbers.part == "A":
         largest = -draw(-values)
@@ -357,10 +354,7 @@ class TruncatedGaussian(TruncatedLaplace):
 
 
 def gaussian_is_narrower(request: SolveRequest) -> bool:
-    """Whether Gaussian noise is narrower than Laplace noise on some part of the program.
-
-    False if neither applies: the method itself then says why.
-    """
+    """Whether Gaussian noise is narrower than Laplace noise on some part of the program."""
     try:
         numbers = noisy.private_numbers(request, TruncatedLaplace.name)
         widths = [_widths(request, part) for part in numbers] if request.has_noise else []

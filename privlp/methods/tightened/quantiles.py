@@ -60,10 +60,7 @@ class Margins(NamedTuple):
     def ends(
         self, part: PrivateNumbers, draw: ChargedDraws, values: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Draw once; an interval for each number, and all hold with the probability.
-
-        For costs both ends are the released cost.
-        """
+        """Draw once; intervals that hold all numbers with the probability, or twice the cost."""
         margin, released = self.on(part, cast("noisy.AdditiveNoise", draw.mechanism)), draw(values)
         if part.part == "c" or not margin.any():
             return released, released

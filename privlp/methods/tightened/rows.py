@@ -154,10 +154,7 @@ def public_inequalities(
 def at_ends(
     stated: ProgramNumbers, part: PrivateNumbers, low: FloatArray, high: FloatArray
 ) -> tuple[Any, Any]:
-    """Coefficients of the private ``<=`` rows: the largest possible, and the smallest possible.
-
-    The former count where x_j >= 0, the latter where x_j <= 0.
-    """
+    """Private ``<=`` rows at their largest, which count where x_j >= 0, and at their smallest."""
     largest, smallest = (stated.having(part, end).private_rows() for end in (high, low))
     above = stated.form.row_sign[:, None] > 0
     dense = [rows.toarray() if sp.issparse(rows) else rows for rows in (largest, smallest)]
@@ -175,24 +172,14 @@ _SHORT = 13
 
 
 def certain(rows: TightenedRows, x: FloatArray) -> FloatArray | None:
-    """A point that satisfies all rows in exact arithmetic, as near to x as found; None if none is.
-
-    x is moved towards the point that is farthest inside the rows that fail, by the smallest of some
-    steps that suffices. Rows that fail at the last step are added to them.
-    """
+    """A point near x that satisfies all rows in exact arithmetic; None if none is found."""
     return _repaired(rows, x, (*_STEPS, 1.0))
 
 
 def certain_near(
     rows: TightenedRows, x: FloatArray, inside: FloatArray | None
 ) -> tuple[FloatArray | None, float]:
-    """A point that satisfies all rows in exact arithmetic, and the share of the way to `inside`.
-
-    Short steps into the rows that fail come first: they cost nothing. Then x is nudged by a few
-    rounding errors, so that every row holds with some room for rounding. Then x moves towards
-    `inside`, a point strictly inside all rows that leave room: by convexity every step fails by
-    less than the one before. At last longer steps into the rows that fail are tried.
-    """
+    """A point that satisfies all rows in exact arithmetic, and the share of the way to `inside`."""
     found = _repaired(rows, x, tuple(_STEPS[:_SHORT]))
     found = nudged(rows, x) if found is None else found
     if found is not None:
@@ -277,10 +264,7 @@ def _towards(
 
 
 def point_inside(rows: TightenedRows, chosen: npt.NDArray[np.bool_]) -> FloatArray | None:
-    """The point farthest inside the chosen rows, in units of their largest coefficients.
-
-    None if HiGHS finds no feasible point.
-    """
+    """The point farthest inside the chosen rows, in units of their largest coefficients, if any."""
     inward = np.where(chosen, np.maximum(row_sizes(rows.A), _LEAST_SIZE), 0.0)
     found = solved_with(rows, sp.csr_array(inward[:, None]), -1.0, 1.0, PRECISELY)
     return None if found is None else rows.point(found[:-1])

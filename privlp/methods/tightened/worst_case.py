@@ -151,11 +151,7 @@ def _optimum(rows: TightenedRows, cost: FloatArray, inside: FloatArray) -> Float
 
 
 def _in_the_way(rows: TightenedRows, numbers: list[PrivateNumbers]) -> tuple[str, ...]:
-    """Private rows that have to give way, and how far, so that the others hold.
-
-    They make the sum of relaxations least, each in units of the declared range of its right-hand
-    side (of its largest coefficient where that is public): few rows, as in elastic programming.
-    """
+    """Private rows that have to give way, and how far, so that the others hold: few rows."""
     sizes = np.maximum(row_sizes(rows.A), _NO_ROOM)
     width = _declared_widths(rows, numbers)
     unit = np.where(width > 0, width, sizes)
