@@ -328,8 +328,7 @@ def test_a_twin_that_measures_at_a_private_point_is_caught(monkeypatch):
         known = ProgramNumbers.of(self._form)
         for part, values in zip(self._numbers, self._values, strict=True):
             known = known.having(part, values)
-        rows = measured_slack.TightenedRows.of(known, None)
-        return rows.point(rows.optimum(known.c, self._options)[1])
+        return measured_slack.TightenedRows.of(known, None).best(known.c)
 
     monkeypatch.setattr(measured_slack.SlackProgram, "_point_of_middles", true_optimum)
     assert not audited("column", pairs=6).passed

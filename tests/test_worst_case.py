@@ -11,7 +11,7 @@ import privlp
 from privlp import LinearProgram, RowPrivate, ScalarPrivate
 from privlp.methods.tightened import noise as tightened_program
 from privlp.methods.tightened import rows as certain_point
-from privlp.methods.tightened.rows import PRECISELY, TightenedRows, certain_near, strictly_inside
+from privlp.methods.tightened.rows import TightenedRows, certain_near, strictly_inside
 from privlp.methods.tightened.worst_case import WorstCase
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import ProgramNumbers
@@ -167,8 +167,7 @@ def tight_rows(lp):
 @settings(max_examples=examples(30))
 def test_rows_that_follow_from_equalities_are_repaired_next_to_the_optimum(lp):
     rows = tight_rows(lp)
-    _, y = rows.optimum(lp.c, PRECISELY)
-    x = rows.point(y)
+    x = rows.best(lp.c)
     found, share = certain_near(rows, x, strictly_inside(rows))
     assert found is not None
     assert not rows.violated(found).any()
@@ -191,7 +190,7 @@ def test_without_nudges_some_repair_goes_far(monkeypatch):
         relation = ScalarPrivate(0.01)
         lp = LinearProgram(cost, np.vstack([E, E, -E]), sides, neighbours=relation, **fields)
         rows = tight_rows(lp)
-        found, share = certain_near(rows, rows.point(rows.optimum(lp.c, PRECISELY)[1]), None)
+        found, share = certain_near(rows, rows.best(lp.c), None)
         shares.append(1.0 if found is None else share)
     assert max(shares) > 0.01
 

@@ -15,10 +15,9 @@ from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation
 
 # Shares of the stages, of what counts leave of the budget (its square, as a Gaussian parameter).
 _STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.08, 0.22, 0.7)
-# Share of eps that the curvature of all stages takes, and the largest such part.
-_CURVATURE, _MOST_CURVATURE = 0.2, 30.0
-# Soft rows: that share of eps, and the parts of it that the stages take.
-_SOFT_CURVATURE, _OF_CURVATURE = 0.14, (0.3, 0.35, 0.35)
+# Share of eps that the curvature of all stages takes, for hard and soft rows; the largest such
+# part; and the parts of it that stages on soft rows take.
+_CURVATURE, _SOFT_CURVATURE, _MOST_CURVATURE, _OF_CURVATURE = 0.2, 0.14, 30.0, (0.3, 0.35, 0.35)
 # Shares of a stage that cover the error of its computed minimum, and that shadow prices take: three
 # to seven times as much made them no better on seeds 10 to 13 of benchmarks/shadow_prices.py.
 _COVER, _PRICES = 0.005, 0.15

@@ -7,7 +7,6 @@ from numbers import Real
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
-import highspy
 import numpy as np
 import numpy.typing as npt
 
@@ -17,7 +16,7 @@ from privlp.methods.noisy_numbers import BoundedNoise, private_numbers, scale_of
 from privlp.methods.request import SolveRequest
 from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace, gaussian_is_narrower
 from privlp.methods.tightened.quantiles import QuantileNoise
-from privlp.methods.tightened.rows import PRECISELY, TightenedRows
+from privlp.methods.tightened.rows import TightenedRows
 from privlp.methods.tightened.slacks import MeasuredSlack
 from privlp.privacy import TruncatedGaussianMechanism
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
@@ -50,11 +49,10 @@ def loss_in_trials(
             known = known.having(part, made_up[part.part])
         ends = next((p for p in numbers if p.part == "A"), None)
         rows = TightenedRows.of(known, None if ends is None else (ends, *(known.values(ends),) * 2))
-        status, found = rows.optimum(known.c, PRECISELY)
-        if status != highspy.HighsModelStatus.kOptimal:
+        if (found := rows.best(known.c)) is None:
             return None
         points = [_point(run, made_up, np.random.default_rng(seed)) for run in runs]
-        best = float(known.c @ rows.point(found))
+        best = float(known.c @ found)
         sizes += abs(best)
         for k, x in enumerate(points):
             if x is None:

@@ -88,16 +88,15 @@ class TightenedRows:
         equal = lp.row_lower == lp.b
         return as_sparse(lp.A)[equal][:, self.column] * self.sign, lp.b[equal]
 
-    def optimum(
-        self, cost: FloatArray, options: Mapping[str, Any]
-    ) -> tuple[highspy.HighsModelStatus, FloatArray]:
-        """Run HiGHS on these rows with costs in the user's sense; the point is y."""
-        return self.priced_optimum(cost, options)[:2]
+    def best(self, cost: FloatArray, options: Mapping[str, Any] = PRECISELY) -> FloatArray | None:
+        """The x that is best for costs in the user's sense; None if HiGHS finds none."""
+        status, y, _ = self.priced_optimum(cost, options)
+        return self.point(y) if status == highspy.HighsModelStatus.kOptimal else None
 
     def priced_optimum(
         self, cost: FloatArray, options: Mapping[str, Any]
     ) -> tuple[highspy.HighsModelStatus, FloatArray, FloatArray]:
-        """As :meth:`optimum`, with shadow prices of the user's rows, (n,)."""
+        """HiGHS on these rows: its status, the point y, and shadow prices of the user's rows."""
         equal, values = self.equalities()
         status, y, duals = priced_optimum(
             cost[self.column] * self.sign,

@@ -96,11 +96,8 @@ class SlackProgram(TightenedProgram):
                 known = known.having(part, np.minimum(middle, part.high))
         part, low, high = cast("Any", self._between)  # coefficients are private
         middle = (low + high) / 2
-        rows = TightenedRows.of(known, (part, middle, middle))
-        status, found = rows.optimum(known.c, self._options)
-        if status != highspy.HighsModelStatus.kOptimal:
-            return cast("FloatArray", self._fallback)  # the plan found one
-        return rows.point(found)
+        found = TightenedRows.of(known, (part, middle, middle)).best(known.c, self._options)
+        return cast("FloatArray", self._fallback) if found is None else found  # of the plan
 
     def _measured(self, y: FloatArray) -> FloatArray:
         """Release b - A y in units of its change, which is public; certainly below the true values.

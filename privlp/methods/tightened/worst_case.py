@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-import highspy
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.tightened import rows as repairs
-from privlp.methods.tightened.rows import PRECISELY, TightenedRows
+from privlp.methods.tightened.rows import TightenedRows
 from privlp.problem.highs import row_sizes
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import PrivateNumbers
@@ -118,7 +117,12 @@ class WorstCase(NamedTuple):
         cramped = tuple(form.lp.row_name(int(i)) for i in np.unique(rows.owner[tight]))
         if any(part.part == "c" for part in numbers):
             return cls(sure, sure, None, cramped)
-        point = _optimum(rows, form.lp.c, sure)
+        # The certified optimum; `sure` if HiGHS or the repair fails.
+        point = sure
+        if (best := rows.best(form.lp.c)) is not None:
+            near = repairs.nudged(rows, best)
+            near = repairs.certain_near(rows, best, sure)[0] if near is None else near
+            point = sure if near is None else near
         return cls(point, sure, form.lp.objective(point), cramped)
 
     def note(self, sense: str) -> str:
@@ -137,17 +141,6 @@ class WorstCase(NamedTuple):
 
 #: Worst cases of the programs that are in use. Their private numbers follow from the relation.
 _KNOWN: WeakKeyDictionary[StandardForm, WorstCase] = WeakKeyDictionary()
-
-
-def _optimum(rows: TightenedRows, cost: FloatArray, inside: FloatArray) -> FloatArray:
-    """The certified optimum of the tightest program; `inside` if HiGHS or the repair fails."""
-    status, point = rows.optimum(cost, PRECISELY)
-    if status != highspy.HighsModelStatus.kOptimal:
-        return inside
-    x = repairs.nudged(rows, rows.point(point))
-    if x is None:
-        x, _ = repairs.certain_near(rows, rows.point(point), inside)
-    return inside if x is None else x
 
 
 def _in_the_way(rows: TightenedRows, numbers: list[PrivateNumbers]) -> tuple[str, ...]:
