@@ -402,7 +402,7 @@ def test_whole_constraints_cannot_be_kept_with_certainty():
 
 
 @pytest.mark.parametrize("method", ["mw", "direct-noise"])
-def test_infeasible_private_rows_are_not_given_away(name, method):
+def test_infeasible_private_rows_are_not_given_away(method):
     rows = [[1, 0], [-1, 0]] * 10, [-1, -1] * 10
     lp = LinearProgram([1.0, 1.0], *rows, neighbours=ScalarPrivate(0.05))
     solution = run(lp, method, opt=2.0)
