@@ -161,7 +161,7 @@ def at_ends(
 
 
 _MOST_REPAIRS, _MOST_POINTS = 5, 4
-_STEPS = np.geomspace(2.0**-50, 0.25, 25)
+_STEPS = (*np.geomspace(2.0**-50, 0.25, 25), 1.0)
 #: Shares of the precision by which equalities may be left, and rounding errors, of nudges.
 _NUDGES = ((0.0, 2.0**-48), (0.25, 2.0**-48), (0.25, 2.0**-51))
 #: Longest nudge, in units of the largest shift that a row needs.
@@ -170,29 +170,10 @@ _PLENTY = 1e3
 _SHORT = 13
 
 
-def certain(rows: TightenedRows, x: FloatArray) -> FloatArray | None:
-    """A point near x that satisfies all rows in exact arithmetic; None if none is found."""
-    return _repaired(rows, x, (*_STEPS, 1.0))
-
-
-def certain_near(
-    rows: TightenedRows, x: FloatArray, inside: FloatArray | None
-) -> tuple[FloatArray | None, float]:
-    """A point that satisfies all rows in exact arithmetic, and the share of the way to `inside`."""
-    found = _repaired(rows, x, tuple(_STEPS[:_SHORT]))
-    found = nudged(rows, x) if found is None else found
-    if found is not None:
-        return found, 0.0
-    inside = strictly_inside(rows) if inside is None else inside
-    if inside is not None:
-        moved, step, _ = _towards(rows, x, inside, tuple(_STEPS))
-        if moved is not None:
-            return moved, step
-    return certain(rows, x), 1.0
-
-
-def _repaired(rows: TightenedRows, x: FloatArray, steps: tuple[float, ...]) -> FloatArray | None:
-    """Move x into the rows that fail, by one of the steps."""
+def certain(
+    rows: TightenedRows, x: FloatArray, steps: tuple[float, ...] = _STEPS
+) -> FloatArray | None:
+    """A point that satisfies all rows in exact arithmetic, by a step into those that fail."""
     failing = rows.violated(x)
     for _ in range(_MOST_REPAIRS):
         if not failing.any():
@@ -205,6 +186,23 @@ def _repaired(rows: TightenedRows, x: FloatArray, steps: tuple[float, ...]) -> F
             return moved
         failing |= still
     return None
+
+
+def certain_near(
+    rows: TightenedRows, x: FloatArray, inside: FloatArray | None
+) -> tuple[FloatArray | None, float]:
+    """A point that satisfies all rows in exact arithmetic, and the share of the way to `inside`."""
+    # Short steps and nudges cost nothing; towards `inside` every step fails by less than before.
+    found = certain(rows, x, _STEPS[:_SHORT])
+    found = nudged(rows, x) if found is None else found
+    if found is not None:
+        return found, 0.0
+    inside = strictly_inside(rows) if inside is None else inside
+    if inside is not None:
+        moved, step, _ = _towards(rows, x, inside, _STEPS[:-1])
+        if moved is not None:
+            return moved, step
+    return certain(rows, x), 1.0
 
 
 def nudged(rows: TightenedRows, x: FloatArray) -> FloatArray | None:
