@@ -234,10 +234,8 @@ column = partial(row, kind=ColumnPrivate)
 #: relation.
 PAIRS = {
     "scalar-inf": lambda of=correct: pair_of(scalar("inf", of), n=2, b=D),
-    "scalar-1": lambda of=correct: pair_of(scalar("1", of), b=first(3)),
     "row": lambda of=correct: pair_of(row(of), A=first_row(3, 2)),
     "column": lambda of=correct: pair_of(column(of), n=2, A=first_column(2, 2)),
-    "objective": lambda of=correct: pair_of(of(ObjectivePrivate)(D), c=first(2)),
     "scalar+row": lambda: pair_of((scalar("1"), row()), A=first_row(3, 2), b=first(3)),
     "scalar+objective": lambda: pair_of((scalar("inf"), ObjectivePrivate(D)), n=2, b=D, c=first(2)),
     "row+column": lambda: pair_of((row(), column()), n=2, A=first_row(2, 2) + first_column(2, 2)),
@@ -249,7 +247,6 @@ PAIRS = {
         c=first(2),
     ),
 }
-SINGLE = [name for name in PAIRS if "+" not in name]
 TUPLES = [name for name in PAIRS if "+" in name]
 #: Tuples whose parts are released by mechanisms of their own.
 PARTS_APART = ["scalar+row", "scalar+objective", "scalar+column+objective"]
@@ -257,11 +254,8 @@ PARTS_APART = ["scalar+row", "scalar+objective", "scalar+column+objective"]
 #: Pairs in so many numbers that Gaussian noise is the quieter one where delta > 0.
 MANY = {
     "scalar-inf": lambda of=correct: pair_of(scalar("inf", of), n=16, b=D),
-    "scalar-1": lambda of=correct: pair_of(scalar("1", of), n=64, b=first(64)),
     "row": lambda of=correct: pair_of(row(of), n=2, d=16, A=first_row(2, 16)),
     "column": lambda of=correct: pair_of(column(of), n=16, A=first_column(16, 2)),
-    "objective": lambda of=correct: pair_of(of(ObjectivePrivate)(D), d=64, c=first(64)),
-    "scalar+row": lambda: pair_of((scalar("inf"), row()), n=16, d=16, A=first_row(16, 16), b=D),
 }
 
 
@@ -348,22 +342,6 @@ def test_noise_on_tuples(method, delta, name):
     """Laplace noise at delta = 0, the quieter one otherwise. False-alarm rate 0.001."""
     sharp = 0.15 if method == "truncated-gaussian" else 0.2
     passes(losses(PAIRS[name](), method, EPS, delta), EPS, delta, runs=3_000, sharp=sharp)
-
-
-#: The claim at which Gaussian noise is audited: larger where it has no advantage from many small
-#: changes.
-GAUSSIAN_CLAIM = {"scalar-1": (1.0, 0.1), "objective": (1.0, 0.1)}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MANY)
-def test_direct_gaussian_noise(name):
-    """Gaussian noise. False-alarm rate 0.001."""
-    eps, delta = GAUSSIAN_CLAIM.get(name, (EPS, DELTA))
-    programs = MANY[name]()
-    charged = Rehearsal(programs[0], "direct-noise", eps, delta).charges
-    assert {charge.mechanism for charge in charged} == {"Gaussian mechanism"}
-    passes(losses(programs, "direct-noise", eps, delta), eps, delta, runs=4_000, sharp=0.1)
 
 
 def noise_of_the_parts_apart(lines, solver):
