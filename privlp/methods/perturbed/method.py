@@ -41,8 +41,7 @@ _RANK = 3
 class Perturbed(RowsMethod):
     """Minimise costs + price (smoothed violations) + a secret linear term + a small quadratic.
 
-    Nothing is iterated privately: HiGHS and Clarabel do the work. Three stages find the scale,
-    centre the quadratic and solve; noisy counts of missed rows set the scale after each.
+    Three stages find the scale, centre the quadratic and solve; noisy counts set it after each.
 
     *Neighbours*: constraint-private, one record with k rows.
 

@@ -27,7 +27,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # Values of a row of equal range span this on K, and no violation is larger in size.
 _WIDTH = 2.0
-# Assumed spread of the violations of one vertex over dual-weighted rows: see below, *Step*.
+# Assumed spread of the violations of one vertex over dual-weighted rows, near the best in trials.
 _SPREAD = 0.2
 _MOST_DEFAULT_ROUNDS = 2_000
 # For predictions only, measured on the programs of docs/results/covering.md: the violation over the
@@ -60,9 +60,8 @@ class DenseMultiplicativeWeights(RowsMethod):
     at most the radius of K times the violation in units of the row's span), T makes the regret
     alpha. Otherwise T minimises the sum of the selection error and half the regret.
 
-    *Step.* sqrt(2L/T)/spread per unit of violation is the best step if the violations of a vertex
-    have standard deviation `spread` over the dual-weighted rows; 0.2 was near the best in
-    ``benchmarks/step.py``. The privacy argument does not depend on the step.
+    *Step.* sqrt(2L/T)/0.2 per unit of violation (``benchmarks/step.py``); privacy does not depend
+    on it.
     """
 
     name = "dmw"

@@ -99,8 +99,7 @@ _NAME = "mw"
 _MOST_DEFAULT_ROUNDS = 2_000
 # Measured errors over bounds with the standard deviation of a row instead of its span: see
 # docs/results/low_sensitivity.md.
-_TYPICAL_REGRET = 0.35
-_TYPICAL_SELECTION = 0.17
+_TYPICAL_REGRET, _TYPICAL_SELECTION = 0.35, 0.17
 
 
 class MultiplicativeWeights(Method):
@@ -121,12 +120,8 @@ class MultiplicativeWeights(Method):
 
     *Budget.* T selections and, where A is private, T releases, half of the budget each.
 
-    *Step.* AdaHedge (de Rooij, van Erven, Grünwald and Koolen 2014) computes it from the released
-    rows, which is post-processing.
-
-    *Rounds.* With rows that span r on K, T rounds leave a regret of at most r sqrt(ln d/(2T)).
-    With alpha (in units of A x - b), T makes the regret alpha. Otherwise T minimises the predicted
-    violation.
+    *Rounds.* With rows that span r on K, T rounds leave a regret of at most r sqrt(ln d/(2T)): alpha
+    if that is given, in units of A x - b. The step follows from released rows (AdaHedge).
     """
 
     name = _NAME

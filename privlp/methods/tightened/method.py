@@ -117,14 +117,9 @@ _CLEARLY_LESS, _WORTH_IT = 0.9, 1e-3
 class Tightened(NumbersMethod):
     """Release tightened numbers, solve the tightened program: its solutions satisfy the true rows.
 
-    With a probability (``feasible=0.99``): numbers with noise, tightened by its quantiles
-    (:class:`~privlp.methods.tightened.quantiles.QuantileNoise`). Otherwise with certainty, by
-    whichever public numbers say loses less: Laplace or Gaussian noise that only tightens
-    (:mod:`privlp.methods.tightened.noise`), or, where coefficients are private, less of it and
-    the slacks of rows at a released point (:mod:`privlp.methods.tightened.slacks`).
-
-    *Neighbours, sensitivity, budget*: those of the way that is taken. The choice among them follows
-    from public numbers, so it costs nothing.
+    With a probability (``feasible=0.99``) by :mod:`privlp.methods.tightened.quantiles`. Otherwise
+    with certainty, by :mod:`privlp.methods.tightened.noise` or `slacks`, whichever public numbers
+    say loses less: the choice costs nothing. Neighbours, sensitivity, budget: those of that way.
     """
 
     name = "tightened"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,8 @@ _USED = 0.5
 _ENLARGED = 1 + 1e-12
 
 
-class Margins(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Margins:
     """By how much each released number is tightened, so that all rows hold together."""
 
     probability: float  # That all private numbers lie within their margins, in (0, 1).
@@ -98,9 +100,8 @@ class QuantileNoise(NumbersMethod):
     noise's size. If all lie within their margins, every x that satisfies the tightened rows
     satisfies the true ones, whatever x and the data are. Costs violate nothing.
 
-    *Ranges* are of use but not needed: clipping to them brings tightened numbers nearer to the
-    truth. If some x satisfies all rows at their tight ends, tightened rows never contradict each
-    other. Proof: ``docs/proofs.md``, "Constraints that hold with a probability".
+    *Ranges* are not needed. If some x satisfies all rows at their tight ends, tightened rows never
+    contradict each other. Proof: ``docs/proofs.md``, "Constraints that hold with a probability".
     """
 
     name = "tightened"
