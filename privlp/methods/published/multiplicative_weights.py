@@ -120,8 +120,8 @@ class MultiplicativeWeights(Method):
 
     *Budget.* T selections and, where A is private, T releases, half of the budget each.
 
-    *Rounds.* With rows that span r on K, T rounds leave a regret of at most r sqrt(ln d/(2T)): alpha
-    if that is given, in units of A x - b. The step follows from released rows (AdaHedge).
+    *Rounds.* With rows that span r on K, T rounds leave a regret of at most r sqrt(ln d/(2T)), or
+    alpha, in units of A x - b. The step follows from released rows (AdaHedge).
     """
 
     name = _NAME
