@@ -555,14 +555,14 @@ def test_range_read_off_the_data():
         programs = [one_variable(b, lower=end(b)) for b in (4.0, 4.0 + D)]
         return outcomes(programs, "truncated-laplace", EPS, DELTA, least_right_hand_side)
 
-    passes(with_end(lambda b: 3.5), EPS, DELTA, runs=80)
+    passes(with_end(lambda b: 3.5), EPS, DELTA, runs=100)
     is_caught(with_end(lambda b: b - D), EPS, DELTA, runs=120)
 
 
 def test_fallback_from_the_private_program():
     """A point of the true program must not stand in for one that contradicts itself. Rates 0.001."""
     programs = [one_variable(b, lower=0) for b in (D, 2 * D)]
-    passes(outcomes(programs, "truncated-laplace", EPS, DELTA, solution), EPS, DELTA, runs=80)
+    passes(outcomes(programs, "truncated-laplace", EPS, DELTA, solution), EPS, DELTA, runs=100)
 
     def twin(b, rng):
         lp, tape = one_variable(b), Tape()
