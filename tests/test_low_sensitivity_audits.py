@@ -556,7 +556,7 @@ def test_range_read_off_the_data():
         return outcomes(programs, "truncated-laplace", EPS, DELTA, least_right_hand_side)
 
     passes(with_end(lambda b: 3.5), EPS, DELTA, runs=100)
-    is_caught(with_end(lambda b: b - D), EPS, DELTA, runs=120)
+    is_caught(with_end(lambda b: b - D), EPS, DELTA, runs=200)
 
 
 def test_fallback_from_the_private_program():
@@ -575,7 +575,7 @@ def test_fallback_from_the_private_program():
         solver.step(0)
         return solver.released().x
 
-    is_caught(twin, EPS, DELTA, pair=(D, 2 * D), runs=150)
+    is_caught(twin, EPS, DELTA, pair=(D, 2 * D), runs=300)
 
 
 # multiplicative weights
