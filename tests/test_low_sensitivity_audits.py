@@ -707,26 +707,29 @@ def test_weights_twins(name, of):
     is_caught(weighed(name, of), MW_EPS, runs=6_000 if name.startswith("scalar-") else 2_000)
 
 
+RANGE = {"lower": -20, "upper": 20}
+
+
 @pytest.mark.parametrize(
     ("neighbours", "tilt"),
     [
-        (column(), [[D, 0.0]] * N),
-        ((ScalarPrivate(D, lower=-100, upper=100), row()), [[D, -D], *[[0.0, 0.0]] * (N - 1)]),
+        (ColumnPrivate(D, **RANGE), [[D, 0.0]] * 12),
+        ((ScalarPrivate(D), RowPrivate(D, **RANGE)), [[D, -D], *[[0.0, 0.0]] * 11]),
     ],
     ids=["column", "scalar+row"],
 )
 def test_true_row_not_released(neighbours, tilt, monkeypatch):
     """Two rounds: the second point is made from the row of the first."""
     # Rows that favour the second variable a little, or the first.
-    base, b = np.outer(np.ones(N), [0.4, 1.0]), np.array([-30.0, *[30.0] * (N - 1)])
+    base, b = np.outer(np.ones(12), [0.4, 1.0]), np.array([-30.0, *[30.0] * 11])
     pair = base, base + np.array(tilt)
     programs = [LinearProgram(COST, matrix, b, neighbours=neighbours) for matrix in pair]
     observed = programs, "mw", MW_EPS, 0.0, solution
-    options = {"alpha": alpha_for(2, 1200.0), "opt": OPT}
+    options = {"alpha": alpha_for(2, 240.0), "opt": OPT}
     passes(outcomes(*observed, **options), MW_EPS, runs=300)
     nothing = np.zeros(2, dtype=bool)
     monkeypatch.setattr(MovingRows, "private_coefficients", lambda self, row: nothing)
-    is_caught(outcomes(*observed, **options), MW_EPS, runs=300)
+    is_caught(outcomes(*observed, **options), MW_EPS, runs=500)
 
 
 def test_step_from_the_true_row():
