@@ -370,7 +370,7 @@ def audited(name, **options):
 @pytest.mark.parametrize("name", [*PROGRAMS, *PROGRAMS_WITH_PRICES])
 def test_audit(name):
     prices = name in PROGRAMS_WITH_PRICES
-    found = audited(name, prices=prices, pairs=4 if prices else 3)
+    found = audited(name, prices=prices, pairs=8 if prices else 3)
     assert found.passed, str(found)
     ratios = {release.purpose: release.ratio for release in found.releases}
     assert ratios["perturb the convex program"] > 0.2
