@@ -263,6 +263,7 @@ class CountedRows:
         self._satisfied = np.empty((len(simplex.vertices), len(rhs)), dtype=bool)
         for some, part in block.parts(simplex.vertices):
             self._satisfied[:, some] = (part.table() <= rhs[some, None]).T
+        self._rows = rows  # its memory counts
         self.count, self.add_violations = rows.count, rows.add_violations
 
     def scores(self, z: FloatArray) -> FloatArray:
