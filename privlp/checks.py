@@ -29,13 +29,7 @@ from privlp.errors import (
 
 _Found = TypeVar("_Found")
 #: What privlp raises itself, warnings turned into errors included: it holds no private data.
-_OWN = (
-    PrivLPError,
-    MissedRowsWarning,
-    MostlyNoiseWarning,
-    NotPrivateWarning,
-    PublicPointWarning,
-)
+_OWN = (PrivLPError, MissedRowsWarning, MostlyNoiseWarning, NotPrivateWarning, PublicPointWarning)
 #: Of errors whose kind is all that is known.
 WHY = "The error is not shown, because it may quote private data."
 

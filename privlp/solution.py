@@ -15,11 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import FloatArray, as_floats
-from privlp.errors import (
-    InvalidParameterError,
-    InvalidProblemError,
-    UnsupportedProblemError,
-)
+from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
 from privlp.files import read_saved, write_whole
 from privlp.pictures.trace import draw_trace
 from privlp.privacy.record import PrivacyRecord, require_types

@@ -12,11 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import is_one_of, positive, require_flag, shown, warn_of_large_delta
-from privlp.errors import (
-    InvalidParameterError,
-    MostlyNoiseWarning,
-    UnsupportedProblemError,
-)
+from privlp.errors import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError
 from privlp.float_errors import unnoticed
 from privlp.game.loop import Released, drive
 from privlp.linear_program import LinearProgram
@@ -311,8 +307,7 @@ def _planned(
     for gone, taken_over in REPLACED.items():
         if is_one_of(method, (gone,)):
             raise InvalidParameterError(
-                f"There is no method={gone!r} any more: take {taken_over}.",
-                parameter="method",
+                f"There is no method={gone!r} any more: take {taken_over}.", parameter="method"
             )
     names = ", ".join(repr(known.name) for known in methods)
     raise InvalidParameterError(

@@ -24,8 +24,7 @@ def checked_values(given: Any, largest: float, neighbours: PersonPrivate) -> Flo
     values = as_floats(given, "values")
     if values.ndim != 2 or not values.shape[1]:
         raise InvalidProblemError(
-            "values must be a table: one row per person, one column per option.",
-            parameter="values",
+            "values must be a table: one row per person, one column per option.", parameter="values"
         )
     if np.isnan(values).any():
         raise InvalidProblemError(

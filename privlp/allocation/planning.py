@@ -246,10 +246,7 @@ class AllocationPlan:
         """What is charged, in order: mechanism, number of draws and purpose."""
         requests: list[tuple[Mechanism, int, str]] = [(self._start, 1, "a first common price")]
         for stage in self._stages:
-            requests += [
-                (stage.term, 1, "prices"),
-                (stage.cover, 1, "cover of the prices' error"),
-            ]
+            requests += [(stage.term, 1, "prices"), (stage.cover, 1, "cover of the prices' error")]
         return requests
 
     def __str__(self) -> str:
@@ -260,8 +257,7 @@ def planned(sizes: Sizes, ledger: Accountant, feasible: float | None) -> Allocat
     """Plan an allocation from public numbers."""
     if feasible is not None and not is_probability(feasible):
         raise InvalidParameterError(
-            f"feasible must be {PROBABILITY}, or None; got {shown(feasible)}.",
-            parameter="feasible",
+            f"feasible must be {PROBABILITY}, or None; got {shown(feasible)}.", parameter="feasible"
         )
     # No part of delta is needed; to search for a use of it would take long, and gain little.
     if type(ledger) is Ledger:

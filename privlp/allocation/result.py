@@ -141,13 +141,7 @@ class AllocationResult:
         )
         return self._shares(whole)[0]
 
-    def choose(
-        self,
-        values: Any,
-        uses: Any = None,
-        *,
-        rng: RandomSource = None,
-    ) -> int | None:
+    def choose(self, values: Any, uses: Any = None, *, rng: RandomSource = None) -> int | None:
         """One whole option for one person, drawn with her shares as probabilities.
 
         For a limit of 1. Supplies then hold on average only: the number of people who draw a supply

@@ -21,12 +21,4 @@ from privlp.models.portfolio import cvar_portfolio as cvar_portfolio
 from privlp.models.roster import staffing as staffing
 from privlp.models.shipping import transport as transport
 
-__all__ = [
-    "Model",
-    "cvar_portfolio",
-    "diet",
-    "min_cost_flow",
-    "simulated",
-    "staffing",
-    "transport",
-]
+__all__ = ["Model", "cvar_portfolio", "diet", "min_cost_flow", "simulated", "staffing", "transport"]

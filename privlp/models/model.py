@@ -86,8 +86,7 @@ def labels(given: Any, name: str, size: int, what: str, read: Sequence[str] | No
     )
     if len(names) != size:
         raise InvalidProblemError(
-            f"{name} must hold {size} names, one for each {what}; got {len(names)}.",
-            parameter=name,
+            f"{name} must hold {size} names, one for each {what}; got {len(names)}.", parameter=name
         )
     return names
 

@@ -112,10 +112,7 @@ def min_cost_flow(
         private=np.arange(m + len(nodes)) < m,
         bounds=[*[(0.0, np.inf)] * m, *((0.0, -float(supply[node])) for node in short)],
         neighbours=ScalarPrivate(
-            sensitivity,
-            norm,
-            lower=np.append(low, -everywhere),
-            upper=np.append(high, everywhere),
+            sensitivity, norm, lower=np.append(low, -everywhere), upper=np.append(high, everywhere)
         ),
         variable_names=distinct(
             [*(f"flow {name}" for name in names), *(f"shortage at {node}" for node in short)]

@@ -9,15 +9,7 @@ import numpy as np
 
 from privlp.checks import PROBABILITY, FloatArray, is_probability, positive, real, shown
 from privlp.errors import InvalidParameterError, InvalidProblemError
-from privlp.models.model import (
-    Model,
-    column,
-    each,
-    labels,
-    names_along,
-    positive_everywhere,
-    table,
-)
+from privlp.models.model import Model, column, each, labels, names_along, positive_everywhere, table
 from privlp.relations import ConstraintPrivate
 
 _ROUNDING = 1e-9
