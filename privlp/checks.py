@@ -81,10 +81,7 @@ PROBABILITY = "a probability between 0 and 1 (at least 1e-5, at most 1 - 1e-12)"
 
 def real(value: Any, name: str) -> float:
     """Return a Python or NumPy real number as a float, infinities and NaN included."""
-    if not is_real(value):
-        raise InvalidParameterError(
-            f"{name} must be a number, got {type(value).__name__}.", parameter=name
-        )
+    require(is_real(value), f"{name} must be a number, got {type(value).__name__}.", name)
     try:
         return float(value)
     except OverflowError:
@@ -93,34 +90,41 @@ def real(value: Any, name: str) -> float:
         ) from None
 
 
+def require(met: Any, message: str, name: str) -> None:
+    """Refuse an argument unless a condition is met."""
+    if not met:
+        raise InvalidParameterError(message, parameter=name)
+
+
+def require_data(met: Any, message: str, name: str) -> None:
+    """Refuse data unless a condition is met."""
+    if not met:
+        raise InvalidProblemError(message, parameter=name)
+
+
 def require_kind(value: Any, kind: Any, name: str, words: str) -> None:
     """Refuse what is no object of a class; `words` name the class with its article."""
-    if not isinstance(value, kind):
-        raise InvalidParameterError(
-            f"{name} must be {words}, got {type(value).__name__}.", parameter=name
-        )
+    require(isinstance(value, kind), f"{name} must be {words}, got {type(value).__name__}.", name)
 
 
 def positive(value: Any, name: str, *, finite: bool = False) -> float:
     """Return a positive number as a float; ``inf`` passes unless it must be finite."""
     number = real(value, name) if is_real(value) else np.nan
-    if not number > 0 or (finite and number == np.inf):
-        raise InvalidParameterError(
-            f"{name} must be a positive {'finite ' if finite else ''}number, got {shown(value)}.",
-            parameter=name,
-        )
+    kind = "a positive finite number" if finite else "a positive number"
+    met = number > 0 and not (finite and number == np.inf)
+    require(met, f"{name} must be {kind}, got {shown(value)}.", name)
     return number
 
 
 def of_usual_size(value: Any, name: str) -> float:
     """Return a number between 1e-100 and 1e100, whose products and quotients are finite."""
     number = positive(value, name, finite=True)
-    if not SMALLEST <= number <= LARGEST:
-        raise InvalidParameterError(
-            f"{name} must lie between {SMALLEST:g} and {LARGEST:g}, got {value!r}. Beyond, numbers"
-            " overflow: measure in other units.",
-            parameter=name,
-        )
+    require(
+        SMALLEST <= number <= LARGEST,
+        f"{name} must lie between {SMALLEST:g} and {LARGEST:g}, got {value!r}. Beyond, numbers"
+        " overflow: measure in other units.",
+        name,
+    )
     return number
 
 
@@ -136,21 +140,19 @@ def shown(value: Any) -> str:
 
 def require_flag(value: Any, name: str) -> bool:
     """Return True or False; a text, which is true whatever it says, is neither."""
-    if not isinstance(value, bool | np.bool_):
-        raise InvalidParameterError(
-            f"{name} must be True or False, got {shown(value)}.", parameter=name
-        )
+    flag = isinstance(value, bool | np.bool_)
+    require(flag, f"{name} must be True or False, got {shown(value)}.", name)
     return bool(value)
 
 
 def whole(value: Any, name: str, most: int | None = None, *, least: int = 1, bits: int = 53) -> int:
     """A positive integer, of `least` to `most` or 2^bits, as Python's: NumPy's may overflow."""
-    if not is_integer(value) or value < least:
-        kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
-        raise InvalidParameterError(f"{name} must be {kind}, got {shown(value)}.", parameter=name)
-    if value > (2**bits if most is None else most):
-        limit = f"2^{bits}" if most is None else f"{most:,}"
-        raise InvalidParameterError(f"{name} must be at most {limit}.", parameter=name)
+    kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
+    met = is_integer(value) and value >= least
+    require(met, f"{name} must be {kind}, got {shown(value)}.", name)
+    limit = f"2^{bits}" if most is None else f"{most:,}"
+    largest = 2**bits if most is None else most
+    require(value <= largest, f"{name} must be at most {limit}.", name)
     return int(value)
 
 
@@ -166,15 +168,10 @@ def is_integer(value: Any) -> TypeGuard[int | np.integer]:
 
 def are_places(values: npt.NDArray[Any], size: int) -> bool:
     """Whether an array lists distinct places in [0, size): 0/1 flags repeat a number."""
-    if values.ndim != 1:
-        return False
-    if not values.size:
-        return True
-    return (
-        values.dtype.kind in "iu"
-        and bool(values.min() >= 0 and values.max() < size)
-        and len(np.unique(values)) == len(values)
-    )
+    if values.ndim != 1 or not values.size:
+        return values.ndim == 1
+    inside = values.dtype.kind in "iu" and values.min() >= 0 and values.max() < size
+    return bool(inside) and len(np.unique(values)) == len(values)
 
 
 def is_one_of(value: Any, options: Collection[str]) -> bool:
@@ -199,12 +196,10 @@ def real_dtype(dtype: np.dtype[Any], name: str) -> type[np.float64]:
     Of texts, bytes and records with fields the kind is told alone: their length is that of the
     longest entry, and fields have names.
     """
-    if dtype.kind not in "fiub":
-        text = ": a string of digits is no number either" if dtype.kind in "UST" else ""
-        kind = {"U": "text", "T": "text", "S": "bytes", "V": "records"}.get(dtype.kind, dtype)
-        raise InvalidProblemError(
-            f"{name} must hold real numbers, got dtype {kind}{text}.", parameter=name
-        )
+    text = ": a string of digits is no number either" if dtype.kind in "UST" else ""
+    kind = {"U": "text", "T": "text", "S": "bytes", "V": "records"}.get(dtype.kind, dtype)
+    known = dtype.kind in "fiub"
+    require_data(known, f"{name} must hold real numbers, got dtype {kind}{text}.", name)
     return np.float64
 
 
@@ -217,10 +212,8 @@ def as_floats(values: Any, name: str, order: Any = "K", *, flags: bool = True) -
 
     def read() -> FloatArray:
         dense = values.toarray().ravel() if sp.issparse(values) else values
-        if _has_mask(dense):
-            raise InvalidProblemError(
-                f"{name} has masked entries. Fill them in, or leave their rows out.", parameter=name
-            )
+        filled = f"{name} has masked entries. Fill them in, or leave their rows out."
+        require_data(not _has_mask(dense), filled, name)
         raw = np.asarray(dense)
         if not flags and raw.dtype == bool:
             raise TypeError

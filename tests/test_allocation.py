@@ -1,6 +1,5 @@
 """Sharing supplies by private prices: what it reaches, promises, refuses and says."""
 
-import dataclasses
 import json
 import math
 from pathlib import Path
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 import privlp
 from benchmarks.allocation import FAMILIES
 from privlp import Allocation, Budget, PersonPrivate, Verdict, allocate
-from privlp.allocation.allocate import HiddenDemand
 from privlp.allocation.demand import People, rounding
 from privlp.game.prices import PriceProgram
 from tests.effort import examples
@@ -72,9 +70,7 @@ def test_without_noise_prices_are_the_duals_and_shares_the_optimum(kind):
 # with noise
 
 
-@pytest.mark.parametrize(
-    ("n", "eps", "least"), [(1000, 1.0, 0.8), (4000, 1.0, 0.93), (1000, 4.0, 0.93)]
-)
+@pytest.mark.parametrize(("n", "eps", "least"), [(1000, 1.0, 0.8), (1000, 4.0, 0.93)])
 def test_welfare_and_supplies(n, eps, least):
     """Ten slots for n people; all supplies hold in each of three runs (a chance of 0.86 at least)."""
     allocation = Allocation(wishes(n, 10), [n / 10] * 10, largest_value=1.0)
@@ -89,16 +85,16 @@ def test_welfare_and_supplies(n, eps, least):
 
 
 def test_supplies_hold_as_often_as_is_promised():
-    """120 runs at 0.8: fewer than 80 hold with a chance below 0.001. Supplies that are scarce."""
+    """60 runs at 0.8: fewer than 37 hold with a chance below 0.001. Supplies that are scarce."""
     allocation = rooms(200, 3, supply=30)
     held = 0
-    for seed in range(120):
+    for seed in range(60):
         shares = allocate(allocation, 2.0, feasible=0.8, rng=seed).shares_of(allocation)
         held += bool((allocation.used(shares) <= allocation.supplies).all())
-    assert held >= 80
+    assert held >= 37
 
 
-@pytest.mark.parametrize("eps", [60.0, 200.0, 1e4])
+@pytest.mark.parametrize("eps", [60.0, 1e4])
 def test_a_large_eps_does_no_harm(eps):
     """One supply: all of the curvature's share of eps made the quadratic too weak to compute with."""
     allocation = Allocation(wishes(1000, 1), [100.0], largest_value=1.0)
@@ -106,13 +102,6 @@ def test_a_large_eps_does_no_harm(eps):
     assert allocation.plan(eps).reserve < allocation.plan(30.0).reserve
     shares = allocate(allocation, eps, rng=0).shares_of(allocation)
     assert allocation.worth(shares) > 0.95 * best
-
-
-def test_noise_is_halved_where_people_come_and_go():
-    replaced = rooms().plan(1.0)
-    removed = rooms(neighbours=PersonPrivate("add-remove", nominal_n=1000)).plan(1.0)
-    assert replaced.noise == pytest.approx(2 * removed.noise)
-    assert replaced.reserve == pytest.approx(2 * removed.reserve, rel=0.05)
 
 
 def test_scarce_supplies_are_closed_and_said_to_be():
@@ -170,11 +159,7 @@ def test_plans_say_no_less_is_lost_than_was_measured():
     ("people", "places", "words"),
     [
         (1000, 100, "supplies of 105 each would do, or an eps of about 1.8, where wishes spread;"),
-        (
-            1000,
-            110,
-            "these supplies do where wishes spread; where they crowd, supplies of 176 each",
-        ),
+        (1000, 110, "these supplies do where wishes spread; where they crowd, supplies of 176 ea"),
         (3000, 150, "a tenth, supplies of 201 each would do, or an eps of about 1.4."),
         (150, 100, "a tenth, supplies of 176 each would do, or an eps of about 1.8."),
     ],
@@ -198,23 +183,20 @@ def test_a_reserve_that_nobody_can_use_costs_nothing():
     assert plan.lost_if_crowded > 4 * plan.softness + 0.02
 
 
-def test_few_people_for_an_eps_are_not_relied_on_to_leave_supplies_over():
-    """40 people at eps = 0.1 lost 28 % with supplies of 139, of which 98 are kept back."""
-    plan = rooms(40, 4, supply=139).plan(0.1)
-    assert plan.lost_if_spread > plan.share > 0.7
-    assert plan.verdict is Verdict.TOO_LITTLE_SUPPLY
-
-
 def test_plans_see_no_private_number():
     one, other = rooms(), Allocation(wishes(seed=9), [250.0] * 4, largest_value=1.0)
     assert str(one.plan(0.5)) == str(other.plan(0.5))
-    assert dataclasses.asdict(one.plan(0.5))["reserve"] == other.plan(0.5).reserve
-
-
-def test_no_reserve_is_no_promise():
-    result = allocate(rooms(), 1.0, feasible=None, rng=0)
-    assert result.reserve == 0
-    assert "not promised to hold" in result.statement()
+    assert one.plan(0.5).reserve == other.plan(0.5).reserve
+    noise = [
+        rooms(neighbours=relation).plan(1.0).noise
+        for relation in (PersonPrivate(), PersonPrivate("add-remove", nominal_n=1000))
+    ]
+    assert noise[0] == pytest.approx(2 * noise[1])  # halved where people come and go
+    # 40 people at eps = 0.1 lost 28 % with supplies of 139, of which 98 are kept back.
+    few = rooms(40, 4, supply=139).plan(0.1)
+    assert few.lost_if_spread > few.share > 0.7
+    assert few.verdict is Verdict.TOO_LITTLE_SUPPLY
+    assert "not promised to hold" in allocate(rooms(), 1.0, feasible=None, rng=0).statement()
 
 
 # people and results
@@ -223,15 +205,9 @@ def test_no_reserve_is_no_promise():
 def test_a_person_alone_finds_what_all_together_do():
     rng = np.random.default_rng(5)
     uses = rng.uniform(0, 1, (400, 3, 2))
-    allocation = Allocation(
-        wishes(400, 3),
-        [150.0, 150.0],
-        uses=uses,
-        limits=rng.uniform(0, 2, 400),
-        largest_value=1.0,
-        largest_use=2.0,
-        largest_limit=2.0,
-    )
+    bounds = {"largest_value": 1.0, "largest_use": 2.0, "largest_limit": 2.0}
+    limits = rng.uniform(0, 2, 400)
+    allocation = Allocation(wishes(400, 3), [150.0] * 2, uses=uses, limits=limits, **bounds)
     result = allocate(allocation, 2.0, rng=0)
     everybody = result.shares_of(allocation)
     for i in (0, 17, 399):
@@ -292,15 +268,9 @@ def test_seeds_budgets_and_statement():
         allocate(rooms(neighbours=others), 1.0, budget=budget)
 
 
-def test_a_budget_in_a_file(tmp_path):
-    budget = Budget.open(tmp_path / "budget", 2.0, 0.0)
-    allocate(rooms(), 1.0, budget=budget, rng=0)
-    assert Budget.open(tmp_path / "budget").spent() == pytest.approx(1.0)
-
-
 # refusals
 
-ONE = {"largest_value": 1.0}
+ONE, COME_AND_GO = {"largest_value": 1.0}, PersonPrivate("add-remove", nominal_n=1)
 REFUSED = [
     (([[0.5]], [1.0]), {"largest_value": 0.0}, "largest_value must be a positive finite number"),
     (([0.5], [1.0]), ONE, "values must be a table"),
@@ -314,24 +284,12 @@ REFUSED = [
     (([[0.5]], [1.0]), {**ONE, "uses": [[-1.0]]}, "uses must be finite and at least 0"),
     (([[0.5]], [1.0]), {**ONE, "uses": [[1.0, 2.0]]}, r"uses must have the shape \(1, 1\)"),
     (([[0.5]], [1.0]), {**ONE, "uses": [[[1.0]]]}, "declare largest_use"),
-    (
-        ([[0.5]], [1.0]),
-        {**ONE, "uses": [[[3.5]]], "largest_use": 2.0},
-        "Some uses exceed largest_use=2",
-    ),
+    (([[0.5]], [1.0]), {**ONE, "uses": [[[3.5]]], "largest_use": 2.0}, "Some uses exceed larges"),
     (([[0.5]], [1.0]), {**ONE, "limits": [2.0]}, "declare largest_limit"),
     (([[0.5]], [1.0]), {**ONE, "limits": [2.0], "largest_limit": 1}, "Some limits exceed"),
     (([[0.5]], [1.0]), {**ONE, "limits": [2.0, 3.0]}, "limits must be a number, or one"),
-    (
-        ([[0.5]], [1.0]),
-        {**ONE, "neighbours": privlp.ConstraintPrivate()},
-        "neighbours must be a privlp.PersonPrivate",
-    ),
-    (
-        (np.ones((11, 1)), [1.0]),
-        {**ONE, "neighbours": PersonPrivate("add-remove", nominal_n=1)},
-        "more than twice nominal_n=1 people",
-    ),
+    (([[0.5]], [1.0]), {**ONE, "neighbours": 3}, "neighbours must be a privlp.PersonPrivate"),
+    ((np.ones((11, 1)), [1.0]), {**ONE, "neighbours": COME_AND_GO}, "more than twice nominal_n=1"),
 ]
 
 
@@ -343,30 +301,29 @@ def test_malformed_allocations_are_refused(arguments, options, message):
     assert "3.5" not in str(caught.value)
 
 
+FEW = Allocation([[3, 2], [2, 0]], supplies=[1, 1], largest_value=3)
+
+
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("call", "message"),
     [
-        ({"eps": -1}, "eps must be positive"),
-        ({"eps": 1.0, "feasible": 1.0}, "feasible must be a probability between 0 and 1"),
-        ({"eps": None, "delta": None}, "Give eps and delta"),
-        ({"eps": 1.0, "budget": 3}, "budget must be a privlp.Budget"),
-        ({"eps": 1.0, "rng": "x"}, "rng must be None"),
+        (lambda: allocate(FEW, -1), "eps must be positive"),
+        (lambda: allocate(FEW, 1.0, feasible=1.0), "feasible must be a probability between 0 and"),
+        (lambda: allocate(FEW, None, None), "Give eps and delta"),
+        (lambda: allocate(FEW, 1.0, budget=3), "budget must be a privlp.Budget"),
+        (lambda: allocate(FEW, 1.0, rng="x"), "rng must be None"),
+        (lambda: allocate(np.ones((2, 2)), 1.0), "allocation must be"),
+        (lambda: PersonPrivate("add-remove"), "give a public nominal_n"),
+        (lambda: PersonPrivate(nominal_n=3), "nominal_n has no use"),
+        (lambda: PersonPrivate("swap"), "change must be"),
+        (lambda: FEW.used([[1.0, 0.0]]), "one row per person"),
+        (lambda: FEW.worth(np.ones((3, 3))), "one row per person"),
+        (lambda: FEW.worth(1.0), "one row per person"),
     ],
 )
-def test_parameters_are_refused_before_anything_is_spent(options, message):
+def test_parameters_are_refused_before_anything_is_spent(call, message):
     with pytest.raises(privlp.PrivLPError, match=message):
-        allocate(rooms(), **options)
-
-
-def test_refused_relations():
-    with pytest.raises(privlp.InvalidParameterError, match="give a public nominal_n"):
-        PersonPrivate("add-remove")
-    with pytest.raises(privlp.InvalidParameterError, match="nominal_n has no use"):
-        PersonPrivate(nominal_n=3)
-    with pytest.raises(privlp.InvalidParameterError, match="change must be"):
-        PersonPrivate("swap")
-    with pytest.raises(privlp.InvalidParameterError, match="allocation must be"):
-        allocate(np.ones((2, 2)), 1.0)
+        call()
 
 
 # mathematics
@@ -417,34 +374,9 @@ def test_computed_demand_is_within_its_bound_of_the_exact_one():
 
     people, p, h = some_people(4), np.array([0.3, 0.1, 0.7]), 0.01
     mp.dps = 40
-    total = [mp.mpf(0)] * 3
-    for v, limit in zip(people.values.tolist(), people.limits.tolist(), strict=True):
-        costs = [
-            sum(mp.mpf(u) * mp.mpf(q) for u, q in zip(row, p.tolist(), strict=True))
-            for row in people.uses.tolist()
-        ]
-        weights = [mp.exp((mp.mpf(a) - c) / mp.mpf(h)) for a, c in zip(v, costs, strict=True)]
-        for supply in range(3):
-            used = sum(
-                w * mp.mpf(row[supply])
-                for w, row in zip(weights, people.uses.tolist(), strict=True)
-            )
-            total[supply] += mp.mpf(limit) * used / (1 + sum(weights))
-    error = sum(
-        abs(float(t - mp.mpf(c))) for t, c in zip(total, people.demand(p, h).tolist(), strict=True)
-    )
+    exact = np.vectorize(mp.mpf, otypes=[object])
+    uses, costs = exact(people.uses), exact(people.uses) @ exact(p)
+    weights = np.vectorize(mp.exp, otypes=[object])((exact(people.values) - costs) / mp.mpf(h))
+    shares = exact(people.limits)[:, None] * weights / (1 + weights.sum(axis=1))[:, None]
+    error = np.abs((shares @ uses).sum(axis=0) - exact(people.demand(p, h))).sum()
     assert error <= rounding(30, 3, 1, h)
-
-
-def test_hidden_demand_is_released_as_nothing():
-    hidden = HiddenDemand(some_people(0), 3, 0.1)
-    assert not np.asarray(hidden).any()
-    assert (hidden.at(np.zeros(3)) < 0).all()
-
-
-@pytest.mark.parametrize("shares", [[1.0, 0.0], np.ones((3, 3)), 1.0])
-def test_shares_of_another_shape_are_refused(shares):
-    allocation = privlp.Allocation([[3, 2], [2, 0]], supplies=[1, 1], largest_value=3)
-    for measure in (allocation.used, allocation.worth):
-        with pytest.raises(privlp.InvalidParameterError, match="one row per person"):
-            measure(shares)

@@ -1,17 +1,17 @@
 """The audit: it never accuses a correct mechanism, catches gross faults, and promises nothing more."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-import privlp
 from privlp import AuditResult, InvalidParameterError, audit
 from privlp.audits.mechanism import _bound
 from privlp.audits.results import Outcomes
 
-RUNS = 4_000
+RUNS = 2_000
 
 
 def noisy_count(eps):
@@ -35,7 +35,7 @@ def gaussian_delta(eps, sigma):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_correct_mechanisms_pass(seed):
     """Four audits at confidence 0.999.
 
@@ -73,6 +73,7 @@ def test_the_bound_comes_close_to_the_truth():
         (lambda x, rng: [float(x), rng.normal()], 0, 1),
         (lambda x, rng: "rare" if x and rng.random() < 0.05 else "usual", False, True),
         (lambda x, rng: rng.normal() + np.array([x, -x]), 0, 1),
+        (lambda x, rng: x + rng.laplace(), 0.0, 10.0),
     ],
 )
 def test_gross_faults_are_caught(mechanism, data, neighbour):
@@ -96,17 +97,20 @@ def test_delta_forgives_what_it_may_and_no_more():
     def leak(bit, rng):
         return "leak" if bit and rng.random() < 0.05 else "nothing"
 
-    assert audit(leak, True, False, 0.5, 0.06, runs=RUNS, rng=2).passed
-    assert not audit(leak, True, False, 0.5, 0.02, runs=RUNS, rng=2).passed
+    assert audit(leak, True, False, 0.5, 0.06, runs=2 * RUNS, rng=2).passed
+    assert not audit(leak, True, False, 0.5, 0.02, runs=2 * RUNS, rng=2).passed
 
 
 @pytest.mark.statistical
 def test_a_mechanism_that_ignores_its_data_has_no_measured_epsilon():
     """The first of three claims draws at random: false-alarm rate 0.001, seed fixed."""
-    result = audit(lambda x, rng: int(rng.integers(3)), 0, 1, 0.1, 0.0, runs=200, rng=0)
-    assert result.eps_lower < 0.1
-    assert audit(lambda x, rng: "always", 0, 1, 0.1, 0.0, runs=200, rng=0).eps_lower == 0.0
-    assert audit(lambda x, rng: np.zeros(3), 0, 1, 0.1, 0.0, runs=200, rng=0).eps_lower == 0.0
+    outcomes = lambda rng: int(rng.integers(3)), lambda rng: "always", lambda rng: np.zeros(3)
+    found = [
+        audit(lambda x, rng, of=of: of(rng), 0, 1, 0.1, 0.0, runs=200, rng=0) for of in outcomes
+    ]
+    assert found[0].eps_lower < 0.1
+    assert found[1].eps_lower == found[2].eps_lower == 0.0
+    assert audit(lambda x, rng: x, 0, 1, math.inf, 0.0, runs=200, rng=0).passed
 
 
 @pytest.mark.statistical
@@ -121,10 +125,6 @@ def test_the_event_is_chosen_and_judged_on_different_runs(mechanism):
     False-alarm rate 0.001; seed fixed.
     """
     assert audit(mechanism, 0, 1, 0.05, 0.0, runs=600, rng=4).passed
-
-
-def test_infinite_eps_is_always_kept():
-    assert audit(lambda x, rng: x, 0, 1, math.inf, 0.0, runs=200, rng=0).passed
 
 
 # outputs and randomness
@@ -165,7 +165,6 @@ def test_hashable_and_array_outputs(outcome):
         (lambda rng: [math.nan], "of finite numbers of at most 1e\\+100"),
         (lambda rng: math.inf, "of finite numbers of at most 1e\\+100"),
     ],
-    ids=["dict", "set", "matrix", "ragged", "ragged lists", "nested lists", "NaN", "infinity"],
 )
 def test_outputs_that_cannot_be_compared(outcome, message):
     with pytest.raises(InvalidParameterError, match=message):
@@ -198,14 +197,6 @@ def test_progress_is_shown_on_request(capfd):
     assert errors.count("\n") == 1  # one bar
 
 
-def test_an_interruption_comes_through():
-    def interrupted(x, rng):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        audit(interrupted, 0, 1, 1.0, 0.0, runs=100, rng=0, progress=True)
-
-
 # the bound
 
 
@@ -215,28 +206,14 @@ def test_an_interruption_comes_through():
     [(0.5, 0.2, 0.0), (0.05, 0.01, 0.0), (0.3, 0.1, 0.05), (0.01, 0.0, 0.02), (0.9, 0.9, 0.0)],
 )
 def test_clopper_pearson_bound_covers(p, q, delta):
-    """Over 4,000 pairs of binomial draws the 90 % bound exceeds the true epsilon at most as often as it may (half of the error belongs to this direction). Seed fixed; false-alarm rate below 1e-6."""
+    """Over 2,000 pairs of binomial draws the 90 % bound exceeds the true epsilon at most as often as it may (half of the error belongs to this direction). Seed fixed; false-alarm rate below 1e-6."""
     rng = np.random.default_rng(3)
     trials, confidence = 300, 0.9
     truth = math.log((p - delta) / q) if p > delta else -math.inf
-    bounds = [
-        _bound(*map(int, hits), trials, delta, confidence)
-        for hits in rng.binomial(trials, [p, q], (4_000, 2))
-    ]
-    misses = sum(bound > truth for bound in bounds)
+    draws = rng.binomial(trials, [p, q], (2_000, 2))
+    misses = sum(_bound(*map(int, hits), trials, delta, confidence) > truth for hits in draws)
     allowed = (1 - confidence) / 2
-    assert stats.binomtest(misses, 4_000, allowed, alternative="greater").pvalue > 1e-6
-
-
-@pytest.mark.parametrize(("p", "q", "delta"), [(0.5, 0.1, 0.0), (0.2, 0.2, 0.0), (0.3, 0.1, 0.1)])
-def test_the_bound_converges(p, q, delta):
-    truth = math.log((p - delta) / q)
-    gaps = [
-        truth - _bound(int(p * trials), int(q * trials), trials, delta, 0.999)
-        for trials in (10**3, 10**5, 10**7)
-    ]
-    assert gaps[0] > gaps[1] > gaps[2] > 0
-    assert gaps[2] < 0.01
+    assert stats.binomtest(misses, 2_000, allowed, alternative="greater").pvalue > 1e-6
 
 
 def test_the_bound_at_the_edges():
@@ -252,34 +229,24 @@ def test_the_bound_at_the_edges():
 # words
 
 
-def test_a_pass_is_no_proof():
-    result = AuditResult(
-        eps=1.0, delta=1e-6, eps_lower=0.8, confidence=0.999, runs=1000, event="some outcomes"
-    )
-    assert result.passed
-    assert "no fault found (this is not a proof of privacy)" in str(result)
-    assert (
+RESULT = AuditResult(1.0, 1e-6, 0.8, confidence=0.999, runs=1000, event="some outcomes")
+
+
+def test_a_pass_is_no_proof_and_a_failure_is_called_by_its_name():
+    assert RESULT.passed
+    assert str(RESULT) == (
         "claimed eps = 1 at delta = 1e-06; measured eps >= 0.8 with confidence 0.999 from 1000 runs"
-        " on each input" in str(result)
+        " on each input: no fault found (this is not a proof of privacy)."
     )
-
-
-def test_a_failure_is_called_by_its_name():
-    result = AuditResult(
-        eps=1.0, delta=0.0, eps_lower=1.2, confidence=0.999, runs=1000, event="some outcomes"
-    )
-    assert not result.passed
-    assert "THE CLAIM IS FALSE" in str(result)
-    assert "not a proof" not in str(result)
+    failed = replace(RESULT, eps_lower=1.2)
+    assert not failed.passed
+    assert str(failed).endswith(": THE CLAIM IS FALSE.")
 
 
 def test_result_fields():
     result = audit(coin(1.0), True, False, 2.0, 1e-3, runs=300, rng=0, confidence=0.95)
     assert (result.eps, result.delta, result.runs, result.confidence) == (2.0, 1e-3, 300, 0.95)
     assert result.event == "1 of 2 outcomes"
-    assert audit(noisy_count(1.0), 0, 1, 2.0, 0.0, runs=300, rng=0).event.startswith(
-        "released number "
-    )
     pair = audit(lambda x, rng: [x, rng.normal()], 0, 1, 2.0, 0.0, runs=300, rng=0)
     assert pair.event.startswith("projection ")
     assert pair.outcomes.axis == "projection"
@@ -297,9 +264,9 @@ def test_a_single_number_is_drawn_as_it_was_released(pair):
 def test_a_projection_is_in_the_units_of_the_release():
     """Its direction has length 1, so that the means are at most as far apart as the releases are."""
     result = audit(
-        lambda x, rng: [x + 0.1 * rng.normal(), 2 * x + 0.1 * rng.normal()],
-        0.0,
-        1.0,
+        lambda x, rng: np.array([x, 2 * x]) + 0.1 * rng.normal(size=2),
+        0,
+        1,
         1.0,
         0.0,
         runs=400,
@@ -318,8 +285,15 @@ def drawn(result):
     return np.array(outcomes.counts) / sum(outcomes.counts[0]), np.array(outcomes.in_event)
 
 
-@pytest.mark.parametrize("pair", [(0.0, 1.0), (1.0, 0.0)], ids=["rising", "falling"])
-@pytest.mark.parametrize("cauchy", [False, True], ids=["normal", "heavy tails"])
+def bounded_by_its_event(result, trials):
+    """Whether the bars of the event are the hits that gave the bound."""
+    in_event = np.array(result.outcomes.in_event)
+    hits = [int(np.array(counts)[in_event].sum()) for counts in result.outcomes.counts]
+    bounds = (_bound(*pair, trials, 0.0, 0.999) for pair in (hits, hits[::-1]))
+    return result.eps_lower == pytest.approx(max(0.0, *bounds))
+
+
+@pytest.mark.parametrize(("pair", "cauchy"), [((0.0, 1.0), False), ((1.0, 0.0), True)])
 def test_bins_of_a_projection(pair, cauchy):
     def mechanism(x, rng):
         return [x + (rng.standard_cauchy() if cauchy else rng.normal()), rng.normal()]
@@ -333,10 +307,7 @@ def test_bins_of_a_projection(pair, cauchy):
     assert np.abs(edges - cut).min() < 1e-5 * max(1.0, abs(cut))
     assert (np.diff(in_event) != 0).sum() == 1  # one cut
     assert [sum(counts) for counts in result.outcomes.counts] == [1_000, 1_000]
-    # The bars of the event are the hits that gave the bound.
-    hits = [int(np.array(counts)[in_event].sum()) for counts in result.outcomes.counts]
-    bound = max(_bound(*hits, 1_000, 0.0, 0.999), _bound(*hits[::-1], 1_000, 0.0, 0.999))
-    assert result.eps_lower == pytest.approx(max(0.0, bound))
+    assert bounded_by_its_event(result, 1_000)
 
 
 def test_bars_of_labels():
@@ -345,10 +316,7 @@ def test_bars_of_labels():
     assert sorted(result.outcomes.names) == ["False", "True"]
     assert in_event.sum() == 1
     assert shares.sum(axis=1).tolist() == [1.0, 1.0]
-    hits = [int(np.array(counts)[in_event].sum()) for counts in result.outcomes.counts]
-    assert result.eps_lower == pytest.approx(
-        max(_bound(*hits, 200, 0.0, 0.999), _bound(*hits[::-1], 200, 0.0, 0.999))
-    )
+    assert bounded_by_its_event(result, 200)
 
 
 def test_many_labels_are_few_bars():
@@ -358,7 +326,7 @@ def test_many_labels_are_few_bars():
     assert [sum(counts) for counts in result.outcomes.counts] == [500, 500]
 
 
-@pytest.mark.parametrize("constant", [0.0, 1e9, -3.0])
+@pytest.mark.parametrize("constant", [0.0, 1e9])
 def test_outputs_without_noise_have_a_picture(constant):
     result = audit(lambda x, rng: [constant + x], 0, 1, 1.0, 0.0, runs=200, rng=0)
     assert not result.passed
@@ -369,7 +337,7 @@ def test_outputs_without_noise_have_a_picture(constant):
 @pytest.mark.parametrize("mechanism", [noisy_count(2.0), coin(2.0)], ids=["numbers", "labels"])
 def test_picture(mechanism):
     plt = pytest.importorskip("matplotlib.pyplot")
-    result = audit(mechanism, 1, 0, 1.0, 0.0, runs=4_000, rng=0)
+    result = audit(mechanism, 1, 0, 1.0, 0.0, runs=1_000, rng=0)
     ax = result.plot()
     assert result.plot(ax) is ax
     words = [text.get_text() for text in ax.get_legend().get_texts()]
@@ -385,16 +353,7 @@ def test_the_allowed_line_is_the_definition():
     """e^eps times the other bar, plus delta, on the input on which the event is likelier."""
     plt = pytest.importorskip("matplotlib.pyplot")
     outcomes = Outcomes(("a", "b"), (), ((30, 70), (10, 90)), (True, False))
-    result = AuditResult(
-        eps=0.5,
-        delta=0.01,
-        eps_lower=0.1,
-        confidence=0.9,
-        runs=200,
-        event="1 of 2 outcomes",
-        outcomes=outcomes,
-    )
-    ax = result.plot()
+    ax = replace(RESULT, eps=0.5, delta=0.01, outcomes=outcomes).plot()
     heights = [
         patch.get_data().values.tolist() for patch in ax.patches if hasattr(patch, "get_data")
     ]
@@ -406,69 +365,42 @@ def test_the_allowed_line_is_the_definition():
 
 
 def test_nothing_to_draw():
-    result = AuditResult(
-        eps=1.0, delta=0.0, eps_lower=1.2, confidence=0.999, runs=1000, event="some outcomes"
-    )
     with pytest.raises(InvalidParameterError, match="holds no outcomes to draw"):
-        result.plot()
-
-
-def test_it_is_public():
-    assert privlp.audit is audit
-    assert privlp.AuditResult is AuditResult
+        RESULT.plot()
 
 
 # refusals
 
 
-@pytest.mark.parametrize("runs", [99, 0, -5, 1e4, "many", None])
-def test_too_few_runs(runs):
-    with pytest.raises(
-        InvalidParameterError, match=rf"runs must be an integer of at least 100, got {runs!r}"
-    ):
-        audit(coin(1.0), True, False, 1.0, 0.0, runs=runs)
-
-
-@pytest.mark.parametrize("confidence", [0, 1, 1.5, -0.1, math.nan])
-def test_bad_confidence(confidence):
-    with pytest.raises(
-        InvalidParameterError, match=rf"confidence must be in \(0, 1\), got {confidence!r}"
-    ):
-        audit(coin(1.0), True, False, 1.0, 0.0, runs=100, confidence=confidence)
-
-
 @pytest.mark.parametrize(
-    ("eps", "delta", "message"),
+    ("options", "message"),
     [
-        (0, 0, "eps must be positive"),
-        (math.nan, 0, "eps must be positive"),
-        (1, 1, "delta must be in"),
-        (1, -0.1, "delta must be in"),
+        *(
+            ({"runs": runs}, rf"runs must be an integer of at least 100, got {runs!r}")
+            for runs in (99, -5, 1e4, "many")
+        ),
+        *(
+            ({"confidence": p}, rf"confidence must be in \(0, 1\), got {p!r}")
+            for p in (0, 1, math.nan)
+        ),
+        ({"eps": 0}, "eps must be positive"),
+        ({"eps": math.nan}, "eps must be positive"),
+        ({"delta": 1}, "delta must be in"),
+        ({"delta": -0.1}, "delta must be in"),
+        ({"rng": "seed"}, "rng must be None"),
+        ({"mechanism": lambda x, rng: [0.0] * (1 + x)}, "same kind and length"),
     ],
 )
-def test_bad_claims(eps, delta, message):
+def test_refusals(options, message):
+    arguments = {"mechanism": coin(1.0), "data": True, "neighbour": False, "eps": 1.0, "delta": 0.0}
     with pytest.raises(InvalidParameterError, match=message):
-        audit(coin(1.0), True, False, eps, delta, runs=100)
+        audit(**{**arguments, "runs": 100, **options})
 
 
-def test_bad_rng():
-    with pytest.raises(InvalidParameterError, match="rng must be None"):
-        audit(coin(1.0), True, False, 1.0, 0.0, runs=100, rng="seed")
-
-
-def test_errors_of_the_mechanism_come_through():
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+def test_interruptions_and_errors_of_the_mechanism_come_through(error):
     def broken(x, rng):
-        raise ZeroDivisionError("from the mechanism")
+        raise error("from the mechanism")
 
-    with pytest.raises(ZeroDivisionError, match="from the mechanism"):
-        audit(broken, 0, 1, 1.0, 0.0, runs=100, rng=0)
-
-
-def test_audit_of_plain_floats_has_power():
-    result = privlp.audit(lambda x, rng: x + rng.laplace(), 0.0, 10.0, 1.0, 0.0, runs=2000, rng=0)
-    assert not result.passed
-
-
-def test_audit_of_outputs_of_different_lengths_is_told():
-    with pytest.raises(privlp.InvalidParameterError, match="same kind and length"):
-        privlp.audit(lambda x, rng: [0.0] * x, 1, 2, 1.0, 0.0, runs=100, rng=0)
+    with pytest.raises(error, match="from the mechanism"):
+        audit(broken, 0, 1, 1.0, 0.0, runs=100, rng=0, progress=True)

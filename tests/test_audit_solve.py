@@ -67,7 +67,6 @@ WHOLE = {
     "perturbed": {"pairs": 4, "delta": 1e-6},
     "chain": {"pairs": 4, "delta": 1e-6},
     "staged": {"pairs": 4, "delta": 1e-6},
-    "staged, range": {"method": "staged", "opt": (0.5, 9.0), "pairs": 4, "delta": 1e-6},
 }
 RELATIONS = {
     "replace": ConstraintPrivate(),
@@ -94,26 +93,12 @@ LITTLE = {
     "row, zeros public": RowPrivate(0.1, lower=0, upper=1.2, zeros="public"),
     "column": ColumnPrivate(0.1, lower=0, upper=1.2),
     "costs": ObjectivePrivate(0.3, lower=0, upper=4),
-    "b and row": (
-        ScalarPrivate(0.5, norm="1", lower=1, upper=10),
-        RowPrivate(0.1, lower=0, upper=1.2),
-    ),
-    "b, column and costs": (
-        ScalarPrivate(0.5, lower=1, upper=10),
-        ColumnPrivate(0.1, lower=0, upper=1.2),
-        ObjectivePrivate(0.3, lower=0, upper=4),
-    ),
 }
-LITTLE_METHODS = {
-    "mw": {"opt": 5.0, "alpha": 1.0},
-    "direct-noise": {},
-    "quantile-noise": {},
-    "measured-slack": {},
-    "truncated-laplace": {},
-    "truncated-gaussian": {},
-    "truncated-laplace-published": {},
-}
-
+LITTLE["b and row"] = LITTLE["b, sum"], LITTLE["row"]
+LITTLE["b, column and costs"] = LITTLE["b, each"], LITTLE["column"], LITTLE["costs"]
+NOISE = "direct-noise quantile-noise measured-slack truncated-laplace truncated-gaussian"
+LITTLE_METHODS = {name: {} for name in [*NOISE.split(), "truncated-laplace-published"]}
+LITTLE_METHODS["mw"] = {"opt": 5.0, "alpha": 1.0}
 
 #: Where A is public, or is private in a second way, sparse storage is that of another relation.
 ALIKE_IF_SPARSE = {"b, sum", "costs", "b and row", "b, column and costs"}
@@ -154,7 +139,7 @@ def test_numbers_that_move_a_little(name, relation, sparse):
 
 
 def test_every_method_is_audited_here():
-    assert {name for name in WHOLE if "," not in name} | LITTLE_METHODS.keys() == ALL.keys()
+    assert WHOLE.keys() | LITTLE_METHODS.keys() == ALL.keys()
 
 
 def test_pure_noise_and_points_of_a_public_optimum():
@@ -174,19 +159,12 @@ def test_soft_rows():
 def test_statistics_of_correct_methods():
     """Eight audits at confidence 0.999: false-alarm rate at most 0.008 over the choice of seed."""
     lp, effort = packing(LITTLE["b, sum"]), {"pairs": 1, "runs": 100}
-    found = [
-        whole(method="dmw", alpha=3.0, **effort),
-        audit_solve(lp, 1.0, 0.01, method="direct-noise", rng=0, **effort),
-        *(
-            audit_solve(lp, 1.0, 0.01, feasible="always", rng=0, **effort)
-            for _ in range(runs(1, 0))
-        ),
-    ]
-    for result in found:
+    requests = [{"method": "direct-noise"}, {"feasible": "always"}][: runs(2, 1)]
+    found = [audit_solve(lp, 1.0, 0.01, rng=0, **effort, **request) for request in requests]
+    for result in (whole(method="dmw", alpha=3.0, **effort), *found):
         assert result.passed, str(result)
-        assert all(
-            release.audit.eps_lower > 0.3 for release in result.releases if release.ratio > 0
-        ), str(result)
+        moved = [release.audit.eps_lower for release in result.releases if release.ratio > 0]
+        assert min(moved) > 0.3, str(result)
         assert result.end_to_end is not None
 
 
@@ -253,9 +231,7 @@ def test_scores_and_rows_that_move_10_percent_too_far(monkeypatch, relation, sen
     patched(monkeypatch, type(LITTLE[relation]), sensitivity, shrunk)
     lp = packing(LITTLE[relation], bounds=(0, None))
     found = audit_solve(lp, 1.0, 1e-4, opt=5.0, alpha=1.0, method="mw", pairs=8, runs=0, rng=0)
-    assert any("times the sensitivity that was charged" in fault for fault in found.faults), str(
-        found
-    )
+    assert any("times the sensitivity" in fault for fault in found.faults), str(found)
 
 
 def test_the_relation_swapped(monkeypatch):
@@ -321,11 +297,7 @@ def test_noise_that_costs_more_than_was_claimed(monkeypatch):
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("broken", "kind"),
-    [
-        pytest.param("half", GaussianMechanism, id="half-Gaussian"),
-        pytest.param("none", LaplaceMechanism, id="none-Laplace"),
-        pytest.param("fixed", LaplaceMechanism, id="fixed-Laplace"),
-    ],
+    [("half", GaussianMechanism), ("none", LaplaceMechanism), ("fixed", LaplaceMechanism)],
 )
 def test_noise_of_another_law(monkeypatch, kind, broken):
     """Half the noise, no noise, or the same noise each time: a single draw gives it away.
@@ -464,15 +436,12 @@ def test_side_outputs_of_a_solver_of_ones_own(careless, monkeypatch):
         monkeypatch.setattr(LinearProgram, "public", lambda lp: seen.append(lp) or public(lp))
     method = summing(careless, seen)
     found = audit_solve(covering(), 1.0, 1e-9, method=method, pairs=20, runs=0, rng=0)
+    assert found.passed == (careless is None), str(found)
     if careless is None:
-        assert found.passed, str(found)
         assert found.releases[0].ratio == pytest.approx(1.0)
     else:
-        assert not found.passed
-        assert any(
-            fault.startswith(f"A side output tells neighbours apart: {CARELESS[careless]}")
-            for fault in found.faults
-        ), found
+        told = f"A side output tells neighbours apart: {CARELESS[careless]}"
+        assert any(fault.startswith(told) for fault in found.faults), found
 
 
 @pytest.mark.statistical
@@ -518,27 +487,10 @@ def dense(lp):
 
 
 def public_parts(lp):
-    return (
-        *(
-            lp.shape,
-            lp.private.tolist(),
-            lp.bounds.tolist(),
-            lp.row_names,
-            lp.variable_names,
-            lp.sense,
-            lp.offset,
-        ),
-        *(
-            np.isfinite(lp.b).tolist(),
-            np.isfinite(lp.row_lower).tolist(),
-            (lp.b == lp.row_lower).tolist(),
-        ),
-        *(
-            lp.neighbours,
-            None if lp.groups is None else lp.groups.tolist(),
-            None if lp.penalty is None else lp.penalty.tolist(),
-        ),
-    )
+    sides = (lp.b, lp.row_lower)
+    listed = (lp.private, lp.bounds, *map(np.isfinite, sides), lp.b == lp.row_lower, lp.groups)
+    parts = [None if part is None else part.tolist() for part in (*listed, lp.penalty)]
+    return lp.shape, lp.row_names, lp.variable_names, lp.sense, lp.offset, lp.neighbours, parts
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
@@ -559,11 +511,8 @@ def test_replaced_records_are_neighbours(grouped, sparse):
     for one, two in pairs_of(lp):
         assert public_parts(one) == public_parts(two) == public_parts(lp)
         assert one.is_sparse == sparse
-        changed = np.flatnonzero(
-            (dense(one) != dense(two)).any(axis=1)
-            | (one.b != two.b)
-            | (one.row_lower != two.row_lower)
-        )
+        sides = (one.b != two.b) | (one.row_lower != two.row_lower)
+        changed = np.flatnonzero((dense(one) != dense(two)).any(axis=1) | sides)
         assert lp.private[changed].all()
         if grouped:
             assert len(set(lp.groups[changed])) <= 1
@@ -591,8 +540,7 @@ def test_removed_records_are_neighbours():
             np.testing.assert_array_equal(getattr(one, part)[kept], getattr(two, part))
 
 
-@pytest.mark.parametrize("name", LITTLE)
-@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize(("name", "sparse"), each(LITTLE, [False, True]))
 def test_moved_numbers_are_neighbours(name, sparse):
     """Of the declared size exactly, within the declared range, rounded to the inside."""
     matrix = np.where(PRICES < 0.4, 0.0, np.round(PRICES, 1))
@@ -619,34 +567,22 @@ def test_moved_numbers_are_neighbours(name, sparse):
                 np.abs(np.nan_to_num(two.row_lower - lp.row_lower)),
             )
         entries, costs = np.abs(dense(two) - dense(lp)), np.abs(two.c - lp.c)
+        together = getattr(parts.get(ScalarPrivate), "norm", "") == "1"
+        rows, columns = ((entries > 0).any(axis=axis).sum() for axis in (1, 0))
         sizes = {
-            ScalarPrivate: (
-                rhs.sum() if getattr(parts.get(ScalarPrivate), "norm", "") == "1" else rhs.max()
-            ),
-            RowPrivate: entries.max() if (entries > 0).any(axis=1).sum() <= 1 else math.inf,
-            ColumnPrivate: entries.max() if (entries > 0).any(axis=0).sum() <= 1 else math.inf,
+            ScalarPrivate: rhs.sum() if together else rhs.max(),
+            RowPrivate: entries.max() if rows <= 1 else math.inf,
+            ColumnPrivate: entries.max() if columns <= 1 else math.inf,
             ObjectivePrivate: costs.sum(),
-        }
-        touched = {
-            ScalarPrivate: rhs,
-            RowPrivate: entries,
-            ColumnPrivate: entries,
-            ObjectivePrivate: costs,
         }
         assert rhs[7] == 0
         assert not entries[7].any()
         for kind, part in parts.items():
             assert sizes[kind] <= part.sensitivity * (1 + 1e-15)
             reached[kind] = max(reached[kind], sizes[kind] / part.sensitivity)
-        others = [
-            kind
-            for kind in sizes
-            if kind not in parts and not ({kind, *parts} >= {RowPrivate, ColumnPrivate})
-        ]
-        for kind in others:
-            assert (
-                kind in (RowPrivate, ColumnPrivate) and {RowPrivate, ColumnPrivate} & parts.keys()
-            ) or not touched[kind].any()
+        assert ScalarPrivate in parts or not rhs.any()
+        assert {RowPrivate, ColumnPrivate} & parts.keys() or not entries.any()
+        assert ObjectivePrivate in parts or not costs.any()
         if name == "row, zeros public":
             assert ((dense(two) != 0) == (dense(lp) != 0)).all()
     assert all(ratio > 0.999 for ratio in reached.values())
@@ -679,14 +615,9 @@ def test_a_tape_records_and_plays_back():
     assert solution.to_json() == repeated.to_json()
     assert differences(first, again) == []
     assert set(largest_changes(first, again).values()) == {0.0}
-    assert [release.purpose for release in first.releases][
-        -1
-    ] == "count the rows that the answer misses"
-    assert (
-        len(first.releases)
-        == len(changes(first, again))
-        == sum(entry.draws for entry in solution.privacy.entries)
-    )
+    assert first.releases[-1].purpose == "count the rows that the answer misses"
+    draws = sum(entry.draws for entry in solution.privacy.entries)
+    assert len(first.releases) == len(changes(first, again)) == draws
 
 
 def test_a_tape_is_not_for_release():
@@ -730,10 +661,6 @@ def test_scores_that_all_move_alike_do_not_move():
     assert privlp.privacy.ExponentialMechanism(1.0, 1.0).distance([1.0, 2.0], [9.0, 10.0]) == 0.0
 
 
-def test_distance_belongs_to_every_mechanism():
-    assert "distance" in Mechanism.__abstractmethods__
-
-
 # words, data, picture, refusals
 
 
@@ -741,21 +668,12 @@ def test_distance_belongs_to_every_mechanism():
 def test_words_and_data():
     """Three audits at confidence 0.999: false-alarm rate 0.003; seed fixed."""
     found = whole(method="dmw", alpha=3.0, pairs=3, runs=100)
-    text = str(found)
-    assert (
+    for words in (
         "Audit of method 'dmw'; constraint-private: one record (at most 1 row) replaced; claimed"
-        " eps = 1, delta = 1e-09" in text
-    )
-    assert all(
-        words in text
-        for words in (
-            "3 pairs of extreme neighbours",
-            "ratio",
-            "No fault found.",
-            "no proof",
-            "Not private",
-        )
-    )
+        " eps = 1, delta = 1e-09",
+        *("3 pairs of extreme neighbours", "ratio", "No fault found.", "no proof", "Not private"),
+    ):
+        assert words in str(found)
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert document["passed"]
     assert document["releases"][0]["ratio"] == found.releases[0].ratio
@@ -783,9 +701,8 @@ def test_the_same_seed_finds_the_same():
 def test_picture(monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
     ax = whole(method="staged", pairs=4).plot()
-    assert [label.get_text().replace("\n", " ") for label in ax.get_yticklabels()][
-        -1
-    ] == "count the rows that the answer misses"
+    last = ax.get_yticklabels()[-1].get_text().replace("\n", " ")
+    assert last == "count the rows that the answer misses"
     assert "no fault found (no proof)" in ax.get_title()
     patched(monkeypatch, ConstraintPrivate, "sum_sensitivity", less)
     found = whole(method="staged", pairs=4)
@@ -805,17 +722,6 @@ def test_progress_of_a_long_audit_is_an_estimate_and_a_bar(capfd, monkeypatch):
     assert "4 solves of" in errors
     assert "4/4" in errors
     assert errors.count("\n") == 2
-
-
-@pytest.mark.parametrize(("seconds", "words"), [(0.01, "6 s"), (0.5, "5 min"), (0.006, "")])
-def test_the_estimate_is_in_the_units_of_its_size(capfd, seconds, words):
-    sys.modules["privlp.audits.solve"]._tell_duration(600, seconds)
-    said = capfd.readouterr().err
-    assert said == (
-        f"600 solves of {seconds} s: about {words}. Fewer pairs or runs take less.\n"
-        if words
-        else ""
-    )
 
 
 def test_an_interruption_comes_through(monkeypatch):
@@ -841,6 +747,7 @@ def test_an_interruption_comes_through(monkeypatch):
         ({"runs": 99}, "runs must be an integer of at least 100, or 0 for no statistics; got 99"),
         ({"runs": -1}, "runs must be an integer of at least 100"),
         ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
+        ({"confidence": "high"}, "confidence must be a"),
         ({"eps": math.inf}, "eps must be finite: without noise there is no claim to audit"),
         ({"eps": 0.0}, "eps must be positive"),
         ({"opt": None}, "opt is missing"),
@@ -854,15 +761,9 @@ def test_refusals(options, message):
 
 
 def test_a_program_without_private_rows_is_refused():
+    public = covering(private=[], bounds=(0, 9))
     with pytest.raises(UnsupportedProblemError, match="no private rows"):
-        audit_solve(
-            covering(private=np.zeros(30, dtype=bool), bounds=(0, 9)),
-            1.0,
-            1e-9,
-            1,
-            opt=3.0,
-            method="chain",
-        )
+        audit_solve(public, 1.0, 1e-9, 1, opt=3.0, method="chain")
 
 
 # mechanisms of one's own
@@ -918,9 +819,3 @@ def test_a_selection_of_ones_own(sensitivity, passes):
     found = audit_solve(lp, 1.0, 1e-6, s=5, opt=3.0, method=method, pairs=10, runs=0, rng=0)
     assert found.passed == passes, str(found)
     assert found.releases[0].change == 1.0
-
-
-def test_a_confidence_that_is_no_number():
-    lp = LinearProgram([1, 2], -np.ones((20, 2)), -np.ones(20))
-    with pytest.raises(InvalidParameterError, match="confidence must be a"):
-        audit_solve(lp, 1.0, 1e-6, s=5, opt=3.0, confidence="high", pairs=1, runs=0)

@@ -72,18 +72,9 @@ EXAMPLES |= {
 
 
 def test_what_is_documented_has_an_example():
+    assert {"privlp.plan", "privlp.Plan.plot", "privlp.Status.success"} <= set(EXAMPLES)
+    assert {"privlp.methods.SolveRequest.density", "svm_models.LPSVC.fit"} <= set(EXAMPLES)
     assert [name for name, shown in EXAMPLES.items() if not shown] == []
-
-
-def test_members_and_related_classes_are_documented():
-    some = {
-        "privlp.plan",
-        "privlp.Plan.plot",
-        "privlp.Status.success",
-        "privlp.methods.SolveRequest.density",
-        "svm_models.LPSVC.fit",
-    }
-    assert some <= set(EXAMPLES)
 
 
 def test_the_page_on_methods_says_when_to_take_each():
@@ -110,20 +101,10 @@ NAME = r"(?:(?:van der|van|de) )?[A-ZÄÖÜ][\w-]+(?: Medina)?"
 CITATION = re.compile(
     rf"({NAME}(?:, {NAME})*(?:,? and {NAME})?)(?: et al\.)?(?:['’]s)?,? \(?((?:19|20)\d\d)\b"
 )
+PATTERNS = ["*.md", "docs/*.md", "docs/guides/*.md", "docs/results/*.md", "notebooks/*.ipynb"]
+PATTERNS += ["privlp/**/*.py", "svm_models/**/*.py", "benchmarks/**/*.py"]
 CITING = sorted(
-    path
-    for pattern in (
-        "*.md",
-        "docs/*.md",
-        "docs/guides/*.md",
-        "docs/results/*.md",
-        "notebooks/*.ipynb",
-        "*/**/*.py",
-    )
-    for path in ROOT.glob(pattern)
-    if path.relative_to(ROOT).parts[0]
-    in ("privlp", "svm_models", "benchmarks", "docs", "notebooks", path.name)
-    and path.name != "bibliography.md"
+    path for pattern in PATTERNS for path in ROOT.glob(pattern) if path.name != "bibliography.md"
 )
 NO_CITATIONS = {("Cup", "1999")}  # KDD Cup 1999, a contest
 
@@ -138,11 +119,8 @@ def citations(text):
 
 def bibliography():
     """The same for each entry, all authors."""
-    entries = re.findall(
-        r"^- \*\*(.+?) \((\d{4})\)",
-        (ROOT / "docs" / "bibliography.md").read_text(),
-        flags=re.MULTILINE,
-    )
+    text = (ROOT / "docs" / "bibliography.md").read_text()
+    entries = re.findall(r"^- \*\*(.+?) \((\d{4})\)", text, flags=re.MULTILINE)
     return [(authors.split(", ")[::2], year) for authors, year in entries]
 
 
@@ -201,20 +179,12 @@ def test_checker_of_pages(tmp_path, element, fault):
     (tmp_path / "index.html").write_text(f'<p id="top">{element}')
     (tmp_path / "there.html").write_text('<p id="here">')
     (tmp_path / "good.css").write_text("p { background: url(x.png) }")
-    found = list(load(ROOT / "docs" / "check_site.py").faults(tmp_path))
-    assert found == ([] if fault is None else [f"index.html: {fault}"])
-
-
-def test_checker_of_styles(tmp_path):
-    (tmp_path / "index.html").write_text("<p>")
     (tmp_path / "bad.css").write_text(
         "@import 'https://elsewhere.org/x.css'; p { src: url(//elsewhere.org/font) }"
     )
     found = list(load(ROOT / "docs" / "check_site.py").faults(tmp_path))
-    assert found == [
-        "bad.css: loads https://elsewhere.org/x.css",
-        "bad.css: loads //elsewhere.org/font",
-    ]
+    bad = ["bad.css: loads https://elsewhere.org/x.css", "bad.css: loads //elsewhere.org/font"]
+    assert found == bad + ([] if fault is None else [f"index.html: {fault}"])
 
 
 # extensions
@@ -261,37 +231,15 @@ def test_each_section_of_the_proofs_has_a_page(tmp_path):
     assert pages["rows.md"] == (
         "# Rows\nNone.\n\n## Where in the code\n\nNamed in `code/noise.py`.\n"
     )
-    assert pages["gauss-noise.md"] == (
-        "# Gauss noise\n## Claim\nTrue. ∎\n## Where in the code\nHere.\n\n"
-        "Named in `code/noise.py`.\n"
-    )
+    named = "## Where in the code\nHere.\n\nNamed in `code/noise.py`.\n"
+    assert pages["gauss-noise.md"] == f"# Gauss noise\n## Claim\nTrue. ∎\n{named}"
     page = extension.contents(source.read_text())
     assert page.index("# Proofs\nHow.") < page.index("proofs/gauss-noise\n```")
     assert page.index("## Others\nWhat.") < page.index("proofs/rows\n```")
     assert page.count("```") == 4
 
 
-@pytest.mark.parametrize(
-    ("text", "typeset"),
-    [
-        ("A'_ij x_j <= h_s", "A′[ij] x[j] <= h[s]"),
-        ("Σ_t 1/σ_t² of w_tj³", "Σ[t] 1/σ[t]² of w[tj]³"),
-        ("e^{−(x_j − ⌊x_j⌋)}", "e{−(x[j] − ⌊x[j]⌋)}"),
-        (
-            "||x||_2^2, n^(-1/3), v^j_(s+1), 2^53, 150 nu^2",
-            "||x||[2]{2}, n{-1/3}, v{j}[(s+1)], 2{53}, 150 nu{2}",
-        ),
-        (
-            "lo_i <= scale_i(A'_ij − mid_i), w_plus, xi_i, xx^T",
-            "lo[i] <= scale[i](A′[ij] − mid[i]), w[plus], xi[i], xx{T}",
-        ),
-        (
-            "rows_per_record, coef_, x_train, return_X_y",
-            "rows_per_record, coef_, x_train, return_X_y",
-        ),
-    ],
-)
-def test_formulas_get_scripts(text, typeset):
+def test_formulas_get_scripts():
     pytest.importorskip("sphinx")
     marks = {"subscript": "[{}]", "superscript": "{{{}}}"}
 
@@ -301,51 +249,33 @@ def test_formulas_get_scripts(text, typeset):
             for node in nodes
         )
 
-    assert shown(load(ROOT / "docs" / "_ext" / "formulas.py").typeset(text)) == typeset
+    typeset = load(ROOT / "docs" / "_ext" / "formulas.py").typeset
+    for text, expected in (
+        ("A'_ij x_j <= h_s", "A′[ij] x[j] <= h[s]"),
+        ("e^{−(x_j − ⌊x_j⌋)}, Σ_t 1/σ_t² of w_tj³", "e{−(x[j] − ⌊x[j]⌋)}, Σ[t] 1/σ[t]² of w[tj]³"),
+        ("||x||_2^2, n^(-1/3), v^j_(s+1), 2^53", "||x||[2]{2}, n{-1/3}, v{j}[(s+1)], 2{53}"),
+        ("scale_i(A'_ij − mid_i), w_plus, xx^T", "scale[i](A′[ij] − mid[i]), w[plus], xx{T}"),
+        ("rows_per_record, coef_, return_X_y", "rows_per_record, coef_, return_X_y"),
+    ):
+        assert shown(typeset(text)) == expected
 
 
-@pytest.mark.parametrize(
-    ("formula", "latex"),
-    [
-        ("ε_i ≤ Δ/(2λ)", r"ε_i \le  Δ/(2λ)"),
-        ("m̃_i ≠ ḡ", r"{\tilde{m}{}}_i \ne  {\bar{g}{}}"),
-        ("½ Σ_j ‖ĥ‖", r"\tfrac{1}{2} \sum _j \Vert {\hat{h}{}}\Vert "),
-        (r"\frac{1}{2}", r"\frac{1}{2}"),
-    ],
-)
-def test_formulas_may_have_unicode_signs(formula, latex):
-    pytest.importorskip("sphinx")
-    assert load(ROOT / "docs" / "_ext" / "mathml.py").latex(formula) == latex
-
-
-@pytest.mark.parametrize(
-    ("formula", "pieces"),
-    [
-        ("x ≤ y", ["x≤y"]),
-        ("a_1 + b_1 + c_1 ≤ max(d, e) = f", ["a1+b1+c1", "≤max(d,e)", "=f"]),
-        ("f(a + b + c + d + e + g + h)", ["f(a+b+c+d+e+g+h)"]),
-        ("x_1 + x_2 + x_3 + x_4 + x_5 − y", ["x1+x2+x3+x4+x5", "−y"]),
-    ],
-)
-def test_formulas_are_broken_at_relations_and_between_terms(formula, pieces):
+def test_formulas_become_mathml_that_is_broken_at_relations_and_between_terms():
     pytest.importorskip("sphinx")
     extension = load(ROOT / "docs" / "_ext" / "mathml.py")
-    found = extension.pieces(extension.mathml(formula, block=False))
-    assert ["".join("".join(one.itertext()).split()) for one in found] == pieces
-
-
-def test_displayed_formulas_are_broken_too():
-    pytest.importorskip("sphinx")
-    extension = load(ROOT / "docs" / "_ext" / "mathml.py")
-    found = extension.pieces(extension.mathml(r"a_1 + b_1 = c_1 \quad d", block=True))
-    assert ["".join("".join(one.itertext()).split()) for one in found] == ["a1+b1=c1", "d"]
-    assert {one.get("displaystyle") for one in found} == {"true"}
-
-
-def test_functions_stand_apart_from_what_is_before_them():
-    pytest.importorskip("sphinx")
-    extension = load(ROOT / "docs" / "_ext" / "mathml.py")
+    assert extension.latex("ε_i ≤ Δ/(2λ)") == r"ε_i \le  Δ/(2λ)"  # Unicode signs
+    signs = r"\tfrac{1}{2} \sum _j \Vert {\hat{h}{}}\Vert "
+    assert extension.latex("½ Σ_j ‖ĥ‖") == signs
+    for formula, pieces, block in (
+        ("a_1 + b_1 + c_1 ≤ max(d, e) = f", ["a1+b1+c1", "≤max(d,e)", "=f"], False),
+        ("f(a + b + c + d + e + g + h)", ["f(a+b+c+d+e+g+h)"], False),
+        ("x_1 + x_2 + x_3 + x_4 + x_5 − y", ["x1+x2+x3+x4+x5", "−y"], False),
+        (r"a_1 + b_1 = c_1 \quad d", ["a1+b1=c1", "d"], True),
+    ):
+        found = extension.pieces(extension.mathml(formula, block=block))
+        assert ["".join("".join(one.itertext()).split()) for one in found] == pieces
+        assert not block or {one.get("displaystyle") for one in found} == {"true"}
     tags = [node.tag.split("}")[1] for node in extension.mathml(r"r \ln(1 + x)", block=False)]
-    assert tags[:4] == ["mi", "mspace", "mi", "mo"]
+    assert tags[:4] == ["mi", "mspace", "mi", "mo"]  # functions stand apart
     (slash,) = [n for n in extension.mathml("a/b", block=False) if n.text == "/"]
     assert slash.get("lspace") == slash.get("rspace") == "0"

@@ -2,7 +2,6 @@
 
 import math
 import re
-import warnings
 
 import numpy as np
 import pytest
@@ -22,11 +21,6 @@ def plan(lp=LP, eps=1.0, delta=1e-6, s=100, **options):
     return privlp.plan(lp, eps, delta, s, **{"opt": OPT, **options})
 
 
-def test_auto_follows_the_plan():
-    for eps in (0.1, 1.0, 10.0):
-        assert privlp.solve(LP, eps, 1e-6, 100, opt=OPT, rng=0).method == plan(eps=eps).best
-
-
 def test_best_comes_first_and_more_budget_is_never_worse():
     plans = [plan(eps=eps) for eps in (0.1, 0.5, 2.0, 8.0)]
     for method in plans[0].predictions:
@@ -34,9 +28,8 @@ def test_best_comes_first_and_more_budget_is_never_worse():
         assert violations == sorted(violations, reverse=True)
     for found in plans:
         first, *others = found.predictions
-        assert first == found.best
+        assert first == found.best == "chain"
         assert others == sorted(others, key=lambda method: found.predictions[method].violation)
-    assert [found.best for found in plans] == ["chain"] * 4
 
 
 def test_rounds_and_noise_are_those_of_the_solve():
@@ -54,16 +47,15 @@ def test_rounds_and_noise_are_those_of_the_solve():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("eps", [1.0, 4.0])
-def test_predictions_are_of_the_right_size(eps):
+def test_predictions_are_of_the_right_size():
     """Within a factor of three of the mean of four draws. All rows can be satisfied."""
-    predicted = plan(eps=eps).predictions
+    predicted = plan().predictions
     norms = np.linalg.norm(LP.A, axis=1)
     for method, prediction in predicted.items():
         if method in ("chain", "perturbed", "staged"):
             continue  # rows missed are counted, see below
         draws = [
-            privlp.solve(LP, eps, 1e-6, 100, opt=OPT, method=method, rng=k).x for k in range(4)
+            privlp.solve(LP, 1.0, 1e-6, 100, opt=OPT, method=method, rng=k).x for k in range(4)
         ]
         measured = np.mean([np.sort((LP.A @ x - LP.b) / norms)[-101] for x in draws])
         assert 1 / 3 < prediction.violation / measured < 3, method
@@ -71,11 +63,11 @@ def test_predictions_are_of_the_right_size(eps):
 
 @pytest.mark.parametrize("method", ["staged", "perturbed", "chain"])
 def test_enough_rows_are_enough(method):
-    """At most s rows missed by more than a percent, cost near OPT, in 5 of 5 draws."""
+    """At most s rows missed by more than a percent, cost near OPT, in 3 of 3 draws."""
     predicted = plan(eps=4.0, opt=None)
     assert (predicted.best, predicted.verdict) == ("chain", Verdict.ENOUGH_ROWS)
     assert predicted.predictions[method].difficulty < 1
-    for k in range(5):
+    for k in range(3):
         x = privlp.solve(LP, 4.0, 1e-6, 100, method=method, rng=k).x
         assert np.sum(LP.A @ x - LP.b > 0.01) <= 100
         assert LP.c @ x <= (1.15 if method == "staged" else 1.05) * OPT
@@ -105,13 +97,13 @@ def test_what_is_said_when_there_are_too_few_rows():
     assert 0.8 < plan(eps=wanted).predictions[poor.best].difficulty < 1.05
 
 
-def test_a_verdict_is_unknown_without_a_yardstick():
+def test_verdicts_that_worry():
+    for verdict in Verdict:
+        assert verdict.worrying == any(word in verdict for word in ("Rough", "Too"))
     assert privlp.plan(examples.advertising(), 1.0, 1e-3).verdict is Verdict.UNKNOWN
-
-
-@pytest.mark.parametrize("verdict", Verdict)
-def test_verdicts_that_worry(verdict):
-    assert verdict.worrying == any(word in verdict for word in ("Rough", "Too"))
+    diet = privlp.plan(examples.diet(), 1.0, 1e-3)
+    assert diet.verdict is Verdict.ROWS_HOLD
+    assert diet.advice.startswith("Only costs are private: the rows hold.")
 
 
 def test_methods_that_do_not_apply_say_why():
@@ -130,20 +122,17 @@ def test_it_reads_well_on_a_terminal_of_100_columns(options):
 
 @pytest.mark.parametrize("opt", [OPT, None, (OPT / 3, OPT * 3)], ids=["value", "none", "range"])
 def test_auto_goes_by_the_program_whatever_the_hint(opt):
-    for eps in (0.03, 0.3, 4.0):
-        found = plan(eps=eps, opt=opt)
-        assert found.best == "chain", eps
-        assert found.yardstick == found.predictions[found.best].yardstick
+    found = plan(eps=0.3, opt=opt)
+    assert found.best == "chain"
+    assert found.yardstick == found.predictions[found.best].yardstick
+    assert privlp.solve(LP, 0.3, 1e-6, 100, opt=opt, rng=0).method == found.best
 
 
 def test_auto_goes_by_the_region():
     """Costs alone bound many variables, from natural ends; or they do not, or variables are few."""
     A, b = -np.ones((400, 15)), -np.ones(400)
-    stock = {
-        "A": np.vstack([A, np.arange(15) < 9]),
-        "b": np.append(b, 5.0),
-        "private": np.arange(401) < 400,
-    }
+    stock = {"A": np.vstack([A, np.arange(15) < 9]), "b": np.append(b, 5.0)}
+    stock["private"] = np.arange(401) < 400
     programs = {
         "staged": [
             privlp.LinearProgram(np.ones(15), A, b, bounds=bounds) for bounds in ((0, None), (0, 9))
@@ -180,21 +169,14 @@ def test_a_hint_changes_little_right_or_wrong(method):
 
 
 def test_advice_says_that_a_wrong_optimum_shows_nowhere():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", privlp.MostlyNoiseWarning)
-        found = privlp.solve(LP, 4.0, 0.0, 100, opt=OPT / 2, rng=0)
-    assert found.method == "dmw"
-    assert (
-        "opt is used as it is, and nothing checks it: too low a value costs"
-        " violations, too high a one cost." in found.advice
-    )
-
-
-def test_advice_on_a_wrong_optimum_follows_the_sense():
+    found = plan(eps=4.0, delta=0.0, opt=OPT / 2)
+    assert found.best == "dmw"
+    said = "opt is used as it is, and nothing checks it: too low a value costs violations, too high"
+    assert f"{said} a one cost." in found.advice
     rows = np.random.default_rng(0).uniform(0.2, 1.0, (2000, 5))
     packing = privlp.LinearProgram([1.0] * 5, rows, np.ones(2000), sense="max")
-    found = plan(packing, delta=0.0, eps=4.0, opt=1.5)
-    assert "too high a value costs violations, too low a one objective." in found.advice
+    said = "too high a value costs violations, too low a one objective."
+    assert said in plan(packing, delta=0.0, eps=4.0, opt=1.5).advice
 
 
 def test_yardsticks_of_all_methods_are_of_one_size():
@@ -232,32 +214,19 @@ def test_numbers_that_move_a_little():
     assert "in units of A x − b" in str(found)
 
 
-@pytest.mark.parametrize(
-    "example",
-    [examples.matrix_game(), examples.advertising(private="both")],
-    ids=lambda lp: lp.name,
-)
-def test_private_coefficients_need_no_optimum(example):
+def test_private_coefficients_need_no_optimum():
     """How large x may be is read off the bounds."""
+    example = examples.advertising(private="both")
     found = privlp.plan(example, 1.0, 1e-3)
     assert found.best == privlp.solve(example, 1.0, 1e-3, rng=0).method == "direct-noise"
     assert 0 < found.predictions["direct-noise"].violation < 1
 
 
-def test_private_costs_violate_nothing():
-    planned = privlp.plan(examples.diet(), 1.0, 1e-3)
-    assert planned.verdict is Verdict.ROWS_HOLD
-    assert planned.advice.startswith("Only costs are private: the rows hold.")
-
-
 def always(eps=1.0, delta=1e-3, **changes):
-    relation = privlp.ScalarPrivate(
-        **{"sensitivity": 1.0, "norm": "1", "lower": 10, "upper": 40, **changes}
-    )
+    relation = privlp.ScalarPrivate(1.0, norm="1", **{"lower": 10, "upper": 40, **changes})
     lp = privlp.LinearProgram([3, 5], [[1, 2], [3, 1]], [20, 30], sense="max", neighbours=relation)
-    return privlp.plan(lp, eps, delta, feasible="always"), privlp.solve(
-        lp, eps, delta, feasible="always", rng=0
-    )
+    solution = privlp.solve(lp, eps, delta, feasible="always", rng=0)
+    return privlp.plan(lp, eps, delta, feasible="always"), solution
 
 
 def test_noise_on_rows_that_are_never_violated_is_that_of_the_solve():
@@ -302,10 +271,8 @@ def test_picture_of_noise_on_rows_that_are_never_violated():
 def test_what_a_plan_that_never_violates_rows_refuses():
     with pytest.raises(privlp.UnsupportedProblemError, match="feasible must be None here"):
         plan(feasible="always")
-    with pytest.raises(
-        privlp.InvalidParameterError,
-        match=r"feasible must be None, 'always' or a prob.*; got 'never'",
-    ):
+    message = r"feasible must be None, 'always' or a prob.*; got 'never'"
+    with pytest.raises(privlp.InvalidParameterError, match=message):
         plan(feasible="never")
     with pytest.raises(
         privlp.UnsupportedProblemError, match="give the neighbour relation a finite lower"
@@ -342,10 +309,8 @@ def test_messages(change, message):
 def test_costs_that_are_private_are_not_read(opt):
     """Neighbours get the same plan, or the same refusal, where A is private besides."""
     A = -np.random.default_rng(0).uniform(0.2, 1, (50, 3))
-    relation = (
-        privlp.RowPrivate(0.1, lower=-1, upper=0),
-        privlp.ObjectivePrivate(0.1, lower=0, upper=3),
-    )
+    costs_private = privlp.ObjectivePrivate(0.1, lower=0, upper=3)
+    relation = privlp.RowPrivate(0.1, lower=-1, upper=0), costs_private
     seen = []
     for costs in ([1.0, 2.0, 1.5], [1.1, 2.0, 1.5]):
         lp = privlp.LinearProgram(costs, A, -np.ones(50), neighbours=relation, bounds=(0, 9))
@@ -357,7 +322,7 @@ def test_costs_that_are_private_are_not_read(opt):
     assert ("opt has no use where c is private" in seen[0]) == (opt is not None)
 
 
-@pytest.mark.parametrize("opt", ["abc", math.nan, (0.0, 1.0), 1e9], ids=str)
+@pytest.mark.parametrize("opt", ["abc", (0.0, 1.0), 1e9], ids=str)
 def test_an_optimum_that_solve_refuses_is_refused(opt):
     relation = privlp.RowPrivate(0.1, lower=-2, upper=0)
     lp = privlp.LinearProgram(

@@ -28,19 +28,13 @@ def test_laplace_noise_of_an_eps_never_costs_more_and_hardly_less(sensitivity, e
     assert eps * (1 - 2**-50) <= mechanism.pure_eps <= eps
 
 
-@pytest.mark.parametrize("norm", ["1", "inf"])
-def test_every_eps_can_be_spent(norm):
-    """Also where change / (change / eps) exceeds eps by a rounding error."""
-    lp = program(neighbours=privlp.ScalarPrivate(0.3, norm=norm, lower=-10, upper=10))
-    for eps in np.linspace(0.01, 2, 100):
-        assert quality(lp, POINT, float(eps), rng=0).privacy.eps <= eps
-
-
 class TestWithoutNoise:
     """eps = inf says what is true."""
 
-    @pytest.mark.parametrize(("alpha", "count"), [(0.0, 3), (0.08, 2), (0.5, 1), (1.5, 0)])
-    @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+    @pytest.mark.parametrize(
+        ("alpha", "count", "convert"),
+        [(0.0, 3, np.asarray), (0.08, 2, sp.csr_array), (0.5, 1, np.asarray), (1.5, 0, np.asarray)],
+    )
     def test_count(self, alpha, count, convert):
         report = quality(program(convert(A)), POINT, math.inf, alpha=alpha)
         assert report.n_violated == count
@@ -48,31 +42,21 @@ class TestWithoutNoise:
         assert report.margin == 0
         assert not report.privacy.private
 
-    def test_only_private_rows_count(self):
+    def test_only_private_rows_count_and_a_range_counts_once(self):
         assert quality(program(private=[0, 1]), POINT, math.inf).n_violated == 1
-
-    def test_a_range_counts_once(self):
         assert quality(program(row_lower=[-1, 0.9, -1, -1]), POINT, math.inf).n_violated == 4
 
-    def test_largest_violation(self):
+    @pytest.mark.parametrize(("room", "largest"), [(0, 5.0), (6, -1.0)])
+    def test_largest_violation(self, room, largest):
         relation = privlp.ScalarPrivate(0.1, lower=-10, upper=10)
-        report = quality(program(neighbours=relation), POINT, math.inf)
-        assert report.largest_violation == pytest.approx(5.0)
+        report = quality(program(b=B + room, neighbours=relation), POINT, math.inf)
+        assert report.largest_violation == pytest.approx(largest)
         assert report.n_violated is None
 
-    def test_room_to_spare_is_negative(self):
-        relation = privlp.ScalarPrivate(0.1, lower=-10, upper=10)
-        assert quality(
-            program(b=B + 6, neighbours=relation), POINT, math.inf
-        ).largest_violation == pytest.approx(-1.0)
 
-
-def sensitivity(relation, **fields):
-    return (
-        quality(program(neighbours=relation, **fields), POINT, 1.0, rng=0)
-        .privacy.entries[0]
-        .sensitivity
-    )
+def sensitivity(relation):
+    report = quality(program(neighbours=relation), POINT, 1.0, rng=0)
+    return report.privacy.entries[0].sensitivity
 
 
 def test_sensitivities():
@@ -126,17 +110,12 @@ def test_it_is_paid_from_the_budget_with_the_solve():
 
 def test_it_is_a_whole_number_of_rows_and_says_how_sure_it_is():
     reports = [quality(program(), POINT, 0.5, rng=seed) for seed in range(200)]
-    assert all(
-        report.n_violated >= 0 and float(report.n_violated).is_integer() for report in reports
-    )
-    near = np.mean([abs(report.n_violated - 3) <= math.ceil(report.margin) for report in reports])
-    assert near >= 0.9
-    assert str(reports[0]).endswith(
-        f"± {math.ceil(reports[0].margin)} private rows are violated (95 %)."
-    )
-    assert "by more than 0.1 per unit of row norm" in str(
-        quality(program(), POINT, 0.5, alpha=0.1, rng=0)
-    )
+    counts, margin = np.array([report.n_violated for report in reports]), reports[0].margin
+    assert ((counts >= 0) & (counts == np.round(counts))).all()
+    assert np.mean(np.abs(counts - 3) <= math.ceil(margin)) >= 0.9
+    assert str(reports[0]).endswith(f"± {math.ceil(margin)} private rows are violated (95 %).")
+    strict = quality(program(), POINT, 0.5, alpha=0.1, rng=0)
+    assert "by more than 0.1 per unit of row norm" in str(strict)
 
 
 @pytest.mark.parametrize(("point", "alpha"), [(np.full(2, 1e300), 0.0), (POINT, 1e300)])
@@ -157,18 +136,12 @@ def test_nothing_else_of_the_rows_is_told():
         ({"lp": "model"}, "lp must be a LinearProgram, got str"),
         ({"solution": [1.0]}, r"has shape \(1,\), but the program has 2 variables"),
         ({"solution": [np.nan, 1.0]}, "NaN or infinite"),
-        (
-            {"solution": privlp.solve_exact(program(sense="max"))},
-            "An exact solution depends on private rows without noise",
-        ),
+        ({"solution": privlp.solve_exact(program(sense="max"))}, "An exact solution depends on"),
         ({"eps": 0.0}, "eps must be positive"),
         ({"alpha": -1.0}, "alpha must be finite and not negative"),
         ({"budget": 3.0}, "budget must be a privlp.Budget"),
         ({"lp": program(private=[])}, "no private rows, so there is nothing to report"),
-        (
-            {"lp": program(neighbours=privlp.ObjectivePrivate(1.0))},
-            "All rows are public under this neighbour relation",
-        ),
+        ({"lp": program(neighbours=privlp.ObjectivePrivate(1.0))}, "All rows are public under"),
     ],
 )
 def test_messages(change, message):

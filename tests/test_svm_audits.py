@@ -22,18 +22,19 @@ from svm_models.classifiers.perturbation import (
 pytestmark = pytest.mark.statistical
 
 
-def passes(mechanism, pair, eps, delta=0.0, *, runs=2_000, seed=1):
-    result = audit(
-        mechanism, *(np.array(side, dtype=float) for side in pair), eps, delta, runs=runs, rng=seed
-    )
+def audited(mechanism, pair, eps, delta=0.0, *, runs=2_000):
+    sides = (np.array(side, dtype=float) for side in pair)
+    return audit(mechanism, *sides, eps, delta, runs=runs, rng=1)
+
+
+def passes(*arguments, **options):
+    result = audited(*arguments, **options)
     assert result.passed, str(result)
     return result
 
 
-def is_caught(mechanism, pair, eps, delta=0.0, *, runs=2_000, seed=1):
-    result = audit(
-        mechanism, *(np.array(side, dtype=float) for side in pair), eps, delta, runs=runs, rng=seed
-    )
+def is_caught(*arguments, **options):
+    result = audited(*arguments, **options)
     assert not result.passed, str(result)
 
 
@@ -87,18 +88,12 @@ def labelled(mechanism, label):
     return lambda M, rng: label(mechanism(M, rng))
 
 
-# Euclidean Laplace mechanism
-
-
 @pytest.mark.parametrize("shape", [(), (1,), (4,)])
 def test_euclidean_laplace_noise_keeps_the_shape(shape):
-    assert (
-        np.shape(EuclideanLaplaceMechanism(1.0, 1.0).release(np.ones(shape), Randomness(0)))
-        == shape
-    )
-    np.testing.assert_array_equal(
-        EuclideanLaplaceMechanism(1.0, 0.0).release(np.ones(shape), Randomness(0)), np.ones(shape)
-    )
+    for scale in (1.0, 0.0):
+        released = EuclideanLaplaceMechanism(1.0, scale).release(np.ones(shape), Randomness(0))
+        assert np.shape(released) == shape
+    np.testing.assert_array_equal(released, np.ones(shape))
 
 
 # output perturbation
@@ -130,22 +125,16 @@ def test_objective_perturbation_pays_for_the_curvature():
     """
     risk, eps = RegularizedRisk.in_memory(np.ones((1, 1)), huber(), 0.1, 1.0), 3.2
     assert curvature_cost(risk) == pytest.approx(math.log(11))
-    mechanism = labelled(
-        release(perturb_objective, eps, reg=risk.reg, add_regularization=False), in_the_curved_part
-    )
-    assert passes(mechanism, CURVED, eps, runs=2_000).eps_lower > 1.2 * eps_for_noise(risk, eps)
+    released = release(perturb_objective, eps, reg=risk.reg, add_regularization=False)
+    found = passes(labelled(released, in_the_curved_part), CURVED, eps)
+    assert found.eps_lower > 1.2 * eps_for_noise(risk, eps)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
 def test_curvature_left_out(monkeypatch, delta):
     """With regularisation added it passes; with neither it nor the curvature's cost it is caught."""
-    passes(
-        labelled(release(perturb_objective, 1.0, delta, reg=0.01), in_the_curved_part),
-        CURVED,
-        1.0,
-        delta,
-        runs=500,
-    )
+    right = release(perturb_objective, 1.0, delta, reg=0.01)
+    passes(labelled(right, in_the_curved_part), CURVED, 1.0, delta, runs=300)
     monkeypatch.setattr(perturbation, "curvature_cost", lambda risk: 0.0)
     twin = release(perturb_objective, 1.0, delta, reg=0.01, add_regularization=False)
     is_caught(labelled(twin, in_the_curved_part), CURVED, 1.0, delta, runs=1_500 if delta else 600)
@@ -155,13 +144,12 @@ def test_noise_divided_by_the_number_of_records_twice(monkeypatch):
     """Sarwate, Chaudhuri and Monteleoni (2009)."""
     pair = [[1.0], [1.0], [1.0]], [[1.0], [1.0], [-1.0]]
     mechanism = release(perturb_objective, 2.0, reg=20.0)
-    passes(mechanism, pair, 2.0, runs=600)
-    linear_term = perturbation.ObjectivePerturbation.release
-    monkeypatch.setattr(
+    passes(mechanism, pair, 2.0, runs=300)
+    term, linear_term = (
         perturbation.ObjectivePerturbation,
-        "release",
-        lambda self, value, randomness: linear_term(self, value, randomness) / 3,
+        perturbation.ObjectivePerturbation.release,
     )
+    monkeypatch.setattr(term, "release", lambda *arguments: linear_term(*arguments) / 3)
     is_caught(mechanism, pair, 2.0, runs=600)
 
 
@@ -173,6 +161,5 @@ def test_objective_perturbation_with_more_records():
     """
     pair = [[0.6, 0.8], [1.0, 0.0]], [[0.6, 0.8], [0.0, 0.0]]
     mechanism = release(perturb_objective, 1.0, reg=0.05, loss=logistic())
-    passes(
-        labelled(mechanism, lambda w: tuple(np.floor(w).clip(-3, 3).tolist())), pair, 1.0, runs=800
-    )
+    cells = labelled(mechanism, lambda w: tuple(np.floor(w).clip(-3, 3).tolist()))
+    passes(cells, pair, 1.0, runs=800)

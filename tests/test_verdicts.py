@@ -49,11 +49,8 @@ def test_a_solution_says_what_its_plan_says_and_warns_if_rows_are_too_few(eps, o
     assert others == ({privlp.MissedRowsWarning} if passed else set())
     if not options:
         planned = privlp.plan(lp, eps, 1e-6, 40)
-        assert (planned.best, planned.verdict, planned.advice) == (
-            solution.method,
-            solution.verdict,
-            solution.advice,
-        )
+        told = solution.method, solution.verdict, solution.advice
+        assert (planned.best, planned.verdict, planned.advice) == told
 
 
 def test_private_numbers_that_drown_are_warned_of():
@@ -122,15 +119,10 @@ def as_advised(n, s, eps):
     named = numbers(poor.advice)
     assert (named["s"] is None) == (before * s > 0.2 * n)
     assert named["eps"] is not None or before * eps > 15
-    changes = [{"eps": named["eps"]}] if named["eps"] else []
-    changes += [{"n": int(named["rows"]), "s": math.ceil(s * named["rows"] / n)}]
-    changes += [{"s": named["s"]}] if named["s"] else []
-    better = []
-    for change in changes:
-        request = {"n": n, "s": s, "eps": eps, **change}
-        lp = covering(request["n"], **BOX)
-        better.append(privlp.plan(lp, request["eps"], 1e-6, request["s"]))
-    return poor, better
+    changes = [(n, named["eps"], s)] * bool(named["eps"])
+    changes += [(int(named["rows"]), eps, math.ceil(s * named["rows"] / n))]
+    changes += [(n, eps, named["s"])] * bool(named["s"])
+    return poor, [privlp.plan(covering(n, **BOX), eps, 1e-6, s) for n, eps, s in changes]
 
 
 def median(n):
@@ -153,7 +145,7 @@ def test_soft_rows_are_foretold_where_rows_are_enough(eps, said):
     assert "times as large as the soft rows allow." in found.advice
 
 
-POOR = [(3000, 30, 0.5), (400, 20, 1.0), (400, 20, 0.5), (3000, 4, 6.0), (3000, 30, 0.3)]
+POOR = [(3000, 30, 0.5), (400, 20, 1.0), (3000, 4, 6.0)]
 
 
 @pytest.mark.parametrize(("n", "s", "eps"), POOR)
@@ -187,19 +179,14 @@ class TestFewRows:
         covering(20).to_mps(path)
         return privlp.LinearProgram.from_mps(path)
 
-    @pytest.mark.parametrize("call", [privlp.solve, privlp.plan])
-    def test_without_s(self, model, call):
-        with pytest.raises(
-            privlp.UnsupportedProblemError,
-            match="Too few rows for this eps: whatever s, noise on 5 or more variables is",
-        ) as caught:
-            call(model, 1.0, 1e-6)
-        assert "--scalar-private D" in str(caught.value)
-
-    def test_nothing_is_spent(self, model):
-        budget = privlp.Budget(2.0, 1e-6)
-        with pytest.raises(privlp.UnsupportedProblemError, match="Too few rows"):
-            privlp.solve(model, 1.0, 1e-6, budget=budget)
+    def test_without_s_and_nothing_is_spent(self, model):
+        budget, words = privlp.Budget(2.0, 1e-6), "whatever s, noise on 5 or more variables is"
+        for call, options in ((privlp.solve, {"budget": budget}), (privlp.plan, {})):
+            with pytest.raises(
+                privlp.UnsupportedProblemError, match=f"Too few rows for this eps: {words}"
+            ) as caught:
+                call(model, 1.0, 1e-6, **options)
+            assert "--scalar-private D" in str(caught.value)
         assert budget.spent() == 0
 
     def test_where_the_region_cannot_be_searched(self):
@@ -213,10 +200,8 @@ class TestFewRows:
     def test_with_s_it_is_solved_and_warned_of(self, model):
         solution, caught = solved(model, 1.0, 4)
         assert solution.success
-        assert [warning.category for warning in caught] == [
-            privlp.MostlyNoiseWarning,
-            privlp.MissedRowsWarning,
-        ]
+        categories = [warning.category for warning in caught]
+        assert categories == [privlp.MostlyNoiseWarning, privlp.MissedRowsWarning]
 
     def test_the_number_of_rows_named_is_about_the_least(self, model):
         with pytest.raises(privlp.UnsupportedProblemError) as caught:
@@ -231,27 +216,16 @@ class TestFewRows:
 
     def test_what_is_named_instead_works(self, model):
         """Numbers private instead of whole rows: no s, no optimum, few rows."""
+        relation = privlp.ScalarPrivate(0.02, norm="1", lower=-1.2, upper=-0.8)
         program = privlp.LinearProgram(
-            model.c,
-            -np.abs(model.A),
-            model.b,
-            bounds=(0, 20),
-            neighbours=privlp.ScalarPrivate(0.02, norm="1", lower=-1.2, upper=-0.8),
+            model.c, -np.abs(model.A), model.b, **BOX, neighbours=relation
         )
         found = privlp.plan(program, 1.0, 1e-6, feasible="always")
         assert found.verdict is Verdict.NEVER_VIOLATED
 
-    @pytest.mark.parametrize("count", ["none", "soft", "pure"])
-    def test_it_is_no_refusal_of_other_requests(self, count):
-        request = {"s": 4, "opt": 4.0}
-        if count == "soft":
-            lp, delta, request = covering(20, penalty=1.0, **BOX), 1e-6, {}
-        elif count == "pure":
-            lp, delta = covering(20), 0.0
-        else:
-            lp, delta, request = covering(20, private=[]), 1e-6, {}
-        if count == "none":
-            with pytest.raises(privlp.UnsupportedProblemError, match="no private rows"):
-                privlp.plan(lp, 1.0, delta, **request)
-        else:
-            assert privlp.plan(lp, 1.0, delta, **request).verdict is Verdict.TOO_FEW_ROWS
+    def test_it_is_no_refusal_of_other_requests(self):
+        with pytest.raises(privlp.UnsupportedProblemError, match="no private rows"):
+            privlp.plan(covering(20, private=[]), 1.0, 1e-6)
+        soft = privlp.plan(covering(20, penalty=1.0, **BOX), 1.0, 1e-6)
+        pure = privlp.plan(covering(20), 1.0, 0.0, s=4, opt=4.0)
+        assert soft.verdict is pure.verdict is Verdict.TOO_FEW_ROWS

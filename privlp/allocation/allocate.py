@@ -10,7 +10,7 @@ import numpy as np
 
 from privlp.allocation.demand import People, Sizes
 from privlp.allocation.people import Allocation
-from privlp.allocation.planning import AllocationPlan, StagePlan, planned
+from privlp.allocation.planning import LEVELS, AllocationPlan, planned
 from privlp.allocation.result import AllocationResult
 from privlp.checks import FloatArray, frozen, require_kind, warn_of_large_delta
 from privlp.errors import MostlyNoiseWarning
@@ -53,45 +53,28 @@ def private_prices(
     supplies = np.maximum(sizes.supplies - stages[-1].reserve, 0.0)
     supplies[list(plan.closed)] = 1.0  # nobody asks for them, and their price falls to 0
     start, *pairs = draws
-    levels = plan._levels
-    uses = people.uses_at_one_price(levels, stages[0].softness)
+    uses = people.uses_at_one_price(LEVELS, stages[0].softness)
     # One person moves each total by at most 1.
-    level = levels[start(-np.abs(uses - supplies.sum()))]
+    level = LEVELS[start(-np.abs(uses - supplies.sum()))]
     released = [np.full(len(supplies), level)]
     for stage, term, cover in zip(stages, pairs[::2], pairs[1::2], strict=True):
-        centre = released[-1]
-        released.append(_minimum(people, supplies, sizes, stage, centre, term, cover))
-    return released, centre
-
-
-def _minimum(
-    people: People,
-    supplies: FloatArray,
-    sizes: Sizes,
-    stage: StagePlan,
-    centre: FloatArray,
-    term: ChargedDraws,
-    cover: ChargedDraws,
-) -> FloatArray:
-    """The released minimum of one perturbed program.
-
-    The secret term is drawn once. The point is computed to a certified distance, and noise of its
-    own covers that distance.
-    """
-    hidden = HiddenDemand(people, len(supplies), stage.softness)
-    secret = np.asarray(term(hidden))
-    program = PriceProgram(
-        people=people,
-        linear=supplies + secret,
-        centre=centre,
-        strength=stage.strength,
-        softness=stage.softness,
-        smoothness=stage.strength + sizes.most_people / stage.softness,
-    )
-    # Half of the tolerance is for rounding.
-    prices = program.minimise(stage.tolerance / 2, sharp=stage.term.scale == 0)
-    hidden.minimum = prices
-    return np.maximum(stage.tolerance * np.asarray(cover(prices / stage.tolerance)), 0.0)
+        # The secret term is drawn once. The point is computed to a certified distance, and noise of
+        # its own covers that distance.
+        hidden = HiddenDemand(people, len(supplies), stage.softness)
+        program = PriceProgram(
+            people=people,
+            linear=supplies + np.asarray(term(hidden)),
+            centre=released[-1],
+            strength=stage.strength,
+            softness=stage.softness,
+            smoothness=stage.strength + sizes.most_people / stage.softness,
+        )
+        # Half of the tolerance is for rounding.
+        prices = program.minimise(stage.tolerance / 2, sharp=stage.term.scale == 0)
+        hidden.minimum = prices
+        covered = stage.tolerance * np.asarray(cover(prices / stage.tolerance))
+        released.append(np.maximum(covered, 0.0))
+    return released, released[-2]
 
 
 def taken_off(
@@ -105,8 +88,7 @@ def taken_off(
     last = plan._stages[-1]
     supplies = np.maximum(sizes.supplies - last.reserve, 0.0)
     excess = np.maximum(last.strength * (prices - centre), 0.0)
-    served = np.divide(supplies, supplies + excess, out=np.zeros_like(supplies), where=supplies > 0)
-    return np.asarray(served)
+    return np.divide(supplies, supplies + excess, out=np.zeros_like(supplies), where=supplies > 0)
 
 
 def allocate(

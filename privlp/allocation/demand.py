@@ -9,8 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from privlp.checks import FloatArray, is_integer, is_one_of, shown
-from privlp.errors import InvalidParameterError
+from privlp.checks import FloatArray, is_integer, is_one_of, require, shown
 from privlp.privacy.charges import AccountedRelation
 
 
@@ -43,25 +42,17 @@ class PersonPrivate:
     nominal_n: int | None = None
 
     def __post_init__(self) -> None:
-        if not is_one_of(self.change, ("replace", "add-remove")):
-            raise InvalidParameterError(
-                f"change must be 'replace' or 'add-remove', got {shown(self.change)}.",
-                parameter="change",
-            )
-        n = self.nominal_n
-        if n is not None and (not is_integer(n) or not 1 <= n <= 2**40):
-            raise InvalidParameterError(
-                f"nominal_n must be a positive integer of at most 2^40, got {shown(n)}.",
-                parameter="nominal_n",
-            )
-        if (self.change == "add-remove") != (n is not None):
-            raise InvalidParameterError(
-                "change='add-remove' makes the number of people private: give a public nominal_n."
-                if n is None
-                else "nominal_n has no use with change='replace', where the number of people is"
-                " public.",
-                parameter="nominal_n",
-            )
+        n, kinds = self.nominal_n, ("replace", "add-remove")
+        known = f"change must be 'replace' or 'add-remove', got {shown(self.change)}."
+        require(is_one_of(self.change, kinds), known, "change")
+        limit = f"nominal_n must be a positive integer of at most 2^40, got {shown(n)}."
+        require(n is None or (is_integer(n) and 1 <= n <= 2**40), limit, "nominal_n")
+        missing = (
+            "change='add-remove' makes the number of people private: give a public nominal_n."
+            if n is None
+            else "nominal_n has no use with change='replace', where the number of people is public."
+        )
+        require(self.hides_people == (n is not None), missing, "nominal_n")
 
     @property
     def description(self) -> str:
@@ -130,10 +121,10 @@ class Sizes:
         """Rank of the curvature of one person, at most."""
         return min(self.options, len(self.supplies))
 
-    @property
-    def terms(self) -> int:
-        """As how many terms a unit's cost is rounded: one where it is summed exactly."""
-        return len(self.supplies) if self.own_uses else 1
+    def rounding(self, softness: float) -> float:
+        """Bound on the error of a computed total use; a unit's cost may be summed exactly."""
+        terms = len(self.supplies) if self.own_uses else 1
+        return rounding(self.most_people, self.options, terms, softness)
 
 
 #: People in a block. Sums are made within blocks, then over them.
@@ -184,11 +175,9 @@ class People:
             odds = some._odds(prices, softness)
             weighted = odds * some.limits[:, None]
             mean = some._used(odds)
-            if some.uses.ndim == 2:
-                total += (some.uses.T * weighted.sum(axis=0)) @ some.uses
-            else:
-                flat = some.uses.reshape(-1, d)
-                total += (flat.T * weighted.ravel()) @ flat
+            shared = some.uses.ndim == 2
+            flat = some.uses.reshape(-1, d)
+            total += (flat.T * (weighted.sum(axis=0) if shared else weighted.ravel())) @ flat
             total -= (mean.T * some.limits) @ mean
         return total / softness
 
@@ -204,17 +193,15 @@ class People:
 
     def _odds(self, prices: FloatArray, softness: float) -> FloatArray:
         """Probabilities of each option, (n, k)."""
-        if self.uses.ndim == 2:
-            costs = np.array([math.fsum(row) for row in self.uses * prices])
-        else:
-            costs = self.uses @ prices
+        own = self.uses.ndim == 3
+        costs = self.uses @ prices if own else [math.fsum(row) for row in self.uses * prices]
         return _odds((self.values - costs) / softness)
 
     def _used(self, shares: FloatArray) -> FloatArray:
         """Use of each supply by each person, (n, d)."""
         if self.uses.ndim == 2:
-            return np.asarray(shares @ self.uses)
-        return np.asarray((shares[:, None, :] @ self.uses)[:, 0, :])
+            return shares @ self.uses
+        return (shares[:, None, :] @ self.uses)[:, 0, :]
 
     def _blocks(self) -> Iterator[People]:
         for start in range(0, len(self.values), BLOCK):
@@ -241,4 +228,4 @@ def _odds(surplus: FloatArray) -> FloatArray:
     """exp(a_j) / (1 + sum_k exp(a_k)) along the last axis."""
     largest = np.maximum(surplus.max(axis=-1, keepdims=True), 0.0)
     weights = np.exp(surplus - largest)
-    return np.asarray(weights / (weights.sum(axis=-1, keepdims=True) + np.exp(-largest)))
+    return weights / (weights.sum(axis=-1, keepdims=True) + np.exp(-largest))

@@ -10,8 +10,18 @@ import scipy.sparse as sp
 
 from privlp.allocation.demand import People, PersonPrivate, Sizes
 from privlp.allocation.planning import AllocationPlan, planned
-from privlp.checks import LARGEST, SMALLEST, FloatArray, as_floats, frozen, positive, real, unquoted
-from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.checks import (
+    LARGEST,
+    SMALLEST,
+    FloatArray,
+    as_floats,
+    frozen,
+    positive,
+    real,
+    require,
+    require_data,
+    unquoted,
+)
 from privlp.linear_program import LinearProgram
 from privlp.privacy import Ledger
 
@@ -21,51 +31,46 @@ ROUNDED = 1 + 1e-12
 
 def checked_values(given: Any, largest: float, neighbours: PersonPrivate) -> FloatArray:
     """Values of every option to every person, (n, k)."""
-    values = as_floats(given, "values")
-    if values.ndim != 2 or not values.shape[1]:
-        raise InvalidProblemError(
-            "values must be a table: one row per person, one column per option.", parameter="values"
-        )
-    if np.isnan(values).any():
-        raise InvalidProblemError(
-            "values hold NaN. Give every person a number for every option.", parameter="values"
-        )
-    if np.isposinf(values).any():
-        raise InvalidProblemError(
+    values, nominal = as_floats(given, "values"), neighbours.nominal_n
+    for met, message in (
+        (
+            values.ndim == 2 and values.shape[-1],
+            "values must be a table: one row per person, one column per option.",
+        ),
+        (
+            not np.isnan(values).any(),
+            "values hold NaN. Give every person a number for every option.",
+        ),
+        (
+            not np.isposinf(values).any(),
             "values hold plus infinity, but each must be at most largest_value. Minus infinity is"
             " for what a person cannot take.",
-            parameter="values",
-        )
-    if (values > largest).any():
-        raise InvalidProblemError(
-            f"Some values exceed largest_value={largest:g}. Declare a larger bound"
-            " that would be the same without any one person, or lower these values.",
-            parameter="values",
-        )
-    nominal = neighbours.nominal_n
-    if nominal is not None and len(values) > 2 * nominal:
-        raise InvalidProblemError(
+        ),
+        (
+            (values <= largest).all(),
+            f"Some values exceed largest_value={largest:g}. Declare a larger bound that would be"
+            " the same without any one person, or lower these values.",
+        ),
+        (
+            nominal is None or len(values) <= 2 * nominal,
             f"There are more than twice nominal_n={nominal} people: declare a larger nominal_n.",
-            parameter="values",
-        )
-    if nominal is None and not len(values):
-        raise InvalidProblemError("There are no people.", parameter="values")
+        ),
+        (nominal is not None or len(values), "There are no people."),
+    ):
+        require_data(met, message, "values")
     return frozen(values)
 
 
 def checked_supplies(given: Any) -> FloatArray:
     """How much there is of each supply, (d,)."""
     supplies = as_floats(given, "supplies")
-    if supplies.ndim != 1 or not supplies.size:
-        raise InvalidProblemError(
-            "supplies must be a list of at least one number.", parameter="supplies"
-        )
-    if not (np.isfinite(supplies).all() and (supplies > 0).all()):
-        raise InvalidProblemError(
-            "supplies must be positive and finite. Leave out options that use what there is"
-            " none of.",
-            parameter="supplies",
-        )
+    listed = supplies.ndim == 1 and supplies.size
+    require_data(listed, "supplies must be a list of at least one number.", "supplies")
+    require_data(
+        np.isfinite(supplies).all() and (supplies > 0).all(),
+        "supplies must be positive and finite. Leave out options that use what there is none of.",
+        "supplies",
+    )
     return frozen(supplies)
 
 
@@ -74,38 +79,37 @@ def checked_uses(
 ) -> tuple[FloatArray, float]:
     """What a unit of each option uses, (k, d) or (n, k, d), and the bound on its sum."""
     (n, k), d = shape, supplies
-    if given is None and k != d:
-        people = "" if neighbours.hides_people else f" for {n} people"
-        raise InvalidProblemError(
-            f"There are {k} options{people} and {d} supplies. Say by uses, of shape ({k}, {d}),"
-            " how much of each supply a unit of each option uses.",
-            parameter="uses",
-        )
+    people = "" if neighbours.hides_people else f" for {n} people"
+    require_data(
+        given is not None or k == d,
+        f"There are {k} options{people} and {d} supplies. Say by uses, of shape ({k}, {d}), how"
+        " much of each supply a unit of each option uses.",
+        "uses",
+    )
     uses = np.eye(k) if given is None else as_floats(given, "uses")
-    if uses.shape not in ((k, d), (n, k, d)):
-        raise InvalidProblemError(
-            f"uses must have the shape ({k}, {d}), the same for everybody, or one such table"
-            " per person.",
-            parameter="uses",
-        )
-    if not (np.isfinite(uses).all() and (uses >= 0).all()):
-        raise InvalidProblemError("uses must be finite and at least 0.", parameter="uses")
+    require_data(
+        uses.shape in ((k, d), (n, k, d)),
+        f"uses must have the shape ({k}, {d}), the same for everybody, or one such table per"
+        " person.",
+        "uses",
+    )
+    valid = np.isfinite(uses).all() and (uses >= 0).all()
+    require_data(valid, "uses must be finite and at least 0.", "uses")
     sums = uses.sum(axis=-1)
-    if largest is None:
-        if uses.ndim == 3:
-            raise InvalidParameterError(
-                "Uses of one person are private: declare largest_use, a public bound on what a"
-                " unit of an option uses in sum over supplies.",
-                parameter="largest_use",
-            )
-        largest = float(sums.max()) or 1.0
+    require(
+        largest is not None or uses.ndim == 2,
+        "Uses of one person are private: declare largest_use, a public bound on what a unit of an"
+        " option uses in sum over supplies.",
+        "largest_use",
+    )
+    largest = (float(sums.max()) or 1.0) if largest is None else largest
     largest = positive(largest, "largest_use", finite=True)
-    if (sums > largest * ROUNDED).any():
-        raise InvalidProblemError(
-            f"Some uses exceed largest_use={largest:g} in sum over supplies. Declare a larger"
-            " bound that would be the same without any one person.",
-            parameter="uses",
-        )
+    require_data(
+        (sums <= largest * ROUNDED).all(),
+        f"Some uses exceed largest_use={largest:g} in sum over supplies. Declare a larger bound"
+        " that would be the same without any one person.",
+        "uses",
+    )
     return frozen(uses), largest
 
 
@@ -117,35 +121,34 @@ def checked_limits(given: Any, largest: Any, people: int) -> tuple[FloatArray, f
         limits, largest = np.full(people, one), one if largest is None else largest
     else:
         limits = as_floats(given, "limits")
-    if limits.shape != (people,) or not (np.isfinite(limits).all() and (limits >= 0).all()):
-        raise InvalidProblemError(
-            "limits must be a number, or one finite number of at least 0 per person.",
-            parameter="limits",
-        )
-    if largest is None:
-        raise InvalidParameterError(
-            "Limits of one person are private: declare largest_limit, a public bound on all of"
-            " them.",
-            parameter="largest_limit",
-        )
+    require_data(
+        limits.shape == (people,) and np.isfinite(limits).all() and (limits >= 0).all(),
+        "limits must be a number, or one finite number of at least 0 per person.",
+        "limits",
+    )
+    require(
+        largest is not None,
+        "Limits of one person are private: declare largest_limit, a public bound on all of them.",
+        "largest_limit",
+    )
     largest = positive(largest, "largest_limit", finite=True)
-    if (limits > largest).any():
-        raise InvalidProblemError(
-            f"Some limits exceed largest_limit={largest:g}. Declare a larger bound that would"
-            " be the same without any one person.",
-            parameter="limits",
-        )
+    require_data(
+        (limits <= largest).all(),
+        f"Some limits exceed largest_limit={largest:g}. Declare a larger bound that would be the"
+        " same without any one person.",
+        "limits",
+    )
     return frozen(limits), largest
 
 
 def check_size(given: Any, name: str) -> None:
     """Refuse supplies and bounds in units in which prices might overflow."""
     sizes = np.atleast_1d(given)
-    if not ((sizes >= SMALLEST) & (sizes <= LARGEST)).all():
-        raise InvalidParameterError(
-            f"{name} must be between {SMALLEST:g} and {LARGEST:g}. Measure in other units.",
-            parameter=name,
-        )
+    require(
+        ((sizes >= SMALLEST) & (sizes <= LARGEST)).all(),
+        f"{name} must be between {SMALLEST:g} and {LARGEST:g}. Measure in other units.",
+        name,
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -223,28 +226,24 @@ class Allocation:
     neighbours: PersonPrivate = field(default_factory=PersonPrivate)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.neighbours, PersonPrivate):
-            raise InvalidParameterError(
-                "neighbours must be a privlp.PersonPrivate, such as"
-                f" PersonPrivate('add-remove', nominal_n=1000); got"
-                f" {type(self.neighbours).__name__}.",
-                parameter="neighbours",
-            )
-        self._set(largest_value=positive(self.largest_value, "largest_value", finite=True))
-        values = checked_values(self.values, self.largest_value, self.neighbours)
-        supplies = checked_supplies(self.supplies)
-        self._set(values=values, supplies=supplies)
-        uses, largest = checked_uses(
-            self.uses, self.largest_use, len(supplies), values.shape, self.neighbours
+        require(
+            isinstance(self.neighbours, PersonPrivate),
+            "neighbours must be a privlp.PersonPrivate, such as"
+            f" PersonPrivate('add-remove', nominal_n=1000); got {type(self.neighbours).__name__}.",
+            "neighbours",
         )
-        self._set(uses=uses, largest_use=largest)
-        limits, largest = checked_limits(self.limits, self.largest_limit, len(values))
-        self._set(limits=limits, largest_limit=largest)
+        found: dict[str, Any] = {}
+        bound = found["largest_value"] = positive(self.largest_value, "largest_value", finite=True)
+        values = found["values"] = checked_values(self.values, bound, self.neighbours)
+        found["supplies"] = checked_supplies(self.supplies)
+        found["uses"], found["largest_use"] = checked_uses(
+            self.uses, self.largest_use, len(found["supplies"]), values.shape, self.neighbours
+        )
+        limits = checked_limits(self.limits, self.largest_limit, len(values))
+        found["limits"], found["largest_limit"] = limits
         for name in ("largest_value", "largest_use", "largest_limit", "supplies"):
-            check_size(getattr(self, name), name)
-
-    def _set(self, **values: Any) -> None:
-        for name, value in values.items():
+            check_size(found[name], name)
+        for name, value in found.items():
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
@@ -258,7 +257,8 @@ class Allocation:
     @property
     def unit(self) -> float:
         """The most that one person uses in sum over supplies: largest use times largest limit."""
-        return float(self.largest_use) * float(self.largest_limit)  # type: ignore[arg-type]
+        _, use, limit = self._units
+        return use * limit
 
     def sizes(self) -> Sizes:
         """All that is public; plans see nothing else.
@@ -312,8 +312,7 @@ class Allocation:
         >>> privlp.solve_exact(allocation.program()).objective
         4.0
         """
-        n, k = self.values.shape
-        d = len(self.supplies)
+        (n, k), d = self.values.shape, len(self.supplies)
         own = sp.kron(sp.eye_array(n), np.ones((1, k)), format="csr")
         if self.uses.ndim == 2:
             shared = sp.kron(np.ones((1, n)), self.uses.T, format="csr")
@@ -371,17 +370,17 @@ class Allocation:
 
     def _checked_shares(self, shares: Any) -> FloatArray:
         taken = as_floats(shares, "shares")
-        if taken.shape != self.values.shape or not np.isfinite(taken).all():
-            raise InvalidParameterError(
-                "shares must be a finite table like values: one row per person, one column per"
-                " option, as result.shares_of(allocation) returns it.",
-                parameter="shares",
-            )
+        require(
+            taken.shape == self.values.shape and np.isfinite(taken).all(),
+            "shares must be a finite table like values: one row per person, one column per option,"
+            " as result.shares_of(allocation) returns it.",
+            "shares",
+        )
         return taken
 
     @property
     def _units(self) -> tuple[float, float, float]:
-        return self.largest_value, float(self.largest_use or 1), float(self.largest_limit or 1)
+        return self.largest_value, float(self.largest_use or 0), float(self.largest_limit or 0)
 
 
 def people_of(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from privlp.allocation.demand import Sizes, rounding
-from privlp.checks import PROBABILITY, FloatArray, is_probability, shown
-from privlp.errors import InvalidParameterError
+from privlp.allocation.demand import Sizes
+from privlp.checks import PROBABILITY, is_probability, require, shown
 from privlp.privacy import (
     Accountant,
     ExponentialMechanism,
@@ -40,17 +40,13 @@ class Losses:
     #: The share of what can be used that is kept back, if people want what is kept back. A supply
     #: of more than what all people together can use counts as that much.
     binding: float
-    #: Lost, by trials, where wishes spread over the supplies as these do.
+    #: Lost, by trials, where wishes spread over the supplies, and where many want the same few.
     spread: float
-    #: Lost, by trials, where many people want the same few.
     crowded: float
     #: A supply of each, in units of the largest use of one person, with which `ROUGH` is kept back
-    #: of what is used; the same where wishes spread.
-    supply: float
-    supply_if_spread: float
-    #: By how much a larger eps does so.
-    factor: float
-    factor_if_spread: float
+    #: of what is used, and by how much a larger eps does so; the same where wishes spread.
+    enough: tuple[float, float]
+    enough_if_spread: tuple[float, float]
 
 
 def losses_of(sizes: Sizes, eps: float, kept: float, softness: float) -> Losses:
@@ -62,21 +58,18 @@ def losses_of(sizes: Sizes, eps: float, kept: float, softness: float) -> Losses:
     """
     many = sizes.people * eps >= _FEWEST
     most, people = (sizes.most_people, sizes.people) if many else (np.inf, np.inf)
-    left = np.maximum(sizes.supplies - kept, 0.0)
-    usable = np.minimum(sizes.supplies, most)
+    left, usable = np.maximum(sizes.supplies - kept, 0.0), np.minimum(sizes.supplies, most)
     binding = _missing(float(np.minimum(left, usable).sum()), float(usable.sum()))
     wanted = min(float(sizes.supplies.sum()), people)
     missing = _missing(min(float(left.sum()), wanted), wanted)
     mean, each = float(sizes.supplies.mean()), people / len(sizes.supplies)
     supply, spare = kept / ROUGH, mean - (1 - ROUGH) * min(mean, each)
     return Losses(
-        binding=binding,
-        spread=min(1.0, missing + _SPREAD * softness),
-        crowded=min(1.0, binding + _CROWDED * softness),
-        supply=supply,
-        supply_if_spread=min(supply, kept + (1 - ROUGH) * each),
-        factor=supply / mean,
-        factor_if_spread=kept / spare,
+        binding,
+        min(1.0, missing + _SPREAD * softness),
+        min(1.0, binding + _CROWDED * softness),
+        (supply, supply / mean),
+        (min(supply, kept + (1 - ROUGH) * each), kept / spare),
     )
 
 
@@ -97,16 +90,13 @@ def advice_of(
     """The verdict in words; `kept` is the reserve, or else the noise, in the user's units."""
     if math.isinf(eps):
         return "Without noise: NOT PRIVATE."
-    if feasible is not None:
-        reserve = (
-            f"a reserve of {kept:.3g} of each supply, {share:.0%} of all, is kept"
-            f" back, so that all supplies hold together with probability {feasible:g}"
-        )
-    else:
-        reserve = (
-            f"there is no reserve, and the use of each supply varies by {kept:.3g} (one standard"
-            f" deviation), {share:.0%} of all supplies"
-        )
+    reserve = (
+        f"there is no reserve, and the use of each supply varies by {kept:.3g} (one standard"
+        f" deviation), {share:.0%} of all supplies"
+        if feasible is None
+        else f"a reserve of {kept:.3g} of each supply, {share:.0%} of all, is kept back, so that"
+        f" all supplies hold together with probability {feasible:g}"
+    )
     words = (
         f"{verdict}: {reserve}. By trials, at most about {losses.spread:.0%} of the best total"
         f" value is lost where wishes spread over the supplies, {losses.crowded:.0%} where they"
@@ -121,17 +111,13 @@ def advice_of(
 
 def _enough(sizes: Sizes, eps: float, losses: Losses) -> str:
     """Supplies, or an eps, with which about a tenth is lost."""
-
-    def either(supply: float, factor: float) -> str:
-        return (
-            f"supplies of {supply * sizes.unit:.3g} each would do, or an eps of about"
-            f" {_two_digits(eps * factor)}"
-        )
-
-    crowded = either(losses.supply, losses.factor)
-    if losses.factor_if_spread <= 1:
+    crowded, spread = (
+        f"supplies of {supply * sizes.unit:.3g} each would do, or an eps of about"
+        f" {_two_digits(eps * factor)}"
+        for supply, factor in (losses.enough, losses.enough_if_spread)
+    )
+    if losses.enough_if_spread[1] <= 1:
         return f"these supplies do where wishes spread; where they crowd, {crowded}"
-    spread = either(losses.supply_if_spread, losses.factor_if_spread)
     if spread == crowded:
         return crowded
     return f"{spread}, where wishes spread; where they crowd, {crowded}"
@@ -163,8 +149,8 @@ _SOFTNESS, _LEAST_SOFTNESS, _MOST_SOFTNESS = 0.3, 0.01, 0.06
 _EARLIER = ((2.0, 0.05), (4.0, 0.1))
 # Without noise.
 _SHARP, _WEAK = 1e-4, 1e-3
-# Levels of a common price among which the first is selected.
-_LEVELS = 41
+#: A common price, among which the first is selected.
+LEVELS = np.linspace(0.0, 1.0, 41)
 _LEAST_TOLERANCE = 2.0**-36
 # The chance that the cover of the computed minimum is larger than allowed for, at most.
 _COVER_FAILS = 1e-6
@@ -238,7 +224,6 @@ class AllocationPlan:
     verdict: Verdict
     advice: str
     _start: ExponentialMechanism = field(repr=False)
-    _levels: FloatArray = field(repr=False)
     _stages: tuple[StagePlan, ...] = field(repr=False)
 
     @property
@@ -255,60 +240,43 @@ class AllocationPlan:
 
 def planned(sizes: Sizes, ledger: Accountant, feasible: float | None) -> AllocationPlan:
     """Plan an allocation from public numbers."""
-    if feasible is not None and not is_probability(feasible):
-        raise InvalidParameterError(
-            f"feasible must be {PROBABILITY}, or None; got {shown(feasible)}.", parameter="feasible"
-        )
+    asked = f"feasible must be {PROBABILITY}, or None; got {shown(feasible)}."
+    require(feasible is None or is_probability(feasible), asked, "feasible")
     # No part of delta is needed; to search for a use of it would take long, and gain little.
     if type(ledger) is Ledger:
         ledger = Ledger(ledger.eps, 0.0)
-    ratio = _ratio(sizes, ledger.eps)
-    softness = _softness(ratio)
+    # The mean supply, in units of what one person changes over eps.
+    ratio = float(sizes.supplies.mean()) * ledger.eps * 2 / sizes.relation.most_changed
+    softness = _SOFTNESS / math.sqrt(max(ratio, 1e-9))
+    softness = min(max(softness, _LEAST_SOFTNESS), _MOST_SOFTNESS)
+    softness = _SHARP if math.isinf(ratio) else softness
     number = 1 + (ratio >= _TWO_STAGES) + (ratio >= _THREE_STAGES)
 
     def mechanisms(eps: float) -> list[tuple[Mechanism, int]]:
-        start, pairs = _mechanisms(sizes, eps, number, softness)
-        return [(start, 1), *((mechanism, 1) for pair in pairs for mechanism in pair)]
+        return [(each, 1) for each in _mechanisms(sizes, eps, number, softness)]
 
-    eps = ledger.calibrate_together(mechanisms)
-    start, pairs = _mechanisms(sizes, eps, number, softness)
+    start, *pairs = _mechanisms(sizes, ledger.calibrate_together(mechanisms), number, softness)
     stages = []
-    for place, (term, cover) in enumerate(pairs):
-        earlier = number - 1 - place
+    for earlier in reversed(range(number)):
+        term, cover, *pairs = pairs
         factor, least = _EARLIER[earlier - 1] if earlier else (1.0, 0.0)
         soft = max(factor * softness, least) if term.scale else softness
         stages.append(_stage(sizes, term, cover, soft, feasible))
     return _described(sizes, ledger.eps, feasible, start, tuple(stages))
 
 
-def _ratio(sizes: Sizes, eps: float) -> float:
-    """The mean supply, in units of what one person changes over eps."""
-    return float(sizes.supplies.mean()) * eps * 2 / sizes.relation.most_changed
-
-
-def _softness(ratio: float) -> float:
-    if math.isinf(ratio):
-        return _SHARP
-    return min(max(_SOFTNESS / math.sqrt(max(ratio, 1e-9)), _LEAST_SOFTNESS), _MOST_SOFTNESS)
-
-
-def _mechanisms(
-    sizes: Sizes, eps: float, number: int, softness: float
-) -> tuple[ExponentialMechanism, list[tuple[LaplaceObjectivePerturbation, LaplaceMechanism]]]:
+def _mechanisms(sizes: Sizes, eps: float, number: int, softness: float) -> list[Any]:
     """The first selection, and the secret term and the cover of each stage, of about this eps."""
     moved, d = sizes.relation.most_changed, len(sizes.supplies)
     most = _MOST_CURVATURE * sizes.rank
-    error = rounding(sizes.most_people, sizes.options, sizes.terms, softness)
-    start = ExponentialMechanism(1.0 + 2 * error, _START * eps)
-    pairs = []
+    found: list[Any] = [ExponentialMechanism(1.0 + 2 * sizes.rounding(softness), _START * eps)]
     for share in _SHARES[number]:
         own = share * eps / (1 + _COVER)
         curvature = 0.0 if math.isinf(eps) else min(_CURVATURE * own, most)
-        term = LaplaceObjectivePerturbation(moved, moved / (own - curvature), curvature)
+        found.append(LaplaceObjectivePerturbation(moved, moved / (own - curvature), curvature))
         # Two points within the tolerance of the minimum differ by 2 tolerances in the L2 norm.
-        cover = LaplaceMechanism.of_eps(2 * math.sqrt(d), _COVER * own)
-        pairs.append((term, cover))
-    return start, pairs
+        found.append(LaplaceMechanism.of_eps(2 * math.sqrt(d), _COVER * own))
+    return found
 
 
 def _stage(
@@ -318,14 +286,12 @@ def _stage(
     softness: float,
     feasible: float | None,
 ) -> StagePlan:
-    d, n, rank = len(sizes.supplies), sizes.most_people, sizes.rank
+    d, rank = len(sizes.supplies), sizes.rank
     if term.scale == 0:
         return StagePlan(term, cover, softness, _WEAK, 2.0**-30, 0.0)
     # The curvature of one person has this rank, and a trace of at most 1/softness.
     strength = 1 / (rank * softness * math.expm1(term.curvature_cost / rank)) * (1 + 1e-12)
-    gradient = rounding(n, sizes.options, sizes.terms, softness) + 2.0**-50 * float(
-        sizes.supplies.sum()
-    )
+    gradient = sizes.rounding(softness) + 2.0**-50 * float(sizes.supplies.sum())
     error = (gradient + d * 2.0**-40 * term.scale) / strength + 2.0**-49
     tolerance = max(_LEAST_TOLERANCE, 4 * error)
     reserve = 0.0
@@ -336,7 +302,7 @@ def _stage(
         # How far prices are from the minimum, each of them; and how fast demand follows: it is n
         # covariances, over the softness, of numbers with deviations of at most 1/2 and 1.
         moved = tolerance * (1 + cover.scale * math.log(d / fails))
-        steepest = n / (2 * softness) + strength
+        steepest = sizes.most_people / (2 * softness) + strength
         reserve = max(0.0, -term.scale * math.log(2 * each)) + steepest * moved + 2 * gradient
     return StagePlan(term, cover, softness, strength, tolerance, reserve)
 
@@ -350,17 +316,12 @@ def _described(
 ) -> AllocationPlan:
     last, unit = stages[-1], sizes.unit
     noise = math.sqrt(2) * last.term.scale
-    kept = last.reserve if feasible is not None else noise
+    kept = noise if feasible is None else last.reserve
     share = float(np.minimum(sizes.supplies, kept).sum() / sizes.supplies.sum())
     losses = losses_of(sizes, eps, kept, last.softness)
     closed = tuple(np.flatnonzero(sizes.supplies <= last.reserve).tolist())
-    verdict = (
-        Verdict.ENOUGH_SUPPLY
-        if losses.binding <= ROUGH
-        else Verdict.ROUGH
-        if losses.binding <= _TOO_MUCH
-        else Verdict.TOO_LITTLE_SUPPLY
-    )
+    verdict = Verdict.ENOUGH_SUPPLY if losses.binding <= ROUGH else Verdict.ROUGH
+    verdict = Verdict.TOO_LITTLE_SUPPLY if losses.binding > _TOO_MUCH else verdict
     return AllocationPlan(
         reserve=last.reserve * unit,
         noise=noise * unit,
@@ -373,6 +334,5 @@ def _described(
         verdict=verdict,
         advice=advice_of(verdict, sizes, eps, feasible, kept * unit, share, losses, len(closed)),
         _start=start,
-        _levels=np.linspace(0.0, 1.0, _LEVELS),
         _stages=stages,
     )

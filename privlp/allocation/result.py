@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from privlp.allocation.people import Allocation, people_of
-from privlp.checks import FloatArray, as_floats, is_one_of, real, require_kind
-from privlp.errors import InvalidParameterError
+from privlp.checks import FloatArray, as_floats, is_one_of, real, require, require_kind
 from privlp.files import read_saved, write_whole
 from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord
@@ -117,24 +116,21 @@ class AllocationResult:
         array([1., 0.])
         """
         own = as_floats(values, "values")
-        table = self.uses if uses is None else as_floats(uses, "uses")
-        if table is None:
-            raise InvalidParameterError(
-                "Give uses, of shape (options, supplies): they are each person's own.",
-                parameter="uses",
-            )
-        if own.ndim != 1 or table.shape != (len(own), len(self.prices)):
-            raise InvalidParameterError(
-                f"values must have one entry per option, and uses one row per option and"
-                f" {len(self.prices)} columns, one per supply.",
-                parameter="values",
-            )
-        most = self.limit if limit is None else real(limit, "limit")
+        given = self.uses if uses is None else uses
+        missing = "Give uses, of shape (options, supplies): they are each person's own."
+        require(given is not None, missing, "uses")
+        table = as_floats(given, "uses")
+        require(
+            own.ndim == 1 and table.shape == (len(own), len(self.prices)),
+            "values must have one entry per option, and uses one row per option and"
+            f" {len(self.prices)} columns, one per supply.",
+            "values",
+        )
         whole = Allocation(
             own[None, :],
             np.ones(len(self.prices)),
             uses=table[None],
-            limits=[most],
+            limits=[self.limit if limit is None else real(limit, "limit")],
             largest_value=self.units[0],
             largest_use=self.units[1],
             largest_limit=self.units[2],
@@ -172,11 +168,8 @@ class AllocationResult:
         >>> privlp.allocate(allocation, eps=1.0, rng=0).choose([0.9, 0.1], rng=1)
         0
         """
-        if self.limit > 1:
-            raise InvalidParameterError(
-                "Shares are probabilities only where nobody may take more than one unit.",
-                parameter="values",
-            )
+        one = "Shares are probabilities only where nobody may take more than one unit."
+        require(self.limit <= 1, one, "values")
         ends = np.cumsum(self.share(values, uses))
         place = int(np.searchsorted(ends, Randomness.of(rng).generator.random(), side="right"))
         return place if place < len(ends) else None
@@ -311,11 +304,11 @@ class AllocationResult:
         for name in _ARRAYS:
             value = document[name]
             document[name] = None if value is None else np.array(value, dtype=float)
-        document["trace"] = {
-            name: np.array(values, dtype=float) for name, values in document["trace"].items()
+        document |= {
+            "trace": {name: np.array(one, dtype=float) for name, one in document["trace"].items()},
+            "closed": tuple(int(number) for number in document["closed"]),
+            "units": tuple(float(number) for number in document["units"]),
+            "privacy": PrivacyRecord.from_dict(document["privacy"]),
+            "verdict": Verdict(document["verdict"]),
         }
-        document["closed"] = tuple(int(number) for number in document["closed"])
-        document["units"] = tuple(float(number) for number in document["units"])
-        document["privacy"] = PrivacyRecord.from_dict(document["privacy"])
-        document["verdict"] = Verdict(document["verdict"])
         return cls(**document)
