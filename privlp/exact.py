@@ -103,14 +103,13 @@ class ExactSolution:
         >>> solve_exact(infeasible).to_dict()["gap"] is None
         True
         """
-        plain = {
-            key: value.tolist() if isinstance(value, np.ndarray) else value
-            for key, value in asdict(self).items()
-        }
-        return {
-            key: None if isinstance(value, float) and math.isnan(value) else value
-            for key, value in plain.items()
-        }
+        plain = asdict(self)
+        for key, value in plain.items():
+            if isinstance(value, np.ndarray):
+                plain[key] = value.tolist()
+            elif isinstance(value, float) and math.isnan(value):
+                plain[key] = None
+        return plain
 
     def assign(self, problem: cvxpy.Problem) -> None:
         """Write x into the variables of the CVXPY problem from which the program was made.
@@ -154,16 +153,12 @@ def solve_exact(lp: LinearProgram, *, time_limit: float | None = None) -> ExactS
     """
     require_kind(lp, LinearProgram, "lp", "a LinearProgram")
     lp = lp.in_memory()
-    highs = quiet_highs(
-        time_limit=math.inf if time_limit is None else positive(time_limit, "time_limit")
-    )
-    model = to_highs(lp)
+    limit = math.inf if time_limit is None else positive(time_limit, "time_limit")
+    highs, model = quiet_highs(time_limit=limit), to_highs(lp)
     if highs.passModel(model) == highspy.HighsStatus.kError:
         return _without_optimum(Status.NUMERICAL_ERROR)
     status = _STATUS.get(run(highs), Status.NUMERICAL_ERROR)
-    if status is not Status.OPTIMAL:
-        return _without_optimum(status)
-    return _certified(lp, model, highs)
+    return _certified(lp, model, highs) if status is Status.OPTIMAL else _without_optimum(status)
 
 
 def _without_optimum(status: Status) -> ExactSolution:
@@ -173,38 +168,37 @@ def _without_optimum(status: Status) -> ExactSolution:
 @unnoticed()
 def _certified(lp: LinearProgram, model: highspy.HighsLp, highs: highspy.Highs) -> ExactSolution:
     """Certify what HiGHS found: residuals of primal and dual, and the gap of their objectives."""
-    found = highs.getSolution()
+    found, d = highs.getSolution(), lp.shape[1]
     columns, row_values, duals, reduced = map(
         np.asarray, (found.col_value, found.row_value, found.row_dual, found.col_dual)
     )
-    activity = lp.A @ columns[: lp.shape[1]]
+    activity = lp.A @ columns[:d]
     slack_part = row_values - activity if lp.penalty is not None else 0.0
     cost = np.asarray(model.col_cost_)
     primal, dual_residual, dual_objective = 0.0, 0.0, lp.offset
-    parts = (
-        (activity + slack_part, duals, np.asarray(model.row_lower_), np.asarray(model.row_upper_)),
-        (columns, reduced, np.asarray(model.col_lower_), np.asarray(model.col_upper_)),
-    )
-    for values, multipliers, lower, upper in parts:
-        for end, beyond in ((lower, lower - values), (upper, values - upper)):
+    for values, multipliers, lower, upper in (
+        (activity + slack_part, duals, model.row_lower_, model.row_upper_),
+        (columns, reduced, model.col_lower_, model.col_upper_),
+    ):
+        ends = np.asarray(lower), np.asarray(upper)
+        for end, beyond in zip(ends, (ends[0] - values, values - ends[1]), strict=True):
             finite = np.isfinite(end)
             relative = np.where(finite, beyond, 0.0) / (1 + np.abs(np.where(finite, end, 0.0)))
             primal = max(primal, float(relative.max(initial=0.0)))
-        active = np.where(lp.sign * multipliers > 0, lower, upper)
+        active = np.where(lp.sign * multipliers > 0, *ends)
         priced = np.isfinite(active)
         dual_residual = max(dual_residual, float(np.abs(multipliers[~priced]).max(initial=0.0)))
         dual_objective += float(multipliers[priced] @ active[priced])
-    stationarity = cost[: lp.shape[1]] - lp.A.T @ duals - reduced[: lp.shape[1]]
-    dual_residual = max(dual_residual, float(np.abs(stationarity).max())) / (
-        1 + float(np.abs(cost).max())
-    )
+    stationarity = cost[:d] - lp.A.T @ duals - reduced[:d]
+    dual_residual = max(dual_residual, float(np.abs(stationarity).max()))
+    dual_residual /= 1 + float(np.abs(cost).max())
     objective = float(cost @ columns) + lp.offset
     gap = abs(objective - dual_objective) / (1 + abs(objective))
-    status = (
-        Status.OPTIMAL if max(primal, dual_residual, gap) <= _TOLERANCE else Status.NUMERICAL_ERROR
-    )
+    certified = max(primal, dual_residual, gap) <= _TOLERANCE
+    status = Status.OPTIMAL if certified else Status.NUMERICAL_ERROR
     certificate = status, _MESSAGES[status], primal, dual_residual, gap
     if status is not Status.OPTIMAL:
         return ExactSolution(None, None, None, *certificate)
-    x = columns[: lp.shape[1]].copy()
-    return ExactSolution(x, objective, duals.copy(), *certificate, lp.variable_names)
+    return ExactSolution(
+        columns[:d].copy(), objective, duals.copy(), *certificate, lp.variable_names
+    )

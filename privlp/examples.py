@@ -15,13 +15,14 @@ import re
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import require as _require
 from privlp.checks import shown as _shown
-from privlp.errors import InvalidParameterError, MissingDependencyError
+from privlp.errors import MissingDependencyError
 from privlp.linear_program import LinearProgram
 from privlp.relations import ColumnPrivate, ObjectivePrivate, RowPrivate, ScalarPrivate
+from privlp.relations.base import NeighbourRelation
 
 _LARGEST_BUDGET_STEP = 0.1
 _LARGEST_PRICE_STEP = 0.001
@@ -60,38 +61,29 @@ def advertising(
     >>> examples.advertising(private="prices").shape
     (15, 50)
     """
-    if private not in ("budgets", "prices", "both"):
-        raise InvalidParameterError(
-            f"private must be 'budgets', 'prices' or 'both', got {_shown(private)}.",
-            parameter="private",
-        )
+    kinds = f"private must be 'budgets', 'prices' or 'both', got {_shown(private)}."
+    _require(private in ("budgets", "prices", "both"), kinds, "private")
     rng = np.random.default_rng(seed)
     prices = np.where(rng.random((advertisers, pages)) < 0.2, 0.0, rng.random((advertisers, pages)))
     budgets, visitors = rng.uniform(4.0, 8.0, advertisers), rng.uniform(8.0, 16.0, pages)
     own = np.kron(np.eye(advertisers), np.ones(pages))
     budget_rows = np.vstack([own, np.zeros((pages, own.shape[1]))])
-    relations = {
-        "budgets": (ScalarPrivate(_LARGEST_BUDGET_STEP, norm="1", lower=2.0, upper=10.0),),
-        "prices": (
-            RowPrivate(_LARGEST_PRICE_STEP, lower=0.0, upper=budget_rows),
-            ObjectivePrivate(_LARGEST_PRICE_STEP * pages, lower=0.0, upper=1.0),
-        ),
-    }
-    touched = (
-        relations["budgets"] + relations["prices"] if private == "both" else relations[private]
-    )
+    touched: list[NeighbourRelation] = []
+    if private != "prices":
+        touched = [ScalarPrivate(_LARGEST_BUDGET_STEP, norm="1", lower=2.0, upper=10.0)]
+    if private != "budgets":
+        touched.append(RowPrivate(_LARGEST_PRICE_STEP, lower=0.0, upper=budget_rows))
+        touched.append(ObjectivePrivate(_LARGEST_PRICE_STEP * pages, lower=0.0, upper=1.0))
+    numbers = range(1, advertisers + 1), range(1, pages + 1)
     return LinearProgram(
         prices.ravel(),
         np.vstack([own * prices.ravel(), np.tile(np.eye(pages), advertisers)]),
         np.concatenate([budgets, visitors]),
         sense="max",
         private=np.arange(advertisers + pages) < advertisers,
-        neighbours=touched[0] if len(touched) == 1 else touched,
-        row_names=[f"budget {i + 1}" for i in range(advertisers)]
-        + [f"page {j + 1}" for j in range(pages)],
-        variable_names=[
-            f"advertiser {i + 1} on page {j + 1}" for i in range(advertisers) for j in range(pages)
-        ],
+        neighbours=touched[0] if len(touched) == 1 else tuple(touched),
+        row_names=[*(f"budget {i}" for i in numbers[0]), *(f"page {j}" for j in numbers[1])],
+        variable_names=[f"advertiser {i} on page {j}" for i in numbers[0] for j in numbers[1]],
         name="advertising",
     )
 
@@ -125,8 +117,10 @@ def hospital_capacities(
         np.concatenate([beds, -patients]),
         private=np.arange(hospitals + districts) < hospitals,
         neighbours=ScalarPrivate(1.0, norm="1", lower=150.0, upper=400.0),
-        row_names=[f"beds of hospital {i + 1}" for i in range(hospitals)]
-        + [f"district {j + 1}" for j in range(districts)],
+        row_names=[
+            *(f"beds of hospital {i + 1}" for i in range(hospitals)),
+            *(f"district {j + 1}" for j in range(districts)),
+        ],
         name="hospital capacities",
     )
 
@@ -180,11 +174,9 @@ def matrix_game(
     A = np.vstack([np.column_stack([losses, -np.ones(theirs)]), np.append(np.ones(ours), 0.0)])
     own = np.zeros(A.shape)
     own[:theirs, :ours] = 1.0
-    relation = {"row": RowPrivate, "column": ColumnPrivate}.get(private)
-    if relation is None:
-        raise InvalidParameterError(
-            f"private must be 'row' or 'column', got {_shown(private)}.", parameter="private"
-        )
+    kinds = f"private must be 'row' or 'column', got {_shown(private)}."
+    _require(private in ("row", "column"), kinds, "private")
+    relation = RowPrivate if private == "row" else ColumnPrivate
     value = np.where(own == 0, A, 0.0)
     return LinearProgram(
         np.append(np.zeros(ours), 1.0),
@@ -237,12 +229,8 @@ def doctor_visits() -> LinearProgram:
         -known,
         -people["mdvis"].to_numpy(float),
         variable_names=[
-            "everyone",
-            "limited by a physical condition",
-            "per 10 points of chronic illness",
-            "good health",
-            "fair health",
-            "poor health",
+            *("everyone", "limited by a physical condition", "per 10 points of chronic illness"),
+            *("good health", "fair health", "poor health"),
         ],
         name="doctor visits",
     )
@@ -275,10 +263,12 @@ def screening() -> LinearProgram:
             "The patients come with scikit-learn: install it by pip install 'privlp[svm]'."
         ) from error
     records = load_breast_cancer()
-    low, high = _documented_ranges(records.DESCR)
-    scaled = np.column_stack(
-        [2 * (records.data - low) / (high - low) - 1, np.ones(len(records.data))]
-    )
+    # Smallest and largest value of each measurement, of the public description.
+    line = r"^(?:.*\((?:mean|standard error|worst)\)): +([\d.]+) +([\d.]+)$"
+    ranges = re.findall(line, records.DESCR, flags=re.MULTILINE)
+    low, high = np.array(ranges, dtype=float).T
+    scaled = 2 * (records.data - low) / (high - low) - 1
+    scaled = np.column_stack([scaled, np.ones(len(scaled))])
     sick = np.where(records.target == 0, 1.0, -1.0)
     margins = sick[:, None] * scaled
     measurements = [*records.feature_names, "threshold"]
@@ -287,16 +277,3 @@ def screening() -> LinearProgram:
     return LinearProgram(
         np.ones(A.shape[1]), A, -np.ones(len(A)), variable_names=names, name="screening"
     )
-
-
-def _documented_ranges(description: str) -> npt.NDArray[np.float64]:
-    """Smallest and largest value of each measurement, shape (2, p).
-
-    They are read from the public description of the data set.
-    """
-    lines = re.findall(
-        r"^(?:.*\((?:mean|standard error|worst)\)): +([\d.]+) +([\d.]+)$",
-        description,
-        flags=re.MULTILINE,
-    )
-    return np.array(lines, dtype=float).T

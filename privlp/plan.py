@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tabulate import tabulate
 
-from privlp.checks import require_flag
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.checks import require, require_flag, require_kind
+from privlp.errors import UnsupportedProblemError
 from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram
 from privlp.methods.advice import advise, least_missed
@@ -102,9 +102,8 @@ class Plan:
         ('ε', 'log')
         >>> plt.close(ax.figure)
         """
-        shown = [
-            curve for curve, value in _curves(self.predictions).items() if 0 < value < math.inf
-        ]
+        curves = _curves(self.predictions)
+        shown = [curve for curve, value in curves.items() if 0 < value < math.inf]
         if not shown:
             raise UnsupportedProblemError(
                 "There is nothing to draw: neither violations nor noise as a share of a finite"
@@ -115,13 +114,9 @@ class Plan:
         line, line_label, ylabel = self._line()
         with drawing_on(ax) as axes:
             for k, (method, part) in enumerate(shown):
-                points = [
-                    (eps, at[method, part])
-                    for eps, at in zip(epsilons, found, strict=True)
-                    if (method, part) in at
-                ]
                 axes.plot(
-                    *zip(*points, strict=True),
+                    epsilons,
+                    [at.get((method, part), math.nan) for at in found],
                     marker=MARKERS[k % len(MARKERS)],
                     # Where lines coincide, smaller marks lie within larger ones.
                     markersize=max(5, 14 - 3 * k),
@@ -147,41 +142,35 @@ class Plan:
         """The line to compare curves with, its label, and that of the axis."""
         if any(p.on_numbers for p in self.predictions.values()):
             return 1.0, "as wide as the range", "typical noise\n(of the declared range)"
-        label = f"predicted violation\n({self.unit})"
-        return self.yardstick, "what a row varies by", label
+        return self.yardstick, "what a row varies by", f"predicted violation\n({self.unit})"
 
     def _name(self, method: str) -> str:
         return f"{method} (auto)" if method == self.best else method
 
     def __str__(self) -> str:
-        request, public = self._request, []
+        request = self._request
+        blocks = [self._table(), self.advice]
         if not request.relation.changes_whole_rows:
-            parts = request.relation.public_parts(request.lp)
-            public = [textwrap.fill(f"Public: {parts}.", _COLUMNS)]
-        if (
-            request.relation.changes_whole_rows
-            and request.lp.penalty is None
-            and request.s is not None
-        ):
-            public.append(textwrap.fill(self._beside_every_method(request.s), _COLUMNS))
-        blocks = [self._table(), textwrap.fill(self.advice, _COLUMNS), *public]
+            blocks.append(f"Public: {request.relation.public_parts(request.lp)}.")
+        elif request.lp.penalty is None and request.s is not None:
+            blocks.append(self._beside_every_method(request.s))
+        blocks[1:] = [textwrap.fill(block, _COLUMNS) for block in blocks[1:]]
         if self.not_applicable:
-            lines = in_short(self.not_applicable)
             lines = [
                 textwrap.fill(line, _COLUMNS, initial_indent="  ", subsequent_indent="    ")
-                for line in lines
+                for line in in_short(self.not_applicable)
             ]
             blocks.append("\n".join(["These do not apply:", *lines]))
         return "\n\n".join(blocks)
 
     def _beside_every_method(self, s: float) -> str:
         """How many rows s is, beside what no private method can do."""
-        request = self._request
+        request, ledger = self._request, self._request.ledger
         least = least_missed(
             request.lp.shape[1],
             request.n,
-            request.ledger.eps,
-            request.ledger.delta,
+            ledger.eps,
+            ledger.delta,
             rows_of_one_record=request.public.rows_of_one_record,
         )
         return (
@@ -192,53 +181,37 @@ class Plan:
 
     def _table(self) -> str:
         found = list(self.predictions.items())[: self._most]
-        if any(p.on_numbers for _, p in found):
-            return self._table_of_noise(found)
-        headers = [
-            "method",
-            f"violation ({self.unit})",
-            "objective loss (of range)",
-            "rounds",
-            "noise per unit",
-        ]
-        rows: list[tuple[Any, ...]] = [
-            (
-                self._name(method),
-                f"{p.violation:.3g}" if math.isfinite(p.violation) else "unknown",
-                "unknown" if p.objective_loss is None else f"{p.objective_loss:.2%}",
-                p.rounds,
-                f"{p.noise:.3g}",
-            )
-            for method, p in found
-        ]
+        numbers = [(self._name(method), on) for method, p in found for on in p.on_numbers]
+        if numbers:
+            headers = ["method", "noise on", "typical", "at most", "declared range"]
+            rows = [
+                (name, NAMES[on.part], *(f"{x:.3g}" for x in (on.typical, on.most, on.declared)))
+                for name, on in numbers
+            ]
+            return tabulate(rows, headers=headers, disable_numparse=True)
+        table = {
+            "method": [self._name(method) for method, _ in found],
+            f"violation ({self.unit})": [
+                f"{p.violation:.3g}" if math.isfinite(p.violation) else "unknown" for _, p in found
+            ],
+            "objective loss (of range)": [
+                "unknown" if p.objective_loss is None else f"{p.objective_loss:.2%}"
+                for _, p in found
+            ],
+            "rounds": [p.rounds for _, p in found],
+            "noise per unit": [f"{p.noise:.3g}" for _, p in found],
+        }
         if not any(p.objective_loss for _, p in found):  # predicted only for a range of the optimum
-            del headers[2]
-            rows = [row[:2] + row[3:] for row in rows]
-        return tabulate(rows, headers=headers, disable_numparse=True)
-
-    def _table_of_noise(self, found: Sequence[tuple[str, Prediction]]) -> str:
-        headers = ["method", "noise on", "typical", "at most", "declared range"]
-        rows = [
-            (
-                self._name(method),
-                NAMES[on.part],
-                f"{on.typical:.3g}",
-                f"{on.most:.3g}",
-                f"{on.declared:.3g}",
-            )
-            for method, p in found
-            for on in p.on_numbers
-        ]
-        return tabulate(rows, headers=headers, disable_numparse=True)
+            del table["objective loss (of range)"]
+        return tabulate(table, headers="keys", disable_numparse=True)
 
 
 def _curves(found: dict[str, Prediction]) -> dict[tuple[str, str], float]:
     """What the plot shows at one eps, by method and part of the program."""
     values: dict[tuple[str, str], float] = {}
     for method, p in found.items():
-        values |= {(method, NAMES[on.part]): on.share for on in p.on_numbers} or {
-            (method, ""): p.violation
-        }
+        noise = {(method, NAMES[on.part]): on.share for on in p.on_numbers}
+        values |= noise or {(method, ""): p.violation}
     return values
 
 
@@ -310,21 +283,18 @@ def plan(
     tightened (auto)  right-hand sides b  0.676      1.35       8
     ...
     """
-    if not isinstance(lp, LinearProgram):
-        raise InvalidParameterError(
-            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
-        )
+    require_kind(lp, LinearProgram, "lp", "a LinearProgram")
     require_flag(every, "every")
     with unnoticed():
         request = SolveRequest.of(
             lp, eps, delta, s, alpha, opt=opt, width=width, feasible=feasible, prices=prices
         )
-        if math.isinf(request.ledger.eps):
-            raise InvalidParameterError(
-                "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or"
-                " use solve_exact.",
-                parameter="eps",
-            )
+        require(
+            math.isfinite(request.ledger.eps),
+            "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or use"
+            " solve_exact.",
+            "eps",
+        )
         methods = protecting(request.relation, feasible)
         if feasible is None:
             methods = [method for method in methods if method.rows_hold == "nearly"]

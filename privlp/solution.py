@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray, as_floats
+from privlp.checks import FloatArray, as_floats, require
 from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
 from privlp.files import read_saved, write_whole
 from privlp.pictures.trace import draw_trace
@@ -302,21 +302,20 @@ class Solution:
         """Of fields that may be anything. Older files have no verdict, prices or missed rows."""
         if document.pop("format") != _FORMAT:
             raise KeyError("format")
-        document |= {
-            "status": Status(document["status"]),
-            "variable_names": document["variable_names"],  # an old file has them too
-            "privacy": PrivacyRecord.from_dict(document["privacy"]),
-            "trace": {name: np.array(values) for name, values in document["trace"].items()},
-        }
+        document["variable_names"]  # an old file has them too
         made: dict[str, Callable[[Any], Any]] = {
+            "status": Status,
+            "privacy": PrivacyRecord.from_dict,
+            "trace": lambda trace: {name: np.array(values) for name, values in trace.items()},
             "x": _floats,
             "released_prices": _floats,
             "variable_names": tuple,
             "verdict": Verdict,
             "missed": lambda missed: MissedRows(**missed),
         }
+        needed = ("status", "privacy", "trace")
         for name, make in made.items():
-            if document.get(name) is not None:
+            if name in needed or document.get(name) is not None:
                 document[name] = make(document[name])
         solution = cls(**document)
         require_types(solution, objective=(float, int, NoneType), method=str, iterations=int)
@@ -337,31 +336,18 @@ def _floats(values: Any) -> FloatArray:
 
 def point_of(lp: LinearProgram, solution: Any) -> FloatArray:
     """The x of a solution, or a point itself, checked against the program: shape (d,), finite."""
-    x = getattr(solution, "x", solution)
-    if x is None:
-        raise InvalidParameterError(
-            "The solution holds no x: it did not complete, so there is nothing to compare.",
-            parameter="solution",
-        )
-    entries = None
+    x, entries = getattr(solution, "x", solution), None
+    none = "The solution holds no x: it did not complete, so there is nothing to compare."
+    require(x is not None, none, "solution")
     with suppress(InvalidProblemError):
         entries = as_floats(x, "solution")
     if entries is None:
-        raise InvalidParameterError(
-            "The solution must be a vector of real numbers.", parameter="solution"
-        )
-    if entries.shape != lp.c.shape:
-        given = (
-            f"has shape {entries.shape}, but"
-            if not lp.neighbours.hides_rows
-            else "has another shape:"
-        )
-        raise InvalidParameterError(
-            f"The solution {given} the program has {lp.c.size} variables.", parameter="solution"
-        )
-    if not np.isfinite(entries).all():
-        raise InvalidParameterError(
-            "The solution holds NaN or infinite entries, which no row can be checked against.",
-            parameter="solution",
-        )
+        vector = "The solution must be a vector of real numbers."
+        raise InvalidParameterError(vector, parameter="solution")
+    hidden = lp.neighbours.hides_rows
+    given = "has another shape:" if hidden else f"has shape {entries.shape}, but"
+    other = f"The solution {given} the program has {lp.c.size} variables."
+    require(entries.shape == lp.c.shape, other, "solution")
+    bad = "The solution holds NaN or infinite entries, which no row can be checked against."
+    require(np.isfinite(entries).all(), bad, "solution")
     return entries

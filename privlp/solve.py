@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import is_one_of, positive, require_flag, shown, warn_of_large_delta
+from privlp.checks import (
+    is_one_of,
+    positive,
+    require,
+    require_flag,
+    require_kind,
+    shown,
+    warn_of_large_delta,
+)
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError
 from privlp.float_errors import unnoticed
 from privlp.game.loop import Released, drive
@@ -26,7 +34,7 @@ from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.randomness import RandomSource
 from privlp.rows.program_rows import ProgramRows
 from privlp.solution import Solution
-from privlp.status import MissedRows, Status, Verdict
+from privlp.status import Status, Verdict
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -172,7 +180,8 @@ def solve(
     >>> solution.method, bool((lp.A @ solution.x <= lp.b).all())
     ('tightened', True)
     """
-    _check_arguments(lp, budget)
+    require_kind(lp, LinearProgram, "lp", "a LinearProgram")
+    require_kind(budget, Budget | None, "budget", "a privlp.Budget")
     require_flag(progress, "progress")
     if time_limit is not None:
         time_limit = positive(time_limit, "time_limit")
@@ -194,17 +203,6 @@ def solve(
         methods = protecting(request.relation, feasible)
         warn_of_large_delta(request.ledger.eps, request.ledger.delta, request.public.records)
         return _run(lp, request, method, methods, randomness, progress=progress)
-
-
-def _check_arguments(lp: Any, budget: Any) -> None:
-    if not isinstance(lp, LinearProgram):
-        raise InvalidParameterError(
-            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
-        )
-    if budget is not None and not isinstance(budget, Budget):
-        raise InvalidParameterError(
-            f"budget must be a privlp.Budget, got {type(budget).__name__}.", parameter="budget"
-        )
 
 
 def _run(
@@ -234,6 +232,10 @@ def _run(
     released = solver.released() if status.success else Released(None, None, status=status)
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
+    prices, missed = released.prices, released.missed
+    if prices is not None and lp.neighbours.changes_whole_rows:  # known of public rows alone
+        prices = np.full(lp.shape[0], np.nan)
+        prices[~lp.private] = released.prices
     if released.warning:
         warnings.warn(released.warning, released.category, stacklevel=3)
     return Solution(
@@ -243,27 +245,14 @@ def _run(
         iterations=solver.rounds,
         status=released.status,
         message=_message(released, solver.rounds, ledger),
-        privacy=replace(ledger.record(), missed=_words(released.missed)),
+        privacy=replace(ledger.record(), missed=None if missed is None else str(missed)),
         trace=released.trace,
         variable_names=lp.variable_names,
         verdict=verdict,
         advice=advice,
-        released_prices=_of_all_rows(lp, released.prices),
-        missed=released.missed,
+        released_prices=prices,
+        missed=missed,
     )
-
-
-def _words(missed: MissedRows | None) -> str | None:
-    return None if missed is None else str(missed)
-
-
-def _of_all_rows(lp: LinearProgram, prices: FloatArray | None) -> FloatArray | None:
-    """Prices of all rows; methods for whole constraints know those of public rows alone."""
-    if prices is None or not lp.neighbours.changes_whole_rows:
-        return prices
-    found = np.full(lp.shape[0], np.nan)
-    found[~lp.private] = prices
-    return found
 
 
 def _predicted(request: SolveRequest, planned: PlannedRun) -> tuple[Verdict | None, str]:
@@ -292,40 +281,36 @@ def _planned(
             )
         asked = request.feasible
         certain = is_one_of(asked, ("always",))
-        if asked is not None and not promises(method, certain=certain):
-            raise InvalidParameterError(
-                f"method={method.name!r} does not promise feasible={asked!r}: its rows hold"
-                f" {method.rows_hold}.",
-                parameter="feasible",
-            )
+        require(
+            asked is None or promises(method, certain=certain),
+            f"method={method.name!r} does not promise feasible={asked!r}: its rows hold"
+            f" {method.rows_hold}.",
+            "feasible",
+        )
         return method.name, method.plan(request)
     if is_one_of(method, ("auto",)):
         return best_run(request, methods)
-    for known in methods:
-        if is_one_of(method, (known.name,)):
-            return known.name, known.plan(request)
-    for gone, taken_over in REPLACED.items():
-        if is_one_of(method, (gone,)):
-            raise InvalidParameterError(
-                f"There is no method={gone!r} any more: take {taken_over}.", parameter="method"
-            )
-    names = ", ".join(repr(known.name) for known in methods)
+    known = {each.name: each for each in methods}
+    if is_one_of(method, known):
+        return method, known[method].plan(request)
+    gone = is_one_of(method, REPLACED)
+    names = ", ".join(map(repr, known))
     raise InvalidParameterError(
-        f"method must be 'auto' or one of {names}; got {shown(method)}.", parameter="method"
+        f"There is no method={method!r} any more: take {REPLACED[method]}."
+        if gone
+        else f"method must be 'auto' or one of {names}; got {shown(method)}.",
+        parameter="method",
     )
 
 
 def _message(released: Released, rounds: int, ledger: Accountant) -> str:
     """How the solve ended, in a sentence."""
-    privacy = (
-        "without noise: NOT PRIVATE"
-        if math.isinf(ledger.eps)
-        else f"within eps = {ledger.eps:g}, delta = {ledger.delta:g}"
-    )
     if released.status is Status.TIME_LIMIT:
         fewer = ", or fewer rounds by a larger alpha" if rounds > 1 else ""
         return (
             "Stopped at the time limit. Nothing is released, and what was charged stays charged."
             f" Allow more time{fewer}."
         )
+    privacy = f"within eps = {ledger.eps:g}, delta = {ledger.delta:g}"
+    privacy = "without noise: NOT PRIVATE" if math.isinf(ledger.eps) else privacy
     return f"{released.message or f'Played all {rounds} rounds'} {privacy}."

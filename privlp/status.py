@@ -70,12 +70,8 @@ class Verdict(StrEnum):
     @property
     def worrying(self) -> bool:
         """Whether an answer may be far off: look at the advice before you rely on it."""
-        return self in (
-            Verdict.ROUGH,
-            Verdict.TOO_FEW_ROWS,
-            Verdict.TOO_MUCH_NOISE,
-            Verdict.TOO_LITTLE_SUPPLY,
-        )
+        worrying = (self.ROUGH, self.TOO_FEW_ROWS, self.TOO_MUCH_NOISE, self.TOO_LITTLE_SUPPLY)
+        return self in worrying
 
 
 # A normal deviate beyond which there is a chance of 2.5 % at either side. The answer may be one of

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import betaincinv, ndtr
 from tqdm import tqdm
 
-from privlp.audits.results import AuditResult, Outcomes, bars, histogram
+from privlp.audits.results import AuditResult, Outcomes
 from privlp.audits.tape import Release
-from privlp.checks import FloatArray, is_integer, real, require_flag
+from privlp.checks import FloatArray, is_integer, real, require, require_flag
 from privlp.errors import InvalidParameterError
 from privlp.privacy.budget_rule import validated_budget
 from privlp.privacy.mechanisms import (
@@ -31,6 +31,7 @@ from privlp.privacy.randomness import Randomness, RandomSource
 
 #: Larger numbers would overflow in the variance of a projection.
 LARGEST_OUTCOME = 1e100
+_MOST_BARS, _BINS = 12, 40
 
 
 def audit(
@@ -95,10 +96,8 @@ def audit(
     False
     """
     eps, delta = validated_budget(eps, delta)
-    if not is_integer(runs) or runs < 100:
-        raise InvalidParameterError(
-            f"runs must be an integer of at least 100, got {runs!r}.", parameter="runs"
-        )
+    met = is_integer(runs) and runs >= 100
+    require(met, f"runs must be an integer of at least 100, got {runs!r}.", "runs")
     confidence = require_confidence(confidence)
     require_flag(progress, "progress")
     generator = Randomness(rng).generator
@@ -108,7 +107,7 @@ def audit(
             for _ in range(runs):
                 side.append(mechanism(source, generator))
                 bar.update()
-    first, second = (_tabulate(side) for side in outcomes)
+    first, second = map(_tabulate, outcomes)
     if getattr(first, "shape", None) != getattr(second, "shape", None):
         raise InvalidParameterError(
             "The mechanism must return outcomes of the same kind and length on both inputs. Pad"
@@ -118,13 +117,8 @@ def audit(
     half = int(runs) // 2
     choose = _likeliest_labels if isinstance(first, list) else _best_threshold
     membership, event, describe = choose(first[:half], second[:half], delta, confidence)
-    hits = np.array([np.count_nonzero(membership(side[half:])) for side in (first, second)])
-    trials = int(runs) - half
-    eps_lower = max(
-        0.0,
-        _bound(hits[0], hits[1], trials, delta, confidence),
-        _bound(hits[1], hits[0], trials, delta, confidence),
-    )
+    hits = (int(np.count_nonzero(membership(side[half:]))) for side in (first, second))
+    eps_lower = max(0.0, _either(*hits, int(runs) - half, delta, confidence))
     drawn = describe(first[half:], second[half:])
     return AuditResult(eps, delta, eps_lower, confidence, int(runs), event, drawn)
 
@@ -132,11 +126,9 @@ def audit(
 def require_confidence(confidence: Any) -> float:
     """Check a confidence and return it as a float."""
     confidence = real(confidence, "confidence")
-    if not 0 < confidence < 1:
-        raise InvalidParameterError(
-            f"confidence must be in (0, 1), got {confidence!r}.", parameter="confidence"
-        )
-    return float(confidence)
+    met = 0 < confidence < 1
+    require(met, f"confidence must be in (0, 1), got {confidence!r}.", "confidence")
+    return confidence
 
 
 def _bound(hits: int, other_hits: int, trials: int, delta: float, confidence: float) -> float:
@@ -146,12 +138,14 @@ def _bound(hits: int, other_hits: int, trials: int, delta: float, confidence: fl
     """
     error = (1 - confidence) / 4
     low = float(betaincinv(hits, trials - hits + 1, error)) if hits > 0 else 0.0
-    high = (
-        float(betaincinv(other_hits + 1, trials - other_hits, 1 - error))
-        if other_hits < trials
-        else 1.0
-    )
+    rest = trials - other_hits
+    high = float(betaincinv(other_hits + 1, rest, 1 - error)) if rest else 1.0
     return math.log((low - delta) / high) if low > delta else -math.inf
+
+
+def _either(hits: int, other_hits: int, *claim: Any) -> float:
+    """The larger bound of the two directions."""
+    return max(_bound(hits, other_hits, *claim), _bound(other_hits, hits, *claim))
 
 
 def _tabulate(outcomes: list[Any]) -> Any:
@@ -163,15 +157,14 @@ def _tabulate(outcomes: list[Any]) -> Any:
             return outcomes
         table = np.array(outcomes, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        if len(_lengths(outcomes)) > 1:
-            raise InvalidParameterError(
-                "The mechanism returned arrays of varying lengths, which cannot be projected: pad"
-                " them to one length, or return a label that can be hashed, such as a tuple of"
-                " rounded entries."
-            ) from None
+        lists = (one for one in outcomes if isinstance(one, list) or np.ndim(one) == 1)
         raise InvalidParameterError(
-            "The mechanism must return hashable outcomes that can be compared, or numbers or 1-D"
-            f" arrays of a fixed length; the first was of type {type(sample).__name__}."
+            "The mechanism returned arrays of varying lengths, which cannot be projected: pad them"
+            " to one length, or return a label that can be hashed, such as a tuple of rounded"
+            " entries."
+            if len({len(one) for one in lists}) > 1
+            else "The mechanism must return hashable outcomes that can be compared, or numbers or"
+            f" 1-D arrays of a fixed length; the first was of type {type(sample).__name__}."
         ) from None
     table = table[:, None] if table.ndim == 1 else table
     if table.ndim != 2 or not np.all(np.abs(table) <= LARGEST_OUTCOME):
@@ -180,15 +173,6 @@ def _tabulate(outcomes: list[Any]) -> Any:
             f" {LARGEST_OUTCOME:g} in size."
         )
     return table
-
-
-def _lengths(outcomes: list[Any]) -> set[int]:
-    """Lengths of the outcomes that are lists or 1-D arrays."""
-    return {
-        len(outcome)
-        for outcome in outcomes
-        if isinstance(outcome, list) or (isinstance(outcome, np.ndarray) and outcome.ndim == 1)
-    }
 
 
 #: Which outputs lie in the event, the event in words, and what to draw of two lists of outputs.
@@ -204,22 +188,18 @@ def _likeliest_labels(
         counts | other_counts, key=lambda label: (counts[label] + 0.5) / (other_counts[label] + 0.5)
     )
     best, chosen = -math.inf, frozenset(labels[:1])
-    for ordered, (one, two) in (
-        (labels, (other_counts, counts)),
-        (labels[::-1], (counts, other_counts)),
+    for ordered, *sides in (
+        (labels, other_counts, counts),
+        (labels[::-1], counts, other_counts),
     ):
-        hits, other_hits = (
-            np.cumsum([one[label] for label in ordered]),
-            np.cumsum([two[label] for label in ordered]),
-        )
-        for size, pair in enumerate(zip(hits.tolist(), other_hits.tolist(), strict=True), start=1):
-            value = _bound(*pair, len(first), delta, confidence)
+        totals = (np.cumsum([side[label] for label in ordered]).tolist() for side in sides)
+        for size, (hits, others) in enumerate(zip(*totals, strict=True), start=1):
+            value = _bound(hits, others, len(first), delta, confidence)
             if value > best:
                 best, chosen = value, frozenset(ordered[:size])
-    words = f"{len(chosen)} of {len(labels)} outcomes"
     return (
         lambda side: [outcome in chosen for outcome in side],
-        words,
+        f"{len(chosen)} of {len(labels)} outcomes",
         lambda one, two: bars(one, two, chosen),
     )
 
@@ -229,14 +209,9 @@ def _best_threshold(
 ) -> _Event:
     """The half-space along the direction that separates the means best, with the best bound."""
     spread = np.sqrt(first.var(axis=0) + second.var(axis=0))
-    direction = np.divide(
-        second.mean(axis=0) - first.mean(axis=0),
-        spread**2,
-        out=np.zeros_like(spread),
-        where=spread > 0,
-    )
-    constant = spread == 0
-    direction[constant] = second.mean(axis=0)[constant] - first.mean(axis=0)[constant]
+    apart = second.mean(axis=0) - first.mean(axis=0)
+    # Of constant entries the difference itself.
+    direction = np.divide(apart, spread**2, out=apart.copy(), where=spread > 0)
     if not direction.any():
         direction[:] = 1.0
     direction /= np.abs(direction).max(initial=0.0)  # so that squares do not overflow
@@ -247,13 +222,8 @@ def _best_threshold(
     best, chosen = -math.inf, (float(cuts[0]), True)
     for above in (True, False):
         for cut in cuts.tolist():
-            hits, other_hits = (
-                int(np.count_nonzero((side >= cut) == above)) for side in (one, two)
-            )
-            value = max(
-                _bound(hits, other_hits, len(one), delta, confidence),
-                _bound(other_hits, hits, len(one), delta, confidence),
-            )
+            hits = (int(np.count_nonzero((side >= cut) == above)) for side in (one, two))
+            value = _either(*hits, len(one), delta, confidence)
             if value > best:
                 best, chosen = value, (cut, above)
     cut, above = chosen
@@ -262,6 +232,42 @@ def _best_threshold(
         f"{what} {'at least' if above else 'below'} {cut:.6g}",
         lambda one, two: histogram(one @ direction, two @ direction, cut, above, what),
     )
+
+
+def bars(first: list[Any], second: list[Any], chosen: frozenset[Any]) -> Outcomes:
+    """The commonest labels, those of the event first; then the other labels, as two groups."""
+    counts, other_counts = Counter(first), Counter(second)
+    both = counts + other_counts
+    common = [label for label, _ in both.most_common(_MOST_BARS)]
+    rest = both.keys() - set(common)
+    groups = [(str(label), [label]) for label in sorted(common, key=lambda one: one not in chosen)]
+    groups += [("others of the event", [*rest & chosen]), ("others", [*rest - chosen])]
+    groups = [(name, labels) for name, labels in groups if labels]
+    one, two = (
+        tuple(sum(of[label] for label in labels) for _, labels in groups)
+        for of in (counts, other_counts)
+    )
+    in_event = tuple(labels[0] in chosen for _, labels in groups)
+    return Outcomes(tuple(name for name, _ in groups), (), (one, two), in_event)
+
+
+def histogram(
+    first: FloatArray, second: FloatArray, cut: float, above: bool, axis: str
+) -> Outcomes:
+    """Bins of two lists of numbers, with the cut among their ends."""
+    low, high = np.quantile(np.concatenate([first, second]), [0.001, 0.999]).tolist()
+    width = max(high - low, abs(cut) * 1e-9, 1e-300) / _BINS
+    below, beyond = (
+        max(1, min(_BINS, math.ceil(distance / width))) for distance in (cut - low, high - cut)
+    )
+    edges = cut + width * np.arange(-below, beyond + 1)
+    bins = np.arange(below + beyond)
+    counts = []
+    for side in (first, second):
+        where = np.clip(np.floor((side - cut) / width) + below, 0, len(bins) - 1).astype(int)
+        counts.append(tuple(np.bincount(where, minlength=len(bins)).tolist()))
+    in_event = tuple(((bins >= below) == above).tolist())
+    return Outcomes((), tuple(edges.tolist()), (counts[0], counts[1]), in_event, axis)
 
 
 # How far apart the two values of an audited draw are: in standard deviations of Gaussian noise, and
@@ -309,9 +315,8 @@ def audit_draw(
 def _bounds_of_entries(mechanism: Mechanism) -> list[tuple[Callable[[Any], float], float]]:
     """Norms, other than that of the sensitivity, for which a mechanism has bounds; the bounds."""
     found: list[tuple[Callable[[Any], float], float]] = []
-    entry = getattr(mechanism, "entry", None)
-    if entry is not None:
-        found.append((lambda step: float(np.abs(step).max()), entry))
+    if getattr(mechanism, "entry", None) is not None:
+        found.append((lambda step: float(np.abs(step).max()), mechanism.entry))  # type: ignore[attr-defined]
     if isinstance(mechanism, TruncatedGaussianMechanism):
         found.append((lambda step: float(np.abs(step).sum()), mechanism.l1))
     return found
@@ -319,14 +324,15 @@ def _bounds_of_entries(mechanism: Mechanism) -> list[tuple[Callable[[Any], float
 
 def _claim(mechanism: Mechanism) -> tuple[float, float, float]:
     """How many sensitivities apart a draw is audited (0: no claim), and the (eps, delta) there."""
+    eps, delta = mechanism.pure_eps, mechanism.own_delta
     if isinstance(mechanism, TruncatedGaussianMechanism):
-        return float(mechanism.sigma > 0), mechanism.pure_eps, mechanism.own_delta
+        return float(mechanism.sigma > 0), eps, delta
     if isinstance(mechanism, TruncatedLaplaceMechanism):  # its width is made for neighbours only
-        return float(mechanism.scale > 0), mechanism.pure_eps, mechanism.own_delta
+        return float(mechanism.scale > 0), eps, delta
     if isinstance(mechanism, GaussianMechanism):
         eps = _DEVIATIONS**2 / 2
         delta = 0.5 - math.exp(eps) * float(ndtr(-_DEVIATIONS))
         return _DEVIATIONS * mechanism.sigma / mechanism.sensitivity, eps, delta
-    if mechanism.own_delta > 0 or not 0 < mechanism.pure_eps < math.inf:
-        return 0.0, mechanism.pure_eps, mechanism.own_delta
-    return _EPS / mechanism.pure_eps, _EPS, 0.0
+    if delta > 0 or not 0 < eps < math.inf:
+        return 0.0, eps, delta
+    return _EPS / eps, _EPS, 0.0

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privlp.checks import FloatArray
 from privlp.errors import InvalidParameterError
 from privlp.pictures.figure import COLOURS, drawing_on, place_legend
 from privlp.privacy.record import json_number
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from privlp.linear_program import LinearProgram
 
 _NOTHING = "no fault found (no proof)"
-_MOST_BARS = 12
-_BINS = 40
 _WRAPPER = textwrap.TextWrapper(28, break_long_words=False, break_on_hyphens=False)
 _LOOKS: tuple[dict[str, Any], ...] = (
     {"color": COLOURS["blue"]},
@@ -36,8 +32,7 @@ class Outcomes:
 
     #: Labels of the groups; empty for bins of a projection.
     names: tuple[str, ...]
-    #: Ends of the bins of the projection; empty for labels. Outputs beyond count in the outermost
-    #: bins.
+    #: Ends of the bins; empty for labels. Outputs beyond count in the outermost bins.
     edges: tuple[float, ...]
     #: Of the data, and of the neighbour.
     counts: tuple[tuple[int, ...], tuple[int, ...]]
@@ -96,15 +91,11 @@ class AuditResult:
         return self.eps_lower <= self.eps
 
     def __str__(self) -> str:
-        verdict = (
-            "no fault found (this is not a proof of privacy)"
-            if self.passed
-            else "THE CLAIM IS FALSE"
-        )
+        passed = "no fault found (this is not a proof of privacy)"
         return (
             f"claimed eps = {self.eps:g} at delta = {self.delta:g}; measured eps >="
             f" {self.eps_lower:.4g} with confidence {self.confidence:g} from {self.runs} runs on"
-            f" each input: {verdict}."
+            f" each input: {passed if self.passed else 'THE CLAIM IS FALSE'}."
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -130,9 +121,8 @@ class AuditResult:
         >>> plt.close(ax.figure)
         """
         if self.outcomes is None:
-            raise InvalidParameterError(
-                "This result holds no outcomes to draw: it was not made by audit()."
-            )
+            nothing = "This result holds no outcomes to draw: it was not made by audit()."
+            raise InvalidParameterError(nothing)
         with drawing_on(ax) as axes:
             self._draw(self.outcomes, axes)
             place_legend(axes, outside=ax is None)
@@ -145,10 +135,9 @@ class AuditResult:
         inputs = ("data", "neighbour")
         most = math.exp(min(self.eps, 700.0)) * shares[1 - likelier] + self.delta
         edges = np.array(outcomes.edges or np.arange(len(in_event) + 1) - 0.5)
-        label = "event"
-        for left, right in np.column_stack([edges[:-1], edges[1:]])[in_event]:
-            ax.axvspan(left, right, color="0.88", linewidth=0, label=label)
-            label = "_nolegend_"
+        for number, group in enumerate(np.flatnonzero(in_event)):
+            label = "_nolegend_" if number else "event"
+            ax.axvspan(*edges[group : group + 2], color="0.88", linewidth=0, label=label)
         for share, name, look in zip(shares, inputs, _LOOKS, strict=True):
             ax.stairs(share, edges, label=name, linewidth=2.5, fill=False, **look)
         claim = f"most that ε = {self.eps:.3g}, δ = {self.delta:.2g}\nallows on {inputs[likelier]}"
@@ -158,55 +147,11 @@ class AuditResult:
         ax.set_ylabel("share of runs")
         ax.set_xlabel(outcomes.axis)
         if outcomes.names:
-            slanted = len(outcomes.names) > 4
-            turned: dict[str, Any] = {
-                "rotation": 45 * slanted,
-                "ha": "right" if slanted else "center",
-            }
-            ax.set_xticks(range(len(in_event)), outcomes.names, **turned)
+            turn, ha = (45, "right") if len(outcomes.names) > 4 else (0, "center")
+            ax.set_xticks(range(len(in_event)), outcomes.names, rotation=turn, ha=ha)
         verdict = _NOTHING if self.passed else "the claim is false"
         measured = f"measured ε ≥ {self.eps_lower:.3g}, claimed {self.eps:.3g}"
         ax.set_title(f"not private; {measured}:\n{verdict}")
-
-
-def bars(first: list[Any], second: list[Any], chosen: frozenset[Any]) -> Outcomes:
-    """The commonest labels, those of the event first; then the other labels, as two groups."""
-    counts, other_counts = Counter(first), Counter(second)
-    both = counts + other_counts
-    common = [label for label, _ in both.most_common(_MOST_BARS)]
-    rest = both.keys() - set(common)
-    groups = [(str(label), [label]) for label in sorted(common, key=lambda one: one not in chosen)]
-    groups += [
-        (name, [label for label in rest if (label in chosen) == inside])
-        for name, inside in (("others of the event", True), ("others", False))
-    ]
-    groups = [(name, labels) for name, labels in groups if labels]
-    one, two = (
-        tuple(sum(of[label] for label in labels) for _, labels in groups)
-        for of in (counts, other_counts)
-    )
-    in_event = tuple(labels[0] in chosen for _, labels in groups)
-    return Outcomes(tuple(name for name, _ in groups), (), (one, two), in_event)
-
-
-def histogram(
-    first: FloatArray, second: FloatArray, cut: float, above: bool, axis: str
-) -> Outcomes:
-    """Bins of two lists of numbers, with the cut among their ends."""
-    both = np.concatenate([first, second])
-    low, high = (float(end) for end in np.quantile(both, [0.001, 0.999]))
-    width = max(high - low, abs(cut) * 1e-9, 1e-300) / _BINS
-    below, beyond = (
-        max(1, min(_BINS, math.ceil(distance / width))) for distance in (cut - low, high - cut)
-    )
-    edges = cut + width * np.arange(-below, beyond + 1)
-    bins = np.arange(len(edges) - 1)
-    counts = []
-    for side in (first, second):
-        where = np.clip(np.floor((side - cut) / width) + below, 0, len(bins) - 1).astype(int)
-        counts.append(tuple(np.bincount(where, minlength=len(bins)).tolist()))
-    in_event = tuple(((bins >= below) == above).tolist())
-    return Outcomes((), tuple(edges.tolist()), (counts[0], counts[1]), in_event, axis)
 
 
 #: What the comparison of two computed values may itself lose to rounding.
@@ -263,10 +208,8 @@ class AuditedRelease:
         """What is wrong, in words."""
         found = []
         if not self.ratio <= 1 + ROUNDING:
-            found.append(
-                f"'{self.purpose}' moves by {self.ratio:.4g} times the sensitivity that was"
-                " charged."
-            )
+            times = f"{self.ratio:.4g} times the sensitivity that was charged"
+            found.append(f"'{self.purpose}' moves by {times}.")
         if self.audit is not None and not self.audit.passed:
             found.append(f"A single draw of '{self.purpose}', audited by itself: {self.audit}")
         return found
@@ -319,10 +262,7 @@ class SolveAudit:
     def faults(self) -> list[str]:
         """Everything that contradicts the claim, in words."""
         found = [fault for release in self.releases for fault in release.faults]
-        found += [
-            f"A side output tells neighbours apart: {difference}."
-            for difference in self.side_outputs
-        ]
+        found += [f"A side output tells neighbours apart: {what}." for what in self.side_outputs]
         found += [f"Price: {problem}." for problem in self.price]
         if self.end_to_end is not None and not self.end_to_end.passed:
             found.append(f"The released x: {self.end_to_end}")
@@ -344,25 +284,18 @@ class SolveAudit:
             )
             for r in self.releases
         ]
+        table = tabulate(rows, headers=(*headers, "one draw alone"), disable_numparse=True)
         lines = [
             f"Audit of method {self.method!r}; {self.relation}; claimed eps = {self.eps:g}, delta ="
-            f" {self.delta:g}.",
-            f"{self.pairs} pairs of extreme neighbours, what one released played back to the"
-            " other:",
-            "",
-            tabulate(rows, headers=(*headers, "one draw alone"), disable_numparse=True),
-            "",
+            f" {self.delta:g}.\n{self.pairs} pairs of extreme neighbours, what one released played"
+            f" back to the other:\n\n{table}\n"
         ]
         if not self.side_outputs:
-            lines.append(
-                "All else that leaves a solve (x, messages, trace, ledger, warnings) was the same"
-                " on both."
-            )
+            alike = "(x, messages, trace, ledger, warnings) was the same on both"
+            lines.append(f"All else that leaves a solve {alike}.")
         if self.end_to_end is not None:
-            lines.append(
-                f"The released x, {self.end_to_end.runs} runs on each of the worst pair:"
-                f" {_measured(self.end_to_end)}."
-            )
+            runs = f"{self.end_to_end.runs} runs on each of the worst pair"
+            lines.append(f"The released x, {runs}: {_measured(self.end_to_end)}.")
         nothing = "Nothing was released through the ledger, so nothing was compared."
         found = [f"FAULT. {fault}" for fault in self.faults]
         lines += found or ["No fault found." if self.releases else nothing]
@@ -422,8 +355,7 @@ class SolveAudit:
         purposes = ["\n".join(_WRAPPER.wrap(release.purpose)) for release in self.releases]
         bars = ax.barh(purposes, ratios, height=0.6, color=colours)
         words = [" FAULT" if release.faults else "" for release in self.releases]
-        labels = [f" {ratio:.2f}{word}" for ratio, word in zip(ratios, words, strict=True)]
-        ax.bar_label(bars, labels)
+        ax.bar_label(bars, [f" {r:.2f}{word}" for r, word in zip(ratios, words, strict=True)])
         ax.axvline(1.0, color="0.2", linestyle="--", label="what was charged")
         ax.set_xlim(0.0, 1.7 * max([1.0, *ratios]))
         ax.invert_yaxis()

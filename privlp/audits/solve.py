@@ -19,13 +19,8 @@ from tqdm import tqdm
 from privlp.audits.mechanism import LARGEST_OUTCOME, audit, audit_draw, require_confidence
 from privlp.audits.results import ROUNDING, AuditedRelease, SolveAudit
 from privlp.audits.tape import Release, Tape, changes, differences
-from privlp.checks import FloatArray, is_integer, require_flag, whole
-from privlp.errors import (
-    BudgetExceededError,
-    InvalidParameterError,
-    InvalidProblemError,
-    UnsupportedProblemError,
-)
+from privlp.checks import FloatArray, is_integer, require, require_flag, whole
+from privlp.errors import BudgetExceededError, InvalidProblemError, UnsupportedProblemError
 from privlp.linear_program import LinearProgram
 from privlp.methods.base import Method
 from privlp.privacy import (
@@ -50,18 +45,18 @@ class _Run:
 
     tape: Tape
     solution: Solution | None
-    told: tuple[str, ...]
+    told: list[str]
 
     @classmethod
     def of(cls, lp: LinearProgram, request: dict[str, Any], tape: Tape) -> _Run:
+        solution, told = None, []
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            solution, told = None, []
             try:
                 solution = solve(lp, rng=tape, **request)
             except Exception as error:
                 told.append(f"{type(error).__name__}: {error}")
-        return cls(tape, solution, (*told, *(str(warning.message) for warning in caught)))
+        return cls(tape, solution, told + [str(warning.message) for warning in caught])
 
 
 def _seen_differences(one: _Run, two: _Run) -> list[str]:
@@ -143,13 +138,12 @@ class PairSearch:
     def table(self, base: Tape) -> list[AuditedRelease]:
         """What was found, purpose by purpose; `base` is the tape of one solve of the program."""
         draws = Counter(release.purpose for release in base.releases)
-        found = ((purpose, a.mechanism, ratio) for purpose, (a, _, ratio) in self.widest.items())
-        return [
-            AuditedRelease(
-                purpose, m.name, draws[purpose], m.sensitivity, change=ratio * m.sensitivity
-            )
-            for purpose, m, ratio in found
-        ]
+        found = []
+        for purpose, (one, _, ratio) in self.widest.items():
+            charged = one.mechanism.sensitivity
+            name, change = one.mechanism.name, ratio * charged
+            found.append(AuditedRelease(purpose, name, draws[purpose], charged, change))
+        return found
 
 
 #: Purpose, name of the mechanism, sensitivity and parameter of a charge. The parameter is left out
@@ -171,16 +165,18 @@ def price_faults(lp: LinearProgram, tape: Tape, solution: Solution) -> tuple[str
         for of in drawn
         if drawn[of] > (count := paid[of])
     ]
-    slack = 1 + ROUNDING
-    ledger = Ledger(solution.privacy.eps_limit * slack, solution.privacy.delta_limit * slack)
+    record, slack = solution.privacy, 1 + ROUNDING
     requests = [
-        (m, n, purpose)
-        for (m, purpose), n in Counter((r.mechanism, r.purpose) for r in tape.releases).items()
+        (mechanism, count, purpose)
+        for (mechanism, purpose), count in Counter(
+            (release.mechanism, release.purpose) for release in tape.releases
+        ).items()
     ]
     try:
-        ledger.charge_together(requests, lp.neighbours, tape)
+        Ledger(record.eps_limit * slack, record.delta_limit * slack).charge_together(
+            requests, lp.neighbours, tape
+        )
     except BudgetExceededError:
-        record = solution.privacy
         found.append(
             f"the draws that were made cost more than eps = {record.eps_limit:g}, delta ="
             f" {record.delta_limit:g}"
@@ -281,16 +277,11 @@ def audit_solve(
     (True, ['0.91', '1.00', '0.98', '1.00'])
     """
     eps, delta = validated_budget(eps, delta)
-    if math.isinf(eps):
-        raise InvalidParameterError(
-            "eps must be finite: without noise there is no claim to audit.", parameter="eps"
-        )
+    none = "eps must be finite: without noise there is no claim to audit."
+    require(math.isfinite(eps), none, "eps")
     whole(pairs, "pairs")
-    if not is_integer(runs) or (runs < 100 and runs != 0):
-        raise InvalidParameterError(
-            f"runs must be an integer of at least 100, or 0 for no statistics; got {runs!r}.",
-            parameter="runs",
-        )
+    few = f"runs must be an integer of at least 100, or 0 for no statistics; got {runs!r}."
+    require(is_integer(runs) and (runs >= 100 or runs == 0), few, "runs")
     require_flag(progress, "progress")
     confidence = require_confidence(confidence)
     request = {

@@ -76,19 +76,17 @@ class Tape(Randomness):
             hidden, moved = value, self._moved(mechanism, value, exact)
             exact, released = exact + moved, released - moved
         exact.setflags(write=False)
+        self._states[len(self.releases)] = self.generator.bit_generator.state
         self.releases.append(Release(mechanism, purpose, exact, released, hidden))
-        self._states[len(self.releases) - 1] = self.generator.bit_generator.state
-        released = self.releases[-1].released
         return released if isinstance(released, int) else released.copy()
 
     def _planned(self, mechanism: Mechanism, exact: Any) -> Release | None:
         """The release of the replayed tape that this draw makes again, if it is the same."""
-        number = len(self.releases)
-        if self._replay is None or number >= len(self._replay.releases):
-            return None
-        planned = self._replay.releases[number]
-        same = planned.mechanism == mechanism and planned.exact.shape == exact.shape
-        return planned if same else None
+        releases = [] if self._replay is None else self._replay.releases[len(self.releases) :]
+        for planned in releases[:1]:
+            if planned.mechanism == mechanism and planned.exact.shape == exact.shape:
+                return planned
+        return None
 
     def _moved(self, mechanism: Mechanism, value: Any, exact: Any) -> Any:
         """How far a hidden gradient is from that of the replayed run, at the latter's minimum."""
@@ -105,12 +103,9 @@ class Tape(Randomness):
             bits.state = self._replay._states.get(len(self.releases), bits.state)
             return planned.released
         plain = mechanism.without_noise(exact) if self._quiet else None
-        return _kept(mechanism.release(exact, self) if plain is None else plain)
-
-
-def _kept(released: Any) -> Any:
-    """An index, or an array that nobody else holds."""
-    return int(released) if isinstance(released, int | np.integer) else np.array(released)
+        released = mechanism.release(exact, self) if plain is None else plain
+        # An index, or an array that nobody else holds.
+        return int(released) if isinstance(released, int | np.integer) else np.array(released)
 
 
 def differences(one: Tape, two: Tape) -> list[str]:

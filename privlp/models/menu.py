@@ -6,18 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import FloatArray
-from privlp.errors import InvalidProblemError
-from privlp.models.model import (
-    Model,
-    column,
-    each,
-    labels,
-    names_along,
-    nonnegative,
-    positive_everywhere,
-    table,
-)
+from privlp.checks import FloatArray, require_data
+from privlp.models.model import Model, column, each, labels, names_along, table
 from privlp.relations import ConstraintPrivate
 
 
@@ -85,7 +75,7 @@ def diet(
     >>> lp.values(solve_exact(lp))["amounts"].round(3)
     array([1.355, 1.161])
     """
-    costs = nonnegative(column(prices, "prices", "the price of each food"), "prices")
+    costs = column(prices, "prices", "the price of each food")
     d = len(costs)
     holds = table(content, "content", "nutrients by foods, one food for each price", (None, d))
     k = len(holds)
@@ -97,10 +87,13 @@ def diet(
     names_along("people", ("needs", needs, 0), ("eats", eats, 0))
     names_along("nutrients", ("content", content, 0), ("needs", needs, 1))
     read = names_along("foods", ("prices", prices, 0), ("content", content, 1), ("eats", eats, 1))
-    upper = positive_everywhere(each(most, "most", "the largest amount of each food", d), "most")
+    upper = each(most, "most", "the largest amount of each food", d, positive=True)
+    # Minus the share of a person's need that a unit of each food covers: of that person alone.
+    scale = np.divide(1.0, wanted, out=np.zeros_like(wanted), where=wanted > 0)
+    rows = -shares[:, None, :] * holds[None, :, :] * scale[:, :, None]
     return Model(
         costs,
-        _coverage(nonnegative(holds, "content"), nonnegative(wanted, "needs"), shares),
+        rows.reshape(-1, d),
         np.where(wanted.ravel() > 0, -1.0, 0.0),
         bounds=[(0.0, end) for end in upper],
         neighbours=ConstraintPrivate(rows_per_record=k),
@@ -116,19 +109,9 @@ def _shares(eats: Any, shape: tuple[int, int]) -> FloatArray:
     if eats is None:
         return np.ones((1, shape[1]))
     shares = table(eats, "eats", "people by foods, as many people as needs has", shape)
-    if not ((shares >= 0) & (shares <= 1)).all():
-        raise InvalidProblemError(
-            "eats must hold shares between 0 and 1: what each person eats of each food.",
-            parameter="eats",
-        )
+    require_data(
+        ((shares >= 0) & (shares <= 1)).all(),
+        "eats must hold shares between 0 and 1: what each person eats of each food.",
+        "eats",
+    )
     return shares
-
-
-def _coverage(content: FloatArray, needs: FloatArray, shares: FloatArray) -> FloatArray:
-    """Rows of A, (n k, d): minus the share of a person's need that a unit of each food covers.
-
-    Each row is computed from its person alone.
-    """
-    scale = np.divide(1.0, needs, out=np.zeros_like(needs), where=needs > 0)
-    rows = -shares[:, None, :] * content[None, :, :] * scale[:, :, None]
-    return rows.reshape(-1, content.shape[1])

@@ -10,84 +10,78 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_floats, frozen, unquoted
-from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.checks import FloatArray, as_floats, frozen, require, require_data, unquoted
 from privlp.linear_program import LinearProgram
 
 
 def table(
-    values: Any, name: str, meaning: str, shape: tuple[int | None, int | None] = (None, None)
+    values: Any,
+    name: str,
+    meaning: str,
+    shape: tuple[int | None, int | None] = (None, None),
+    signed: bool = False,
 ) -> FloatArray:
-    """A matrix of finite numbers; of a shape, where it is fixed by other arguments."""
+    """A matrix of finite numbers, of at least 0 unless signed; of a shape, where it is fixed."""
     array = _numbers(values.toarray() if sp.issparse(values) else values, name)
     fits = array.ndim == 2 and 0 not in array.shape
-    if not fits or any(
-        e is not None and e != got for e, got in zip(shape, array.shape, strict=True)
-    ):
-        rows, columns = ("any" if size is None else size for size in shape)
-        raise InvalidProblemError(
-            f"{name} has shape {array.shape}, but it needs ({rows}, {columns}): {meaning}.",
-            parameter=name,
-        )
-    return array
+    sizes = zip(shape, array.shape, strict=False)
+    rows, columns = ("any" if size is None else size for size in shape)
+    require_data(
+        fits and all(size in (None, got) for size, got in sizes),
+        f"{name} has shape {array.shape}, but it needs ({rows}, {columns}): {meaning}.",
+        name,
+    )
+    return _of_sign(array, name, signed)
 
 
-def column(values: Any, name: str, meaning: str, size: int | None = None) -> FloatArray:
-    """A vector of finite numbers; of a size, where it is fixed by other arguments."""
+def column(
+    values: Any, name: str, meaning: str, size: int | None = None, signed: bool = False
+) -> FloatArray:
+    """A vector of finite numbers, of at least 0 unless signed; of a size, where it is fixed."""
     array = _numbers(values, name)
-    if array.ndim != 1 or not array.size or (size is not None and array.size != size):
-        expected = "any length but 0" if size is None else f"length {size}"
-        raise InvalidProblemError(
-            f"{name} has shape {array.shape}, but it needs one axis of {expected}: {meaning}.",
-            parameter=name,
-        )
+    expected = "any length but 0" if size is None else f"length {size}"
+    require_data(
+        array.ndim == 1 and array.size and size in (None, array.size),
+        f"{name} has shape {array.shape}, but it needs one axis of {expected}: {meaning}.",
+        name,
+    )
+    return _of_sign(array, name, signed)
+
+
+def _of_sign(array: FloatArray, name: str, signed: bool) -> FloatArray:
+    allowed = signed or (array >= 0).all()
+    require_data(allowed, f"{name} must not be negative anywhere.", name)
     return array
 
 
-def each(values: Any, name: str, meaning: str, size: int) -> FloatArray:
+def each(values: Any, name: str, meaning: str, size: int, positive: bool = False) -> FloatArray:
     """A number for all, or a vector with one for each; ``inf`` is allowed."""
     array = as_floats(values, name)
-    if array.shape not in ((), (size,)) or np.isnan(array).any():
-        raise InvalidProblemError(
-            f"{name} must be a number or an array of shape ({size},): {meaning}; got shape"
-            f" {array.shape}.",
-            parameter=name,
-        )
+    require_data(
+        array.shape in ((), (size,)) and not np.isnan(array).any(),
+        f"{name} must be a number or an array of shape ({size},): {meaning}; got shape"
+        f" {array.shape}.",
+        name,
+    )
+    above = not positive or (array > 0).all()
+    require_data(above, f"{name} must be positive everywhere.", name)
     return np.broadcast_to(array, (size,)).copy()
-
-
-def nonnegative(array: FloatArray, name: str) -> FloatArray:
-    """The array, if no entry is negative."""
-    if (array < 0).any():
-        raise InvalidProblemError(f"{name} must not be negative anywhere.", parameter=name)
-    return array
-
-
-def positive_everywhere(array: FloatArray, name: str) -> FloatArray:
-    """The array, if all entries are positive."""
-    if not (array > 0).all():
-        raise InvalidProblemError(f"{name} must be positive everywhere.", parameter=name)
-    return array
 
 
 def labels(given: Any, name: str, size: int, what: str, read: Sequence[str] | None) -> list[str]:
     """Names as given, else those `read` from pandas objects, else "food 1", "food 2", and so on."""
     if given is None:
         return list(read or (f"{what} {number + 1}" for number in range(size)))
-    names = unquoted(
-        lambda: [] if isinstance(given, str) else [str(label) for label in given],
-        f"{name} must hold {size} names, one for each {what}.",
-        name,
-    )
-    if len(names) != size:
-        raise InvalidProblemError(
-            f"{name} must hold {size} names, one for each {what}; got {len(names)}.", parameter=name
-        )
+    needed = f"{name} must hold {size} names, one for each {what}"
+    text = isinstance(given, str)
+    names = unquoted(lambda: [] if text else [str(one) for one in given], f"{needed}.", name)
+    require_data(len(names) == size, f"{needed}; got {len(names)}.", name)
     return names
 
 
@@ -96,22 +90,19 @@ def names_along(what: str, *given: tuple[str, Any, int]) -> list[str] | None:
 
     Entries are matched by place. So names in another order are refused.
     """
-    found: tuple[str, list[str]] | None = None
+    first, found = "", None
     for argument, values, axis in given:
-        names = unquoted(
-            lambda values=values, axis=axis: _names(values, axis),  # type: ignore[misc]
-            f"{argument} has names of {what} that are no text.",
+        message = f"{argument} has names of {what} that are no text."
+        names = unquoted(partial(_names, values, axis), message, argument)
+        require_data(
+            names is None or found is None or names == found,
+            f"{first} and {argument} name the {what} differently, or in another order. Arrange them"
+            " alike: entries are matched by place.",
             argument,
         )
-        if names is not None and found is not None and names != found[1]:
-            raise InvalidProblemError(
-                f"{found[0]} and {argument} name the {what} differently, or in another order."
-                " Arrange them alike: entries are matched by place.",
-                parameter=argument,
-            )
-        if names is not None and found is None:
-            found = argument, names
-    return None if found is None else found[1]
+        if found is None and names is not None:
+            first, found = argument, names
+    return found
 
 
 def _names(values: Any, axis: int) -> list[str] | None:
@@ -137,25 +128,24 @@ def range_of_each(
 ) -> tuple[FloatArray, FloatArray]:
     """The declared public range of each private number, as two ends; infinite without one."""
     low, high = (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
-    meaning, size = "the declared public range", len(numbers)
-    names = f"lower{suffix}", f"upper{suffix}"
-    ends = each(low, names[0], meaning, size), each(high, names[1], meaning, size)
-    if not ((ends[0] <= numbers) & (numbers <= ends[1])).all():
-        raise InvalidProblemError(
-            f"Some {of} lie outside {names[0]} and {names[1]}. Declare a public range that holds"
-            f" for all {of} that might be; do not read it off the data.",
-            parameter=names[0],
-        )
-    return ends
+    names, size = (f"lower{suffix}", f"upper{suffix}"), len(numbers)
+    least, most = (
+        each(end, name, "the declared public range", size)
+        for end, name in zip((low, high), names, strict=True)
+    )
+    require_data(
+        ((least <= numbers) & (numbers <= most)).all(),
+        f"Some {of} lie outside {names[0]} and {names[1]}. Declare a public range that holds for"
+        f" all {of} that might be; do not read it off the data.",
+        names[0],
+    )
+    return least, most
 
 
 def _numbers(values: Any, name: str) -> FloatArray:
     array = as_floats(values, name)
-    if not np.isfinite(array).all():
-        raise InvalidProblemError(
-            f"{name} holds NaN or infinite entries. Fill them in, or leave their rows out.",
-            parameter=name,
-        )
+    filled = f"{name} holds NaN or infinite entries. Fill them in, or leave their rows out."
+    require_data(np.isfinite(array).all(), filled, name)
     return array
 
 
@@ -196,10 +186,7 @@ class Model(LinearProgram):
         d = self.shape[1]
         parts = tuple((str(name), tuple(shape)) for name, shape in self.parts) or (("x", (d,)),)
         total = sum(math.prod(shape) for _, shape in parts)
-        if total != d:
-            raise InvalidParameterError(
-                f"parts have {total} entries for {d} variables.", parameter="parts"
-            )
+        require(total == d, f"parts have {total} entries for {d} variables.", "parts")
         object.__setattr__(self, "parts", parts)
 
     def values(self, solution: Any) -> dict[str, FloatArray]:
@@ -227,18 +214,12 @@ class Model(LinearProgram):
         >>> lp.values([2, 1, 0, 5])["shipments"].sum(axis=0)  # what each customer gets
         array([2., 6.])
         """
-        x = getattr(solution, "x", solution)
-        if x is None:
-            raise InvalidParameterError(
-                f"The solution has no x: {getattr(solution, 'message', 'it is None')}",
-                parameter="solution",
-            )
+        x, d = getattr(solution, "x", solution), self.shape[1]
+        none = f"The solution has no x: {getattr(solution, 'message', 'it is None')}"
+        require(x is not None, none, "solution")
         x = as_floats(x, "solution")
-        if x.shape != (self.shape[1],):
-            raise InvalidParameterError(
-                f"solution has x of shape {x.shape}, but the model has {self.shape[1]} variables.",
-                parameter="solution",
-            )
+        other = f"solution has x of shape {x.shape}, but the model has {d} variables."
+        require(x.shape == (d,), other, "solution")
         ends = np.cumsum([math.prod(shape) for _, shape in self.parts])[:-1]
         return {
             name: frozen(piece.reshape(shape))

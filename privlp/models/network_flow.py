@@ -8,9 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, is_missing, positive
-from privlp.errors import InvalidProblemError
-from privlp.models.model import Model, column, distinct, nonnegative, range_of_each
+from privlp.checks import FloatArray, is_missing, positive, require_data
+from privlp.models.model import Model, column, distinct, range_of_each
 from privlp.relations import ScalarPrivate
 
 _BALANCED = 1e-9
@@ -87,14 +86,12 @@ def min_cost_flow(
     """
     pairs = _pairs(arcs)
     m = len(pairs)
-    prices = nonnegative(column(costs, "costs", "one cost per arc", m), "costs")
-    sizes = nonnegative(column(capacities, "capacities", "one capacity per arc", m), "capacities")
+    prices = column(costs, "costs", "one cost per arc", m)
+    sizes = column(capacities, "capacities", "one capacity per arc", m)
     nodes = list(dict.fromkeys(node for pair in pairs for node in pair))
     if hasattr(supply, "to_dict"):
-        if not supply.index.is_unique:
-            raise InvalidProblemError(
-                "supply names a node twice. Sum its entries.", parameter="supply"
-            )
+        once = "supply names a node twice. Sum its entries."
+        require_data(supply.index.is_unique, once, "supply")
         supply = supply.to_dict()
     net = _net_supply(supply, nodes, balanced=shortage_cost is None)
     short = [] if shortage_cost is None else [node for node, units in supply.items() if units < 0]
@@ -130,53 +127,48 @@ def _pairs(arcs: Any) -> list[tuple[Any, Any]]:
     table = arcs.to_numpy() if hasattr(arcs, "to_numpy") else arcs
     given = table.tolist() if isinstance(table, np.ndarray) else list(table)
     pairs = [tuple(arc) for arc in given if isinstance(arc, tuple | list | np.ndarray)]
-    if not pairs or len(pairs) != len(given) or any(len(pair) != 2 for pair in pairs):
-        raise InvalidProblemError(
-            "arcs must be a sequence of pairs (tail, head), at least one.", parameter="arcs"
-        )
-    if not all(map(_is_name, (node for pair in pairs for node in pair))):
-        raise InvalidProblemError(
-            "arcs must name both ends of each arc by a string or a number; some names are missing"
-            " or of another kind.",
-            parameter="arcs",
-        )
-    loops = [str(tail) for tail, head in pairs if tail == head]
-    if loops:
-        raise InvalidProblemError(
-            f"arcs must not lead from a node to itself, as one does at {loops[0]}.",
-            parameter="arcs",
-        )
+    require_data(
+        pairs and len(pairs) == len(given) and all(len(pair) == 2 for pair in pairs),
+        "arcs must be a sequence of pairs (tail, head), at least one.",
+        "arcs",
+    )
+    # A node can be told from all others: NaN is not even itself.
+    require_data(
+        all(
+            isinstance(node, Hashable) and not is_missing(node) and node == node  # noqa: PLR0124
+            for pair in pairs
+            for node in pair
+        ),
+        "arcs must name both ends of each arc by a string or a number; some names are missing or"
+        " of another kind.",
+        "arcs",
+    )
+    for tail, head in pairs:
+        loop = f"arcs must not lead from a node to itself, as one does at {tail}."
+        require_data(tail != head, loop, "arcs")
     return pairs
-
-
-def _is_name(node: Any) -> bool:
-    """Whether a node can be told from all others: NaN is not even itself."""
-    return isinstance(node, Hashable) and not is_missing(node) and node == node  # noqa: PLR0124
 
 
 def _net_supply(supply: Any, nodes: Sequence[Any], *, balanced: bool) -> FloatArray:
     """The supply of each node, (number of nodes,)."""
-    if not isinstance(supply, Mapping) or not supply:
-        raise InvalidProblemError(
-            "supply must be a dict {node: amount}, with negative amounts for demands.",
-            parameter="supply",
-        )
+    require_data(
+        isinstance(supply, Mapping) and supply,
+        "supply must be a dict {node: amount}, with negative amounts for demands.",
+        "supply",
+    )
     place = {node: number for number, node in enumerate(nodes)}
-    strangers = [str(node) for node in supply if node not in place]
-    if strangers:
-        raise InvalidProblemError(
-            f"supply names {strangers[0]}, which no arc touches. Use the names of nodes in arcs.",
-            parameter="supply",
-        )
+    for node in supply:
+        stranger = f"supply names {node}, which no arc touches. Use the names of nodes in arcs."
+        require_data(node in place, stranger, "supply")
     net = np.zeros(len(nodes))
-    amounts = column(list(supply.values()), "supply", "one amount per node")
+    amounts = column(list(supply.values()), "supply", "one amount per node", signed=True)
     net[[place[node] for node in supply]] = amounts
-    if balanced and abs(net.sum()) > _BALANCED * np.abs(net).sum():
-        raise InvalidProblemError(
-            f"supply sums to {net.sum():g}, not to 0: what enters must leave. Balance it, or give"
-            " a shortage_cost, with which demands may go without.",
-            parameter="supply",
-        )
+    require_data(
+        not balanced or abs(net.sum()) <= _BALANCED * np.abs(net).sum(),
+        f"supply sums to {net.sum():g}, not to 0: what enters must leave. Balance it, or give a"
+        " shortage_cost, with which demands may go without.",
+        "supply",
+    )
     return net
 
 

@@ -7,9 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import PROBABILITY, FloatArray, is_probability, positive, real, shown
-from privlp.errors import InvalidParameterError, InvalidProblemError
-from privlp.models.model import Model, column, each, labels, names_along, positive_everywhere, table
+from privlp.checks import (
+    PROBABILITY,
+    FloatArray,
+    is_probability,
+    positive,
+    real,
+    require,
+    require_data,
+    shown,
+)
+from privlp.models.model import Model, column, each, labels, names_along, table
 from privlp.relations import ConstraintPrivate
 
 _ROUNDING = 1e-9
@@ -86,25 +94,25 @@ def cvar_portfolio(
     (True, 1.0)
     """
     public_bound = positive(bound, "bound", finite=True)
-    if not is_probability(beta):
-        raise InvalidParameterError(
-            f"beta must be {PROBABILITY}, got {shown(beta)}: 0.95 for the worst 5 %.",
-            parameter="beta",
-        )
-    outcomes = table(returns, "returns", "scenarios by assets").clip(-public_bound, public_bound)
+    asked = f"beta must be {PROBABILITY}, got {shown(beta)}: 0.95 for the worst 5 %."
+    require(is_probability(beta), asked, "beta")
+    outcomes = table(returns, "returns", "scenarios by assets", signed=True).clip(
+        -public_bound, public_bound
+    )
     n, d = outcomes.shape
     read = names_along("assets", ("returns", returns, 1), ("expected", expected, 0))
-    largest = positive_everywhere(each(most, "most", "the largest weight per asset", d), "most")
+    largest = each(most, "most", "the largest weight per asset", d, positive=True)
     forecast = _forecast(expected, target, risk_aversion, d)
-    if largest.sum() < 1 - _ROUNDING:
-        raise InvalidProblemError(
-            f"most sums to {largest.sum():g}: weights that sum to 1 would exceed it.",
-            parameter="most",
-        )
+    little = f"most sums to {largest.sum():g}: weights that sum to 1 would exceed it."
+    require_data(largest.sum() >= 1 - _ROUNDING, little, "most")
     if target is not None:
         _require_reachable(forecast, target, largest)
     weight = 1.0 if risk_aversion is None else positive(risk_aversion, "risk_aversion", finite=True)
-    rows, floor, ceiling = _public_rows(forecast, target, d)
+    # Weights sum to 1, and reach the target.
+    rows, floor, ceiling = np.append(np.ones(d), 0.0)[None], [1.0], [1.0]
+    if target is not None:
+        rows = np.vstack([rows, np.append(forecast, 0.0)])
+        floor, ceiling = [1.0, float(target)], [1.0, np.inf]
     traded = np.zeros(d) if risk_aversion is None else -forecast
     price = weight / ((1.0 - beta) * n)
     sign = 1.0 if risk_aversion is None else -1.0
@@ -128,46 +136,31 @@ def _forecast(
     expected: Any, target: float | None, risk_aversion: float | None, d: int
 ) -> FloatArray:
     """The public forecast, (d,); required where something is asked of it."""
-    if expected is None:
-        if target is None and risk_aversion is None:
-            return np.zeros(d)
-        raise InvalidParameterError(
-            "target and risk_aversion need expected: a public forecast of each asset's return. The"
-            " mean of the scenarios is private.",
-            parameter="expected",
-        )
-    if target is None and risk_aversion is None:
-        raise InvalidParameterError(
-            "expected has no use without a target or a risk_aversion: give one of them.",
-            parameter="expected",
-        )
-    return column(expected, "expected", "one forecast per asset", d)
+    unused = target is None and risk_aversion is None
+    if expected is None and unused:
+        return np.zeros(d)
+    require(
+        expected is not None,
+        "target and risk_aversion need expected: a public forecast of each asset's return. The mean"
+        " of the scenarios is private.",
+        "expected",
+    )
+    given = "expected has no use without a target or a risk_aversion: give one of them."
+    require(not unused, given, "expected")
+    return column(expected, "expected", "one forecast per asset", d, signed=True)
 
 
 def _require_reachable(forecast: FloatArray, target: float, largest: FloatArray) -> None:
     """Refuse a target above the best forecast of allowed weights."""
-    if not math.isfinite(real(target, "target")):
-        raise InvalidParameterError(
-            f"target must be a finite number, got {target!r}.", parameter="target"
-        )
+    finite = f"target must be a finite number, got {target!r}."
+    require(math.isfinite(real(target, "target")), finite, "target")
     left, best = 1.0, 0.0
     for asset in np.argsort(-forecast):
         share = min(left, largest[asset])
         best, left = best + share * forecast[asset], left - share
-    if target > best:
-        raise InvalidProblemError(
-            f"target = {target:g} is out of reach: the best expected return of allowed weights is"
-            f" {best:g}.",
-            parameter="target",
-        )
-
-
-def _public_rows(
-    forecast: FloatArray, target: float | None, d: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Weights sum to 1, and reach the target: rows, lower and upper sides."""
-    rows, floor, ceiling = [np.append(np.ones(d), 0.0)], [1.0], [1.0]
-    if target is not None:
-        rows, floor = [*rows, np.append(forecast, 0.0)], [1.0, float(target)]
-        ceiling.append(np.inf)
-    return np.array(rows), np.array(floor), np.array(ceiling)
+    require_data(
+        target <= best,
+        f"target = {target:g} is out of reach: the best expected return of allowed weights is"
+        f" {best:g}.",
+        "target",
+    )

@@ -6,16 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.models.model import (
-    Model,
-    column,
-    each,
-    labels,
-    names_along,
-    nonnegative,
-    positive_everywhere,
-    table,
-)
+from privlp.models.model import Model, column, each, labels, names_along, table
 from privlp.relations import ConstraintPrivate
 
 
@@ -78,20 +69,19 @@ def staffing(
     >>> lp.values(solve_exact(lp))["workers"]
     array([1., 2., 0.])
     """
-    costs = nonnegative(column(wages, "wages", "the wage of each shift"), "wages")
+    costs = column(wages, "wages", "the wage of each shift")
     k = len(costs)
     works = table(shifts, "shifts", "shifts by hours, one shift for each wage", (k, None))
     hour_count = works.shape[1]
     times = table(wanted, "wanted", "clients by hours, the hours of shifts", (None, hour_count))
     n = len(times)
-    need = nonnegative(column(hours, "hours", "one number per client of wanted", n), "hours")
-    nonnegative(works, "shifts"), nonnegative(times, "wanted")
+    need = column(hours, "hours", "one number per client of wanted", n)
     scale = np.divide(1.0, need, out=np.zeros(n), where=need > 0)
     cover = np.einsum("nh,kh->nk", times, works) * -scale[:, None]  # a row from its client alone
     names_along("hours", ("shifts", shifts, 1), ("wanted", wanted, 1))
     names_along("clients", ("wanted", wanted, 0), ("hours", hours, 0))
     read = names_along("shifts", ("wages", wages, 0), ("shifts", shifts, 0))
-    upper = positive_everywhere(each(most, "most", "the largest number on each shift", k), "most")
+    upper = each(most, "most", "the largest number on each shift", k, positive=True)
     sides = np.where(need > 0, -1.0, 0.0)
     public = np.zeros(0)
     if at_least is not None:

@@ -7,17 +7,8 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_floats, positive
-from privlp.errors import InvalidProblemError
-from privlp.models.model import (
-    Model,
-    column,
-    distinct,
-    labels,
-    names_along,
-    nonnegative,
-    range_of_each,
-)
+from privlp.checks import FloatArray, as_floats, positive, require_data
+from privlp.models.model import Model, column, distinct, labels, names_along, range_of_each
 from privlp.relations import ScalarPrivate
 
 
@@ -97,7 +88,6 @@ def transport(
     m, k = prices.shape
     has = column(supplies, "supplies", "one supply per row of costs", m)
     wants = column(demands, "demands", "one demand per column of costs", k)
-    nonnegative(has, "supplies"), nonnegative(wants, "demands")
     supply_ends = range_of_each(lower_supply, upper_supply, has, "supplies", "_supply")
     demand_ends = range_of_each(lower_demand, upper_demand, wants, "demands", "_demand")
     lower, upper = (np.append(*ends) for ends in zip(supply_ends, demand_ends, strict=True))
@@ -140,16 +130,9 @@ def _margins(m: int, k: int, *, shortages: bool) -> sp.csr_array:
 def _costs(costs: Any) -> FloatArray:
     """The matrix of costs, in which ``inf`` marks what is no route."""
     prices = as_floats(costs, "costs")
-    if prices.ndim != 2 or not prices.size:
-        raise InvalidProblemError(
-            f"costs has shape {prices.shape}, but it needs two axes: suppliers by customers.",
-            parameter="costs",
-        )
-    if not (prices >= 0).all():
-        raise InvalidProblemError(
-            "costs must be numbers that are not negative, or inf where there is no route.",
-            parameter="costs",
-        )
-    if not np.isfinite(prices).any():
-        raise InvalidProblemError("costs has no route: all are inf.", parameter="costs")
+    shape = f"costs has shape {prices.shape}, but it needs two axes: suppliers by customers."
+    require_data(prices.ndim == 2 and prices.size, shape, "costs")
+    sign = "costs must be numbers that are not negative, or inf where there is no route."
+    require_data((prices >= 0).all(), sign, "costs")
+    require_data(np.isfinite(prices).any(), "costs has no route: all are inf.", "costs")
     return prices

@@ -11,30 +11,19 @@ import numpy as np
 
 from privlp.checks import FloatArray
 
-FOODS = (
-    *("oats", "bread", "rice", "pasta", "potatoes", "lentils", "beans", "tofu", "eggs", "milk"),
-    *("yoghurt", "cheese", "chicken", "beef", "fish", "carrots", "cabbage", "spinach", "tomatoes"),
-    *("apples", "bananas", "oranges", "nuts", "oil"),
-)
-#: Price of 100 g, and in 100 g: energy in 100 kcal, protein in 10 g, iron in mg.
-_PRICE = [
-    *(0.25, 0.30, 0.20, 0.20, 0.12, 0.30, 0.28, 0.60, 0.45, 0.12, 0.30, 0.90, 0.90, 1.40),
-    *(1.60, 0.15, 0.15, 0.45, 0.35, 0.25, 0.20, 0.25, 1.20, 0.50),
-]
-_CONTENT = [
-    [
-        *(3.7, 2.5, 1.3, 1.6, 0.8, 1.2, 1.3, 1.4, 1.5, 0.6, 0.6, 4.0, 1.7, 2.5),
-        *(1.8, 0.4, 0.25, 0.23, 0.2, 0.5, 0.9, 0.5, 6.0, 8.8),
-    ],
-    [
-        *(1.3, 0.9, 0.27, 0.58, 0.2, 0.9, 0.9, 1.4, 1.3, 0.34, 0.5, 2.5, 2.7, 2.6),
-        *(2.2, 0.09, 0.13, 0.29, 0.09, 0.03, 0.11, 0.09, 2.0, 0.0),
-    ],
-    [
-        *(4.3, 2.5, 0.2, 0.5, 0.8, 3.3, 2.5, 2.7, 1.8, 0.03, 0.1, 0.3, 1.0, 2.6),
-        *(0.6, 0.3, 0.5, 2.7, 0.3, 0.1, 0.3, 0.1, 3.5, 0.0),
-    ],
-]
+#: Food, price of 100 g, and in 100 g: energy in 100 kcal, protein in 10 g, iron in mg.
+_TABLE = """
+oats 0.25 3.7 1.3 4.3; bread 0.3 2.5 0.9 2.5; rice 0.2 1.3 0.27 0.2; pasta 0.2 1.6 0.58 0.5;
+potatoes 0.12 0.8 0.2 0.8; lentils 0.3 1.2 0.9 3.3; beans 0.28 1.3 0.9 2.5; tofu 0.6 1.4 1.4 2.7;
+eggs 0.45 1.5 1.3 1.8; milk 0.12 0.6 0.34 0.03; yoghurt 0.3 0.6 0.5 0.1; cheese 0.9 4 2.5 0.3;
+chicken 0.9 1.7 2.7 1; beef 1.4 2.5 2.6 2.6; fish 1.6 1.8 2.2 0.6; carrots 0.15 0.4 0.09 0.3;
+cabbage 0.15 0.25 0.13 0.5; spinach 0.45 0.23 0.29 2.7; tomatoes 0.35 0.2 0.09 0.3;
+apples 0.25 0.5 0.03 0.1; bananas 0.2 0.9 0.11 0.3; oranges 0.25 0.5 0.09 0.1; nuts 1.2 6 2 3.5;
+oil 0.5 8.8 0 0
+"""
+_ROWS = [row.split() for row in _TABLE.split(";")]
+FOODS = tuple(food for food, *_ in _ROWS)
+_PRICE, *_CONTENT = np.array([numbers for _, *numbers in _ROWS], dtype=float).T
 
 
 def canteen(seed: int = 0, *, people: int = 20_000) -> dict[str, Any]:
@@ -51,20 +40,16 @@ def canteen(seed: int = 0, *, people: int = 20_000) -> dict[str, Any]:
     """
     rng = np.random.default_rng(seed)
     size, bleeds = rng.normal(1.0, 0.12, people).clip(0.6, 1.5), rng.random(people) < 0.35
-    needs = np.column_stack(
-        [
-            21 * size * rng.uniform(0.9, 1.2, people),
-            5.5 * size * rng.uniform(0.9, 1.2, people),
-            np.where(bleeds, 14.0, 9.0) * rng.uniform(0.8, 1.1, people),
-        ]
-    )
+    energy, protein = (each * size * rng.uniform(0.9, 1.2, people) for each in (21, 5.5))
+    iron = np.where(bleeds, 14.0, 9.0) * rng.uniform(0.8, 1.1, people)
+    needs = np.column_stack([energy, protein, iron])
     eats = np.ones((people, len(FOODS)))
     kinds = [["beef", "chicken", "fish"], ["milk", "yoghurt", "cheese"], ["nuts"], ["bread"]]
     avoids = np.where(rng.random(people) < 0.2, rng.integers(0, len(kinds), people), -1)
     for kind, foods in enumerate(kinds):
         eats[np.ix_(avoids == kind, [FOODS.index(food) for food in foods])] = 0.0
     return {
-        "prices": np.array(_PRICE),
+        "prices": _PRICE.copy(),
         "content": np.array(_CONTENT),
         "needs": needs,
         "eats": eats,
@@ -90,9 +75,8 @@ def care(seed: int = 0, *, clients: int = 20_000) -> dict[str, Any]:
     spans = [(start, 8) for start in (*range(0, 24, 2), 21)] + [(s, 5) for s in range(6, 20, 2)]
     shifts = np.array([((clock - start) % 24 < span) * 1.0 for start, span in spans])
     night = np.where((clock < 6) | (clock > 21), 1.5, 1.0)
-    begins = np.where(
-        rng.random(clients) < 0.6, rng.normal(9, 2.5, clients), rng.normal(17, 3.0, clients)
-    )
+    early = rng.random(clients) < 0.6
+    begins = np.where(early, rng.normal(9, 2.5, clients), rng.normal(17, 3.0, clients))
     lasts = rng.integers(2, 7, clients)
     wanted = ((clock - np.round(begins)[:, None]) % 24 < lasts[:, None]) * 1.0
     busy = 8 + 6 * np.sin((clock - 6) / 24 * 2 * np.pi)
@@ -128,10 +112,8 @@ def road_network(seed: int = 0, *, nodes: int = 80) -> dict[str, Any]:
     at = towns(seed, nodes=nodes)
     rng = np.random.default_rng([seed, 1])
     triangles = Delaunay(at).simplices
-    sides = {
-        tuple(sorted(t[[a, b]].tolist())) for t in triangles for a, b in ((0, 1), (1, 2), (0, 2))
-    }
-    roads = sorted(sides)
+    pairs = np.sort(np.vstack([triangles[:, ends] for ends in ([0, 1], [1, 2], [0, 2])]), axis=1)
+    roads = sorted({(a, b) for a, b in pairs.tolist()})
     arcs = [*roads, *((head, tail) for tail, head in roads)]
     length = np.array([np.linalg.norm(at[a] - at[b]) for a, b in arcs])
     ends = rng.permutation(nodes)[:15]

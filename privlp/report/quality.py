@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import FloatArray, real, require_kind
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.checks import FloatArray, real, require, require_kind
+from privlp.errors import UnsupportedProblemError
 from privlp.exact import ExactSolution
 from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram
@@ -62,10 +62,10 @@ class Quality:
     def __str__(self) -> str:
         if self.n_violated is not None:
             beyond = f" by more than {self.alpha:g} per unit of row norm" if self.alpha else ""
-            count = f"{self.n_violated:.0f} ± {math.ceil(self.margin)}"
-            return f"{count} private rows are violated{beyond} (95 %)."
-        spare = "; below 0, all private rows hold with so much to spare"
-        below = spare if (self.largest_violation or 0) < 0 else ""
+            number = f"{self.n_violated:.0f} ± {math.ceil(self.margin)}"
+            return f"{number} private rows are violated{beyond} (95 %)."
+        room = (self.largest_violation or 0) < 0
+        below = "; below 0, all private rows hold with so much to spare" if room else ""
         return (
             f"The largest violation of a private row is {self.largest_violation:.4g} ±"
             f" {self.margin:.2g} (95 %{below})."
@@ -125,21 +125,19 @@ def quality(
     (True, 6.0, True)
     """
     require_kind(lp, LinearProgram, "lp", "a LinearProgram")
-    if isinstance(solution, ExactSolution):
-        raise InvalidParameterError(
-            "An exact solution depends on private rows without noise; a report on it would not be"
-            " private.",
-            parameter="solution",
-        )
+    require(
+        not isinstance(solution, ExactSolution),
+        "An exact solution depends on private rows without noise; a report on it would not be"
+        " private.",
+        "solution",
+    )
     require_kind(budget, Budget | None, "budget", "a privlp.Budget")
     # Whether a number overflows depends on private rows: a warning would tell.
     with unnoticed():
         x = point_of(lp, solution)
         alpha = real(alpha, "alpha")
-        if not 0 <= alpha < math.inf:
-            raise InvalidParameterError(
-                f"alpha must be finite and not negative, got {alpha!r}.", parameter="alpha"
-            )
+        finite = f"alpha must be finite and not negative, got {alpha!r}."
+        require(0 <= alpha < math.inf, finite, "alpha")
         relation = lp.neighbours
         counts = isinstance(relation, ConstraintPrivate | RowPrivate)
         change = _change(lp, x, counts=counts)
@@ -152,14 +150,14 @@ def quality(
         )
         margin = mechanism.scale * math.log(1 / (1 - _CONFIDENCE))
         rows = lp.rows()
+        number: float | None = None
+        largest: float | None = None
         if counts:
-            exact = float(rows.total(_violated_by_more, x, alpha))
+            noisy = float(release(float(rows.total(_violated_by_more, x, alpha))))
+            number = max(0.0, float(np.round(noisy)))
         else:
-            exact = float(rows.largest(_largest_violation, 1, x)[0])
-        noisy = float(release(exact))
-        if counts:
-            return Quality(max(0.0, float(np.round(noisy))), None, alpha, margin, ledger.record())
-        return Quality(None, noisy, alpha, margin, ledger.record())
+            largest = float(release(float(rows.largest(_largest_violation, 1, x)[0])))
+        return Quality(number, largest, alpha, margin, ledger.record())
 
 
 def _change(lp: LinearProgram, x: FloatArray, *, counts: bool) -> float:
