@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self
 
 from privlp.checks import shown, whole
 from privlp.errors import InvalidParameterError, ReadError
@@ -21,8 +21,6 @@ LARGEST_UNPACKED = 2**30
 LARGEST_RATIO = 100
 _NO_BOMB = 2**26
 _CHUNK = 2**20
-
-_Made = TypeVar("_Made")
 
 
 def path_of(path: Any, name: str = "path") -> str:
@@ -94,12 +92,60 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
         unfinished.write_text(text, encoding="utf-8")
 
 
-def read_saved(path: str | os.PathLike[str], what: str, made: Callable[[Any], _Made]) -> _Made:
-    """What is made of the JSON document in a file; `what` it should be, for the error."""
-    location = Path(path_of(path))
-    try:
-        return made(json.loads(location.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise ReadError(f"Cannot read {os.fspath(path)!r}: {error.strerror}.") from None
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-        raise ReadError(f"{os.fspath(path)!r} is not {what} saved by privlp.") from None
+class Saved:
+    """A released result that may be kept in a file."""
+
+    _what: ClassVar[str]
+    _format: ClassVar[str]
+
+    def to_json(self) -> str:
+        """The result as a JSON document."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result as JSON. The file appears whole or not at all.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from privlp import Solution, examples, solve
+        >>> solution = solve(examples.diet(), eps=1.0, delta=0, rng=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     solution.save(pathlib.Path(folder, "diet.json"))
+        ...     again = Solution.load(pathlib.Path(folder, "diet.json"))
+        >>> again.privacy.eps, bool((again.x == solution.x).all())
+        (1.0, True)
+        """
+        write_whole(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a result that :meth:`save` wrote.
+
+        Raises
+        ------
+        ReadError
+            If the file is missing or is no such file.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> privlp.AllocationResult.load("no-such-file.json")
+        Traceback (most recent call last):
+            ...
+        privlp.errors.ReadError: Cannot read 'no-such-file.json': No such file or directory.
+        """
+        location = Path(path_of(path))
+        try:
+            document = json.loads(location.read_text(encoding="utf-8"))
+            if document.pop("format") != cls._format:
+                raise KeyError("format")
+            return cls._from_document(document)
+        except OSError as error:
+            raise ReadError(f"Cannot read {os.fspath(path)!r}: {error.strerror}.") from None
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+            raise ReadError(f"{os.fspath(path)!r} is not {cls._what} saved by privlp.") from None
+
+    @classmethod
+    def _from_document(cls, document: dict[str, Any]) -> Self:
+        raise NotImplementedError

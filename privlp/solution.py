@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import FloatArray, as_floats, require
 from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
-from privlp.files import read_saved, write_whole
+from privlp.files import Saved
 from privlp.pictures.trace import draw_trace
 from privlp.privacy.record import PrivacyRecord, require_types
 from privlp.readers.cvxpy_expressions import assign
@@ -28,11 +27,9 @@ if TYPE_CHECKING:
 
     from privlp.linear_program import LinearProgram
 
-_FORMAT = "privlp solution 1"
-
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(Saved):
     """A private solution. Everything in it may be released, as far as ``privacy`` says so.
 
     Attributes
@@ -75,6 +72,9 @@ class Solution:
     >>> solution.privacy.eps, solution.privacy.seeded
     (1.0, True)
     """
+
+    _what: ClassVar[str] = "a solution"
+    _format: ClassVar[str] = "privlp solution 1"
 
     x: FloatArray | None
     objective: float | None
@@ -248,7 +248,7 @@ class Solution:
         """
         prices = self.released_prices
         document = {
-            "format": _FORMAT,
+            "format": self._format,
             **{each.name: getattr(self, each.name) for each in fields(self)},
             "x": None if self.x is None else self.x.tolist(),
             "privacy": self.privacy.to_dict(),
@@ -260,48 +260,9 @@ class Solution:
         }
         return json.dumps(document, indent=1)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the solution as JSON. The file appears whole or not at all.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> from privlp import Solution, examples, solve
-        >>> solution = solve(examples.diet(), eps=1.0, delta=0, rng=0)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     solution.save(pathlib.Path(folder, "diet.json"))
-        ...     Solution.load(pathlib.Path(folder, "diet.json")).objective == solution.objective
-        True
-        """
-        write_whole(path, self.to_json())
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Solution:
-        """Read a solution that :meth:`save` wrote.
-
-        Raises
-        ------
-        ReadError
-            If the file is missing or is no such file.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> from privlp import Solution, examples, solve
-        >>> solution = solve(examples.diet(), eps=1.0, delta=0, rng=0)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     solution.save(pathlib.Path(folder, "diet.json"))
-        ...     again = Solution.load(pathlib.Path(folder, "diet.json"))
-        >>> again.privacy.eps, bool((again.x == solution.x).all())
-        (1.0, True)
-        """
-        return read_saved(path, "a solution", cls._from_document)
-
-    @classmethod
-    def _from_document(cls, document: dict[str, Any]) -> Solution:
+    def _from_document(cls, document: dict[str, Any]) -> Self:
         """Of fields that may be anything. Older files have no verdict, prices or missed rows."""
-        if document.pop("format") != _FORMAT:
-            raise KeyError("format")
         document["variable_names"]  # an old file has them too
         made: dict[str, Callable[[Any], Any]] = {
             "status": Status,

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import textwrap
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from privlp.allocation.people import Allocation, people_of
-from privlp.checks import FloatArray, as_floats, is_one_of, real, require, require_kind
-from privlp.files import read_saved, write_whole
+from privlp.checks import FloatArray, as_floats, real, require, require_kind
+from privlp.files import Saved
 from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.randomness import Randomness, RandomSource
 from privlp.status import Verdict
 
-_FORMAT = "privlp allocation 1"
 _ARRAYS = ("prices", "served", "uses")
 _COLUMNS = 98
 
 
 @dataclass(frozen=True, eq=False)
-class AllocationResult:
+class AllocationResult(Saved):
     """Released prices, and how each person finds her own shares from them.
 
     All attributes are released numbers: they may be put on a billboard. What :meth:`share` returns
@@ -69,6 +67,9 @@ class AllocationResult:
     >>> bool((allocation.used(everybody) <= 500).all())
     True
     """
+
+    _what: ClassVar[str] = "an allocation"
+    _format: ClassVar[str] = "privlp allocation 1"
 
     prices: FloatArray
     served: FloatArray
@@ -254,7 +255,7 @@ class AllocationResult:
         >>> sorted(json.loads(privlp.allocate(allocation, eps=1, rng=0).to_json()))[:4]
         ['advice', 'closed', 'feasible', 'format']
         """
-        document: dict[str, Any] = {"format": _FORMAT}
+        document: dict[str, Any] = {"format": self._format}
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
             document[name] = value.tolist() if isinstance(value, np.ndarray) else value
@@ -262,45 +263,8 @@ class AllocationResult:
         document["trace"] = {name: values.tolist() for name, values in self.trace.items()}
         return json.dumps(document, indent=1)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the released numbers as JSON. The file appears whole or not at all.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile, privlp
-        >>> allocation = privlp.Allocation([[1.0, 0.5]] * 99, [40, 40], largest_value=1)
-        >>> result = privlp.allocate(allocation, eps=1, rng=0)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     result.save(pathlib.Path(folder, "prices.json"))
-        ...     again = privlp.AllocationResult.load(pathlib.Path(folder, "prices.json"))
-        >>> bool((again.share([1.0, 0.5]) == result.share([1.0, 0.5])).all())
-        True
-        """
-        write_whole(path, self.to_json())
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> AllocationResult:
-        """Read what :meth:`save` wrote.
-
-        Raises
-        ------
-        ReadError
-            If the file is missing or is no such file.
-
-        Examples
-        --------
-        >>> import privlp
-        >>> privlp.AllocationResult.load("no-such-file.json")
-        Traceback (most recent call last):
-            ...
-        privlp.errors.ReadError: Cannot read 'no-such-file.json': No such file or directory.
-        """
-        return read_saved(path, "an allocation", cls._from_document)
-
-    @classmethod
-    def _from_document(cls, document: dict[str, Any]) -> AllocationResult:
-        if not is_one_of(document.pop("format"), (_FORMAT,)):
-            raise KeyError("format")
+    def _from_document(cls, document: dict[str, Any]) -> Self:
         for name in _ARRAYS:
             value = document[name]
             document[name] = None if value is None else np.array(value, dtype=float)
