@@ -59,8 +59,19 @@ def whole(relation=None, *, pairs=8, eps=1.0, delta=1e-9, s=5, opt=3.0, runs=0, 
     )
 
 
-# correct methods
+def quick(pairs=3, rng=0, **options):
+    """Of the cheapest solves."""
+    lp = packing(LITTLE["b, sum"])
+    return audit_solve(lp, 1.0, 0.0, method="direct-noise", pairs=pairs, runs=0, rng=rng, **options)
 
+
+@pytest.fixture(scope="module")
+def audited():
+    """Three audits at confidence 0.999: false-alarm rate 0.003; seed fixed."""
+    return whole(method="dmw", alpha=3.0, pairs=3, runs=100)
+
+
+# correct methods
 WHOLE = {
     "dmw": {"alpha": 3.0},
     "dmw-published": {"alpha": 9.0, "width": 1.0},
@@ -151,17 +162,17 @@ def test_pure_noise_and_points_of_a_public_optimum():
 
 def test_soft_rows():
     lp = covering(penalty=np.linspace(0.1, 1.0, 30))
-    found = audit_solve(lp, 1.0, 1e-6, opt=3.0, method="perturbed", pairs=8, runs=0, rng=0)
+    found = audit_solve(lp, 1.0, 1e-6, opt=3.0, method="perturbed", pairs=4, runs=0, rng=0)
     assert found.passed, str(found)
 
 
 @pytest.mark.statistical
-def test_statistics_of_correct_methods():
+def test_statistics_of_correct_methods(audited):
     """Eight audits at confidence 0.999: false-alarm rate at most 0.008 over the choice of seed."""
     lp, effort = packing(LITTLE["b, sum"]), {"pairs": 1, "runs": 100}
     requests = [{"method": "direct-noise"}, {"feasible": "always"}][: runs(2, 1)]
     found = [audit_solve(lp, 1.0, 0.01, rng=0, **effort, **request) for request in requests]
-    for result in (whole(method="dmw", alpha=3.0, **effort), *found):
+    for result in (audited, *found):
         assert result.passed, str(result)
         moved = [release.audit.eps_lower for release in result.releases if release.ratio > 0]
         assert min(moved) > 0.3, str(result)
@@ -190,7 +201,7 @@ def of_sums(found):
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_a_sensitivity_10_percent_too_small(monkeypatch, relation):
     patched(monkeypatch, ConstraintPrivate, "sum_sensitivity", less)
-    found = whole(RELATIONS[relation], method="staged", pairs=12)
+    found = whole(RELATIONS[relation], method="staged", pairs=6)
     assert not found.passed
     assert any("times the sensitivity that was charged" in fault for fault in found.faults)
     assert 1.01 < max(release.ratio for release in found.releases) <= 1 / 0.9 + 1e-6
@@ -237,21 +248,21 @@ def test_scores_and_rows_that_move_10_percent_too_far(monkeypatch, relation, sen
 def test_the_relation_swapped(monkeypatch):
     """A record that is replaced is charged as one that is removed."""
     monkeypatch.setattr(ConstraintPrivate, "sum_sensitivity", lambda self, largest, k: k * largest)
-    found = whole(method="staged")
+    found = whole(method="staged", pairs=4)
     assert of_sums(found) == pytest.approx(2, rel=0.01)
     assert not found.passed
 
 
 def test_one_row_charged_for_a_record_of_three(monkeypatch):
     monkeypatch.setattr(ConstraintPrivate, "rows_of_one_record", lambda self, lp: 1)
-    found = whole(ConstraintPrivate(rows_per_record=3), method="staged", pairs=12)
+    found = whole(ConstraintPrivate(rows_per_record=3), method="staged", pairs=4)
     assert of_sums(found) > 2
 
 
 def test_rows_that_are_not_scaled(monkeypatch):
     unscaled = partialmethod(of_any_norm, RowsOfEqualNorm.__init__)
     monkeypatch.setattr(RowsOfEqualNorm, "__init__", unscaled)
-    assert of_sums(whole(method="staged")) > 10
+    assert of_sums(whole(method="staged", pairs=2)) > 10
 
 
 @pytest.mark.parametrize("count", [1, 9])
@@ -664,22 +675,19 @@ def test_scores_that_all_move_alike_do_not_move():
 # words, data, picture, refusals
 
 
-@pytest.mark.statistical
-def test_words_and_data():
-    """Three audits at confidence 0.999: false-alarm rate 0.003; seed fixed."""
-    found = whole(method="dmw", alpha=3.0, pairs=3, runs=100)
+def test_words_and_data(audited):
     for words in (
         "Audit of method 'dmw'; constraint-private: one record (at most 1 row) replaced; claimed"
         " eps = 1, delta = 1e-09",
         *("3 pairs of extreme neighbours", "ratio", "No fault found.", "no proof", "Not private"),
     ):
-        assert words in str(found)
-    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        assert words in str(audited)
+    document = json.loads(json.dumps(audited.to_dict(), allow_nan=False))
     assert document["passed"]
-    assert document["releases"][0]["ratio"] == found.releases[0].ratio
+    assert document["releases"][0]["ratio"] == audited.releases[0].ratio
     assert document["end_to_end"]["runs"] == 100
     assert "worst" not in document
-    assert "worst" not in repr(found)
+    assert "worst" not in repr(audited)
 
 
 def test_a_failure_in_words_and_data(monkeypatch):
@@ -693,14 +701,14 @@ def test_a_failure_in_words_and_data(monkeypatch):
 
 
 def test_the_same_seed_finds_the_same():
-    one, two, other = (whole(method="staged", pairs=3, rng=seed).to_dict() for seed in (1, 1, 2))
+    one, two, other = (quick(rng=seed).to_dict() for seed in (1, 1, 2))
     assert one == two
     assert one != other
 
 
 def test_picture(monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
-    ax = whole(method="staged", pairs=4).plot()
+    ax = whole(method="staged", pairs=2).plot()
     last = ax.get_yticklabels()[-1].get_text().replace("\n", " ")
     assert last == "count the rows that the answer misses"
     assert "no fault found (no proof)" in ax.get_title()
@@ -712,11 +720,11 @@ def test_picture(monkeypatch):
 
 
 def test_progress_of_a_long_audit_is_an_estimate_and_a_bar(capfd, monkeypatch):
-    whole(method="staged", pairs=2)
-    whole(method="staged", pairs=2, progress=True)  # over before anybody wonders
+    quick(pairs=2)
+    quick(pairs=2, progress=True)  # over before anybody wonders
     assert capfd.readouterr() == ("", "")
     monkeypatch.setattr(sys.modules["privlp.audits.solve"], "_PATIENCE", 0.0)
-    whole(method="staged", pairs=2, progress=True)
+    quick(pairs=2, progress=True)
     output, errors = capfd.readouterr()
     assert output == ""
     assert "4 solves of" in errors
@@ -736,7 +744,7 @@ def test_an_interruption_comes_through(monkeypatch):
 
     monkeypatch.setattr(module, "solve", solve)
     with pytest.raises(KeyboardInterrupt):
-        whole(method="staged", pairs=8)
+        quick(pairs=8)
 
 
 @pytest.mark.parametrize(

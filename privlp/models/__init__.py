@@ -1,7 +1,8 @@
 """Linear programs that people bring, in their own words.
 
 Each function takes the arrays of its field and returns a :class:`Model`: a linear program with the
-right neighbour relation, whose answer is read back in the terms of the field.
+right neighbour relation, whose answer is read back in the terms of the field. It raises
+:class:`~privlp.InvalidProblemError` if shapes do not agree, or numbers have the wrong sign.
 
 >>> from privlp import models, solve
 >>> market = models.simulated.deliveries(seed=0)

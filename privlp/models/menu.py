@@ -53,11 +53,6 @@ def diet(
         Its part ``"amounts"`` has shape (d,). One record is a person, who owns k rows and may have
         any needs and tastes.
 
-    Raises
-    ------
-    InvalidProblemError
-        If shapes do not agree, or numbers have the wrong sign.
-
     Notes
     -----
     :func:`privlp.solve` counts `s` in rows: a person whom the menu fails in two nutrients counts

@@ -59,11 +59,6 @@ def transport(
         Its part ``"shipments"`` has shape (m, k). With a `shortage_cost` there is ``"shortages"``
         too, of shape (k,).
 
-    Raises
-    ------
-    InvalidProblemError
-        If shapes do not agree, or numbers have the wrong sign.
-
     Notes
     -----
     Noise makes supplies smaller and demands larger, where rows must hold. So the sum of supplies
