@@ -79,6 +79,9 @@ class ExactSolution:
     >>> exact = privlp.solve_exact(lp)
     >>> exact.success, exact.objective, exact.gap < 1e-9, exact.primal_residual < 1e-9
     (True, 2.0, True, True)
+    >>> infeasible = privlp.LinearProgram(c=[1, 2], A=[[1, 1]], b=[-2])
+    >>> exact.to_dict()["x"], privlp.solve_exact(infeasible).to_dict()["gap"]
+    ([2.0, 0.0], None)
     """
 
     x: FloatArray | None
@@ -92,17 +95,7 @@ class ExactSolution:
     variable_names: tuple[str, ...] | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON; numbers that do not exist are ``None``.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram, solve_exact
-        >>> solve_exact(LinearProgram(c=[1, 2], A=[[-1, -1]], b=[-2])).to_dict()["x"]
-        [2.0, 0.0]
-        >>> infeasible = LinearProgram(c=[1, 2], A=[[1, 1]], b=[-2])
-        >>> solve_exact(infeasible).to_dict()["gap"] is None
-        True
-        """
+        """Plain data, for JSON; numbers that do not exist are ``None``."""
         plain = asdict(self)
         for key, value in plain.items():
             if isinstance(value, np.ndarray):

@@ -71,6 +71,8 @@ class Solution(Saved):
     (True, 'direct-noise', (20,))
     >>> solution.privacy.eps, solution.privacy.seeded
     (1.0, True)
+    >>> solution.to_json().splitlines()[1]
+    ' "format": "privlp solution 1",'
     """
 
     _what: ClassVar[str] = "a solution"
@@ -236,16 +238,7 @@ class Solution(Saved):
         return draw_trace(self, most, ax)
 
     def to_json(self) -> str:
-        """The solution as a JSON document, which :meth:`load` can read back from a file.
-
-        Examples
-        --------
-        >>> import json
-        >>> from privlp import examples, solve
-        >>> document = json.loads(solve(examples.diet(), eps=1.0, delta=0, rng=0).to_json())
-        >>> document["status"], len(document["x"]), document["privacy"]["eps"]
-        ('completed', 20, 1.0)
-        """
+        """The solution as a JSON document, which :meth:`load` can read back from a file."""
         prices = self.released_prices
         document = {
             "format": self._format,

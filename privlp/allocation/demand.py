@@ -36,6 +36,8 @@ class PersonPrivate:
     >>> relation = PersonPrivate("add-remove", nominal_n=1_000)
     >>> relation.key, relation.hides_people, relation.most_changed
     ('PersonPrivate, add-remove', True, 1.0)
+    >>> relation.compatible_with(PersonPrivate())
+    False
     """
 
     change: Literal["replace", "add-remove"] = "replace"
@@ -70,14 +72,7 @@ class PersonPrivate:
         return f"PersonPrivate, {self.change}"
 
     def compatible_with(self, other: AccountedRelation) -> bool:
-        """Whether one ledger may account for both relations.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, PersonPrivate
-        >>> PersonPrivate().compatible_with(ConstraintPrivate())
-        False
-        """
+        """Whether one ledger may account for both relations."""
         return self.key == other.key
 
     @property

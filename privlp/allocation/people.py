@@ -142,7 +142,7 @@ def checked_limits(given: Any, largest: Any, people: int) -> tuple[FloatArray, f
 
 
 def check_size(given: Any, name: str) -> None:
-    """Refuse supplies and bounds in units in which prices might overflow."""
+    """Refuse units in which prices might overflow."""
     sizes = np.atleast_1d(given)
     require(
         ((sizes >= SMALLEST) & (sizes <= LARGEST)).all(),
@@ -213,6 +213,17 @@ class Allocation:
     Traceback (most recent call last):
         ...
     privlp.errors.InvalidProblemError: Some values exceed largest_value=1. Declare a larger ...
+
+    Two people and two options. What follows is not private:
+
+    >>> few = privlp.Allocation([[3, 2], [2, 0]], supplies=[1, 1], largest_value=4)
+    >>> few.worth([[0, 1], [1, 0]]), few.used([[0, 1], [1, 0]])
+    (4.0, array([1., 1.]))
+    >>> privlp.solve_exact(few.program()).objective, few.sizes().options
+    (4.0, 2)
+    >>> few.people(closed=(0,)).values
+    array([[-inf, 0.5],
+           [-inf, 0. ]])
     """
 
     values: Any
@@ -261,14 +272,7 @@ class Allocation:
         return use * limit
 
     def sizes(self) -> Sizes:
-        """All that is public; plans see nothing else.
-
-        Examples
-        --------
-        >>> import privlp
-        >>> privlp.Allocation([[1.0, 0.5]], [1, 1], largest_value=1).sizes().options
-        2
-        """
+        """All that is public; plans see nothing else."""
         nominal = self.neighbours.nominal_n
         return Sizes(
             supplies=self.supplies / self.unit,
@@ -304,13 +308,6 @@ class Allocation:
         """The linear program, for :func:`solve_exact`: **not private**.
 
         Variable i k + j is the share of person i of option j. The last rows are supplies.
-
-        Examples
-        --------
-        >>> import privlp
-        >>> allocation = privlp.Allocation([[3, 2], [2, 0]], supplies=[1, 1], largest_value=3)
-        >>> privlp.solve_exact(allocation.program()).objective
-        4.0
         """
         (n, k), d = self.values.shape, len(self.supplies)
         own = sp.kron(sp.eye_array(n), np.ones((1, k)), format="csr")
@@ -328,28 +325,12 @@ class Allocation:
         )
 
     def worth(self, shares: Any) -> float:
-        """Total value of everybody's shares, (n, k): **not private**.
-
-        Examples
-        --------
-        >>> import privlp
-        >>> allocation = privlp.Allocation([[3, 2], [2, 0]], supplies=[1, 1], largest_value=3)
-        >>> allocation.worth([[0, 1], [1, 0]])
-        4.0
-        """
+        """Total value of everybody's shares, (n, k): **not private**."""
         taken = self._checked_shares(shares)
         return float(np.where(taken > 0, self.values, 0.0).ravel() @ taken.ravel())
 
     def used(self, shares: Any) -> FloatArray:
-        """Use of each supply by everybody's shares, (d,): **not private**; see :meth:`worth`.
-
-        Examples
-        --------
-        >>> import privlp
-        >>> allocation = privlp.Allocation([[3, 2], [2, 0]], supplies=[1, 1], largest_value=3)
-        >>> allocation.used([[0, 1], [1, 0]])
-        array([1., 1.])
-        """
+        """Use of each supply by everybody's shares, (d,): **not private**."""
         taken = self._checked_shares(shares)
         if self.uses.ndim == 2:
             return np.asarray(taken.sum(axis=0) @ self.uses)
@@ -359,12 +340,6 @@ class Allocation:
         """Everybody, in units of the largest value, use and limit: **not private**.
 
         Options that use a closed supply cannot be taken.
-
-        Examples
-        --------
-        >>> import privlp
-        >>> privlp.Allocation([[3, 2]], supplies=[1, 1], largest_value=4).people((0,)).values
-        array([[-inf, 0.5]])
         """
         return people_of(self.values, self.uses, self.limits, closed, self._units)
 

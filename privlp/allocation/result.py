@@ -64,8 +64,14 @@ class AllocationResult(Saved):
     >>> mine.shape, bool(mine.sum() <= 1)
     ((4,), True)
     >>> everybody = result.shares_of(allocation)  # not to be released together
-    >>> bool((allocation.used(everybody) <= 500).all())
-    True
+    >>> bool((allocation.used(everybody) <= 500).all()), bool((everybody[0] == mine).all())
+    (True, True)
+    >>> result.choose([0.9, 0.1, 0.0, 0.0], rng=1)
+    0
+    >>> print(result.statement())
+    Prices are released; each person computes her own shares from them. Jointly (1, ...
+    >>> result.to_json().splitlines()[1]
+    ' "format": "privlp allocation 1",'
     """
 
     _what: ClassVar[str] = "an allocation"
@@ -106,15 +112,6 @@ class AllocationResult(Saved):
         ------
         InvalidParameterError
             If shapes do not fit, or numbers exceed the declared bounds.
-
-        Examples
-        --------
-        >>> import numpy as np, privlp
-        >>> wishes = np.random.default_rng(0).uniform(size=(3000, 2))
-        >>> allocation = privlp.Allocation(wishes, supplies=[900, 900], largest_value=1.0)
-        >>> result = privlp.allocate(allocation, eps=1.0, rng=0)
-        >>> result.share([0.9, 0.1]).round(2)
-        array([1., 0.])
         """
         own = as_floats(values, "values")
         given = self.uses if uses is None else uses
@@ -160,14 +157,6 @@ class AllocationResult(Saved):
         ------
         InvalidParameterError
             If people may take more than one unit, or as for :meth:`share`.
-
-        Examples
-        --------
-        >>> import numpy as np, privlp
-        >>> wishes = np.random.default_rng(0).uniform(size=(3000, 2))
-        >>> allocation = privlp.Allocation(wishes, supplies=[900, 900], largest_value=1.0)
-        >>> privlp.allocate(allocation, eps=1.0, rng=0).choose([0.9, 0.1], rng=1)
-        0
         """
         one = "Shares are probabilities only where nobody may take more than one unit."
         require(self.limit <= 1, one, "values")
@@ -180,15 +169,6 @@ class AllocationResult(Saved):
 
         Each person's row is :meth:`share` of her own data. All rows but hers tell others no more of
         her than the prices do.
-
-        Examples
-        --------
-        >>> import numpy as np, privlp
-        >>> wishes = np.random.default_rng(0).uniform(size=(3000, 2))
-        >>> allocation = privlp.Allocation(wishes, supplies=[900, 900], largest_value=1.0)
-        >>> result = privlp.allocate(allocation, eps=1.0, rng=0)
-        >>> bool((result.shares_of(allocation)[7] == result.share(wishes[7])).all())
-        True
         """
         require_kind(allocation, Allocation, "allocation", "a privlp.Allocation")
         return self._shares(allocation)
@@ -216,16 +196,7 @@ class AllocationResult(Saved):
         return "\n\n".join([table, *texts])
 
     def statement(self) -> str:
-        """What is promised, in words.
-
-        Examples
-        --------
-        >>> import numpy as np, privlp
-        >>> wishes = np.random.default_rng(0).uniform(size=(300, 2))
-        >>> allocation = privlp.Allocation(wishes, supplies=[90, 90], largest_value=1.0)
-        >>> print(privlp.allocate(allocation, eps=1.0, rng=0).statement())
-        Prices are released; each person computes her own shares from them. Jointly (1, ...
-        """
+        """What is promised, in words."""
         record = self.privacy
         supplies = (
             "Supplies are not promised to hold: no reserve was kept."
@@ -246,15 +217,7 @@ class AllocationResult(Saved):
         )
 
     def to_json(self) -> str:
-        """The released numbers as a JSON document, which :meth:`load` reads.
-
-        Examples
-        --------
-        >>> import json, privlp
-        >>> allocation = privlp.Allocation([[1.0, 0.5]] * 99, [40, 40], largest_value=1)
-        >>> sorted(json.loads(privlp.allocate(allocation, eps=1, rng=0).to_json()))[:4]
-        ['advice', 'closed', 'feasible', 'format']
-        """
+        """The released numbers as a JSON document, which :meth:`load` reads."""
         document: dict[str, Any] = {"format": self._format}
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
