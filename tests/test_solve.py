@@ -10,6 +10,7 @@ import privlp
 from privlp.game.dense import DenseDual
 from privlp.problem.standard_form import StandardForm
 from tests import programs
+from tests.effort import each
 from tests.programs import known, methods_for
 
 INF = float("inf")
@@ -34,24 +35,22 @@ def run(lp, method, *, eps=1.0, delta=1e-6, s=30, opt=6.0, rng=0, **options):
     return privlp.solve(lp, eps, delta, s, opt=opt, method=method, rng=rng, **options)
 
 
+@functools.cache
+def plain(method):
+    return run(covering(), method)
+
+
 #: Those whose region is a simplex, of programs with the same rows all private.
 ON_A_SIMPLEX = ("covering", "degenerate", "maximise", "lower bounds and offset")
 ON_A_SIMPLEX += ("mirrored variable", "private equality", "fixed variable", "sparse")
 
 
-def is_slow(method, name):
-    return [pytest.mark.slow] * (method == "dmw-published" or (method, name) == ("dmw", "maximise"))
+#: Staged gives up s rows where that is cheaper: test_staged.py.
+APPROACHES = each([m for m in METHODS if m not in ("staged", "dmw-published")], ON_A_SIMPLEX)
+SLOW = [pytest.param("dmw-published", name, marks=pytest.mark.slow) for name in ON_A_SIMPLEX]
 
 
-@pytest.mark.parametrize(
-    ("method", "name"),
-    [
-        pytest.param(method, name, marks=is_slow(method, name))
-        for method in METHODS
-        for name in ON_A_SIMPLEX
-        if method != "staged"  # gives up s rows where that is cheaper: test_staged.py
-    ],
-)
+@pytest.mark.parametrize(("method", "name"), APPROACHES + SLOW)
 def test_without_noise_every_method_approaches_the_exact_optimum(method, name):
     simplex = name == "maximise" and method not in ("chain", "perturbed")  # bounded by costs
     lp = known(name, **({"bounds": (0, None)} if simplex else {}))
@@ -97,8 +96,7 @@ def test_without_noise_perturbed_programs_have_no_use_for_alpha_s_or_opt():
 
 
 def test_solution_lies_on_the_public_region(method):
-    lp = covering()
-    solution = run(lp, method)
+    solution = plain(method)
     assert (solution.x >= 0).all()
     if method not in ("chain", "perturbed", "staged"):  # for which opt is a hint
         assert solution.objective == pytest.approx(6.0)
@@ -120,7 +118,7 @@ def test_default_method_and_default_alpha():
     pure = privlp.solve(covering(), 1.0, 0.0, 30, opt=6.0, rng=0)
     assert pure.method == "dmw"  # Gaussian noise needs delta
     assert (pure.privacy.eps, pure.privacy.delta) == (pytest.approx(1.0, rel=1e-6), 0.0)
-    assert run(covering(), "dmw").privacy.eps == pytest.approx(1.0, rel=1e-6)  # all of it
+    assert plain("dmw").privacy.eps == pytest.approx(1.0, rel=1e-6)  # all of it
 
 
 TRACES = {
@@ -134,7 +132,7 @@ TRACES = {
 
 def test_trace_holds_what_was_released_each_round_and_nothing_else(method):
     lp = covering()
-    solution = run(lp, method)
+    solution = plain(method)
     trace = solution.trace
     assert trace.keys() == TRACES[method]
     if method in ("chain", "perturbed"):
@@ -338,7 +336,7 @@ def sensitivities(solution):
 
 
 def test_sensitivity_grows_with_the_rows_of_a_record(method):
-    one = sensitivities(run(covering(), method))
+    one = sensitivities(plain(method))
     relation = privlp.ConstraintPrivate(rows_per_record=3)
     three = sensitivities(run(covering(neighbours=relation), method))
     by_groups = sensitivities(run(covering(groups=np.arange(300) // 3), method))
@@ -356,7 +354,7 @@ def test_a_range_counts_twice(method):
         for e in two.privacy.entries
         if "cover" not in e.purpose
     ]
-    one = sensitivities(run(covering(), method))
+    one = sensitivities(plain(method))
     assert sensitivities(two) == pytest.approx(
         np.where(once, 1, 2) * one, rel=0.005
     )  # one more row
