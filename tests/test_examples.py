@@ -25,13 +25,17 @@ def test_patients_own_one_row_each_and_can_all_be_told_apart():
     assert (sick * (margins @ w) >= 1 - 1e-6).all()
 
 
-def test_patients_need_scikit_learn(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(
-        MissingDependencyError,
-        match=r"come with scikit-learn: install it by pip install 'privlp\[svm\]'",
-    ):
-        examples.screening()
+@pytest.mark.parametrize(
+    ("example", "module", "message"),
+    [
+        (examples.screening, "sklearn.datasets", r"with scikit-learn: .* 'privlp\[svm\]'"),
+        (examples.doctor_visits, "statsmodels.datasets", r"with statsmodels: .* 'privlp\[demo\]'"),
+    ],
+)
+def test_data_need_their_library(monkeypatch, example, module, message):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingDependencyError, match=f"come {message}"):
+        example()
 
 
 def test_people_are_covered_by_the_exact_formula():
@@ -46,12 +50,3 @@ def test_people_are_covered_by_the_exact_formula():
     assert exact.status.success
     assert (-lp.A @ exact.x >= records["mdvis"] - 1e-6).all()
     assert exact.objective == pytest.approx(71.5, abs=0.2)
-
-
-def test_people_need_statsmodels(monkeypatch):
-    monkeypatch.setitem(sys.modules, "statsmodels.datasets", None)
-    with pytest.raises(
-        MissingDependencyError,
-        match=r"come with statsmodels: install it by pip install 'privlp\[demo\]'",
-    ):
-        examples.doctor_visits()

@@ -256,35 +256,20 @@ def test_noise_as_wide_as_the_range_is_told_before_and_after():
     assert 10.0 in solution.trace["tightened b"]
 
 
-def test_picture_of_noise_on_rows_that_are_never_violated():
-    axes = always(upper=40.0)[0].plot()
-    assert axes.get_ylabel().startswith("typical noise")
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert "tightened (auto),\nright-hand sides b" in labels
-    with pytest.raises(
-        privlp.UnsupportedProblemError,
-        match="nothing to draw: neither violations nor noise as a share of a finite",
-    ):
-        always(upper=None)[0].plot()
-
-
-def test_what_a_plan_that_never_violates_rows_refuses():
-    with pytest.raises(privlp.UnsupportedProblemError, match="feasible must be None here"):
-        plan(feasible="always")
-    message = r"feasible must be None, 'always' or a prob.*; got 'never'"
-    with pytest.raises(privlp.InvalidParameterError, match=message):
-        plan(feasible="never")
-    with pytest.raises(
-        privlp.UnsupportedProblemError, match="give the neighbour relation a finite lower"
-    ):
-        always(lower=None)
-
-
-def test_picture():
+def test_pictures():
     axes = plan().plot()
     assert axes.get_xlabel() == "ε"
     assert len(axes.get_lines()) >= 5
     assert any("auto" in text.get_text() for text in axes.get_legend().get_texts())
+    axes = always()[0].plot()
+    assert axes.get_ylabel().startswith("typical noise")
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "tightened (auto),\nright-hand sides b" in labels
+    none = "nothing to draw: neither violations nor noise as a share of a finite"
+    with pytest.raises(privlp.UnsupportedProblemError, match=none):
+        always(upper=None)[0].plot()
+    with pytest.raises(privlp.UnsupportedProblemError, match="relation a finite lower"):
+        always(lower=None)
 
 
 @pytest.mark.parametrize(
@@ -298,10 +283,12 @@ def test_picture():
         ({"s": 5000}, "s must be between 1 and the number of private rows, 4000"),
         ({"alpha": -1.0}, "alpha must be positive"),
         ({"opt": (2.0, 1.0)}, "two finite numbers in rising order"),
+        ({"feasible": "never"}, "feasible must be None, 'always' or a prob.*; got 'never'"),
+        ({"feasible": "always"}, "feasible must be None here"),
     ],
 )
 def test_messages(change, message):
-    with pytest.raises(privlp.InvalidParameterError, match=message):
+    with pytest.raises(privlp.PrivLPError, match=message):
         plan(**change)
 
 
