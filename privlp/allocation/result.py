@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -219,9 +219,9 @@ class AllocationResult(Saved):
     def to_json(self) -> str:
         """The released numbers as a JSON document, which :meth:`load` reads."""
         document: dict[str, Any] = {"format": self._format}
-        for name in self.__dataclass_fields__:
-            value = getattr(self, name)
-            document[name] = value.tolist() if isinstance(value, np.ndarray) else value
+        for each in fields(self):
+            value = getattr(self, each.name)
+            document[each.name] = value.tolist() if isinstance(value, np.ndarray) else value
         document["privacy"] = self.privacy.to_dict()
         document["trace"] = {name: values.tolist() for name, values in self.trace.items()}
         return json.dumps(document, indent=1)
