@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
 from privlp import InvalidParameterError, InvalidProblemError, models, solve_exact
 from privlp.models import simulated
+from tests.effort import examples
 
 SEEDS = st.integers(0, 10_000)
 
@@ -148,6 +149,7 @@ def test_capacities_are_the_only_private_numbers():
     assert one.private.tolist() == [True] * 4 + [False] * 4
 
 
+@settings(max_examples=examples(40))
 @given(SEEDS)
 def test_flow_is_conserved_and_within_capacities(seed):
     """For any noise, with shortages where noise leaves too little."""
@@ -191,6 +193,7 @@ def test_no_route_is_not_used_and_a_shortage_has_its_price():
     np.testing.assert_allclose(values["shortages"], [0, 2])
 
 
+@settings(max_examples=examples(40))
 @given(SEEDS)
 def test_true_margins_hold_under_any_noise(seed):
     data = arguments("deliveries", seed, suppliers=4, customers=8)

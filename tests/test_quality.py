@@ -100,7 +100,8 @@ def test_it_is_paid_from_the_budget_with_the_solve():
     rng = np.random.default_rng(0)
     lp = LinearProgram([1, 2, 1, 3], -rng.uniform(0.2, 1.0, (500, 4)), -np.ones(500))
     budget = privlp.Budget(1.5, 1e-6)
-    solution = privlp.solve(lp, 1.0, 1e-6, 50, opt=3.0, budget=budget, rng=0)
+    request = {"opt": 3.0, "alpha": 3.0, "method": "dmw"}
+    solution = privlp.solve(lp, 1.0, 1e-6, 50, budget=budget, rng=0, **request)
     report = quality(lp, solution, 0.5, budget=budget, rng=1)
     assert budget.entries[-1].purpose == "count violated rows"
     assert report.privacy.eps == pytest.approx(0.5)

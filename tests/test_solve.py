@@ -46,7 +46,7 @@ ON_A_SIMPLEX += ("mirrored variable", "private equality", "fixed variable", "spa
 
 
 #: Staged gives up s rows where that is cheaper: test_staged.py.
-APPROACHES = each([m for m in METHODS if m not in ("staged", "dmw-published")], ON_A_SIMPLEX)
+APPROACHES = each(["perturbed", "chain", "dmw"], ON_A_SIMPLEX)  # most of them by the first
 SLOW = [pytest.param("dmw-published", name, marks=pytest.mark.slow) for name in ON_A_SIMPLEX]
 
 
@@ -75,7 +75,7 @@ def test_without_noise_every_method_approaches_the_exact_optimum(method, name):
 def test_without_noise_smaller_alpha_means_smaller_violation_and_alpha_is_kept(method):
     lp = covering()
     opt = privlp.solve_exact(lp).objective
-    several = {"dmw-published": (20.0, 5.0, 2.0), "dmw": (2.0, 0.5)}
+    several = {"dmw-published": (20.0, 5.0), "dmw": (2.0, 0.8)}
     alphas = several.get(method, (2.0, 0.5, 0.2))
     left = [
         privlp.compare(lp, run(lp, method, eps=INF, s=3, opt=opt, alpha=a)).scaled_violations

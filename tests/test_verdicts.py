@@ -29,7 +29,6 @@ def solved(lp, eps=1.0, s=20, **options):
         (8.0, {}, Verdict.ENOUGH_ROWS),
         (2.0, {}, Verdict.ROUGH),
         (0.1, {}, Verdict.TOO_FEW_ROWS),
-        (8.0, {"method": "dmw", "opt": 4.0}, Verdict.ENOUGH_ROWS),
         (0.05, {"method": "dmw", "opt": 4.0}, Verdict.TOO_FEW_ROWS),
     ],
 )
