@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,35 +30,27 @@ from privlp.privacy import Ledger
 ROUNDED = 1 + 1e-12
 
 
+_LARGER = "Declare a larger bound that would be the same without any one person"
+
+
 def checked_values(given: Any, largest: float, neighbours: PersonPrivate) -> FloatArray:
     """Values of every option to every person, (n, k)."""
     values, nominal = as_floats(given, "values"), neighbours.nominal_n
-    for met, message in (
-        (
-            values.ndim == 2 and values.shape[-1],
-            "values must be a table: one row per person, one column per option.",
-        ),
-        (
-            not np.isnan(values).any(),
-            "values hold NaN. Give every person a number for every option.",
-        ),
-        (
-            not np.isposinf(values).any(),
-            "values hold plus infinity, but each must be at most largest_value. Minus infinity is"
-            " for what a person cannot take.",
-        ),
-        (
-            (values <= largest).all(),
-            f"Some values exceed largest_value={largest:g}. Declare a larger bound that would be"
-            " the same without any one person, or lower these values.",
-        ),
-        (
-            nominal is None or len(values) <= 2 * nominal,
-            f"There are more than twice nominal_n={nominal} people: declare a larger nominal_n.",
-        ),
-        (nominal is not None or len(values), "There are no people."),
-    ):
-        require_data(met, message, "values")
+    need = partial(require_data, name="values")
+    table = values.ndim == 2 and values.shape[-1]
+    need(table, "values must be a table: one row per person, one column per option.")
+    known = not np.isnan(values).any()
+    need(known, "values hold NaN. Give every person a number for every option.")
+    need(
+        not np.isposinf(values).any(),
+        "values hold plus infinity, but each must be at most largest_value. Minus infinity is for"
+        " what a person cannot take.",
+    )
+    beyond = f"Some values exceed largest_value={largest:g}. {_LARGER}, or lower these values."
+    need((values <= largest).all(), beyond)
+    many = f"There are more than twice nominal_n={nominal} people: declare a larger nominal_n."
+    need(nominal is None or len(values) <= 2 * nominal, many)
+    need(nominal is not None or len(values), "There are no people.")
     return frozen(values)
 
 
@@ -66,11 +59,9 @@ def checked_supplies(given: Any) -> FloatArray:
     supplies = as_floats(given, "supplies")
     listed = supplies.ndim == 1 and supplies.size
     require_data(listed, "supplies must be a list of at least one number.", "supplies")
-    require_data(
-        np.isfinite(supplies).all() and (supplies > 0).all(),
-        "supplies must be positive and finite. Leave out options that use what there is none of.",
-        "supplies",
-    )
+    fault = "supplies must be positive and finite. Leave out options that use what there is none"
+    met = np.isfinite(supplies).all() and (supplies > 0).all()
+    require_data(met, f"{fault} of.", "supplies")
     return frozen(supplies)
 
 
@@ -80,21 +71,19 @@ def checked_uses(
     """What a unit of each option uses, (k, d) or (n, k, d), and the bound on its sum."""
     (n, k), d = shape, supplies
     people = "" if neighbours.hides_people else f" for {n} people"
-    require_data(
+    need = partial(require_data, name="uses")
+    need(
         given is not None or k == d,
         f"There are {k} options{people} and {d} supplies. Say by uses, of shape ({k}, {d}), how"
         " much of each supply a unit of each option uses.",
-        "uses",
     )
     uses = np.eye(k) if given is None else as_floats(given, "uses")
-    require_data(
+    need(
         uses.shape in ((k, d), (n, k, d)),
         f"uses must have the shape ({k}, {d}), the same for everybody, or one such table per"
         " person.",
-        "uses",
     )
-    valid = np.isfinite(uses).all() and (uses >= 0).all()
-    require_data(valid, "uses must be finite and at least 0.", "uses")
+    need(np.isfinite(uses).all() and (uses >= 0).all(), "uses must be finite and at least 0.")
     sums = uses.sum(axis=-1)
     require(
         largest is not None or uses.ndim == 2,
@@ -104,12 +93,8 @@ def checked_uses(
     )
     largest = (float(sums.max()) or 1.0) if largest is None else largest
     largest = positive(largest, "largest_use", finite=True)
-    require_data(
-        (sums <= largest * ROUNDED).all(),
-        f"Some uses exceed largest_use={largest:g} in sum over supplies. Declare a larger bound"
-        " that would be the same without any one person.",
-        "uses",
-    )
+    beyond = f"Some uses exceed largest_use={largest:g} in sum over supplies. {_LARGER}."
+    need((sums <= largest * ROUNDED).all(), beyond)
     return frozen(uses), largest
 
 
@@ -121,23 +106,14 @@ def checked_limits(given: Any, largest: Any, people: int) -> tuple[FloatArray, f
         limits, largest = np.full(people, one), one if largest is None else largest
     else:
         limits = as_floats(given, "limits")
-    require_data(
-        limits.shape == (people,) and np.isfinite(limits).all() and (limits >= 0).all(),
-        "limits must be a number, or one finite number of at least 0 per person.",
-        "limits",
-    )
-    require(
-        largest is not None,
-        "Limits of one person are private: declare largest_limit, a public bound on all of them.",
-        "largest_limit",
-    )
+    met = limits.shape == (people,) and np.isfinite(limits).all() and (limits >= 0).all()
+    each = "limits must be a number, or one finite number of at least 0 per person."
+    require_data(met, each, "limits")
+    bound = "declare largest_limit, a public bound on all of them."
+    require(largest is not None, f"Limits of one person are private: {bound}", "largest_limit")
     largest = positive(largest, "largest_limit", finite=True)
-    require_data(
-        (limits <= largest).all(),
-        f"Some limits exceed largest_limit={largest:g}. Declare a larger bound that would be the"
-        " same without any one person.",
-        "limits",
-    )
+    beyond = f"Some limits exceed largest_limit={largest:g}. {_LARGER}."
+    require_data((limits <= largest).all(), beyond, "limits")
     return frozen(limits), largest
 
 

@@ -86,10 +86,7 @@ def labels(given: Any, name: str, size: int, what: str, read: Sequence[str] | No
 
 
 def names_along(what: str, *given: tuple[str, Any, int]) -> list[str] | None:
-    """Names that pandas objects have for an axis which they share; None if none of them has any.
-
-    Entries are matched by place. So names in another order are refused.
-    """
+    """Names that pandas objects share along an axis, in one order, as entries go by place."""
     first, found = "", None
     for argument, values, axis in given:
         message = f"{argument} has names of {what} that are no text."
