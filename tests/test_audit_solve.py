@@ -193,6 +193,10 @@ def less(result):
     return tuple(0.9 * part for part in result) if isinstance(result, tuple) else 0.9 * result
 
 
+def shrunk(numbers):
+    return replace(numbers, l1=0.9 * numbers.l1, l2=0.9 * numbers.l2, entry=0.9 * numbers.entry)
+
+
 def of_sums(found):
     """The largest ratio of a release of the sum of violated rows."""
     return max(release.ratio for release in found.releases if "the sum of" in release.purpose)
@@ -215,9 +219,6 @@ def test_a_sensitivity_10_percent_too_small(monkeypatch, relation):
     ),
 )
 def test_numbers_that_move_10_percent_too_far(monkeypatch, method, relation):
-    def shrunk(numbers):
-        return replace(numbers, l1=0.9 * numbers.l1, l2=0.9 * numbers.l2, entry=0.9 * numbers.entry)
-
     for kind in (ScalarPrivate, RowPrivate, ColumnPrivate, ObjectivePrivate):
         patched(monkeypatch, kind, "_numbers", shrunk)
     found = audit_solve(
@@ -262,7 +263,7 @@ def test_one_row_charged_for_a_record_of_three(monkeypatch):
 def test_rows_that_are_not_scaled(monkeypatch):
     unscaled = partialmethod(of_any_norm, RowsOfEqualNorm.__init__)
     monkeypatch.setattr(RowsOfEqualNorm, "__init__", unscaled)
-    assert of_sums(whole(method="staged", pairs=2)) > 10
+    assert of_sums(whole(method="staged", pairs=2)) > 2
 
 
 @pytest.mark.parametrize("count", [1, 9])
@@ -701,20 +702,20 @@ def test_a_failure_in_words_and_data(monkeypatch):
 
 
 def test_the_same_seed_finds_the_same():
-    one, two, other = (quick(rng=seed).to_dict() for seed in (1, 1, 2))
+    one, two, other = (
+        whole(method="dmw", alpha=3.0, pairs=2, rng=seed).to_dict() for seed in (1, 1, 2)
+    )
     assert one == two
     assert one != other
 
 
 def test_picture(monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
-    ax = whole(method="staged", pairs=2).plot()
-    last = ax.get_yticklabels()[-1].get_text().replace("\n", " ")
-    assert last == "count the rows that the answer misses"
+    ax = quick().plot()
+    assert ax.get_yticklabels()[-1].get_text() == "noise on right-hand sides b"
     assert "no fault found (no proof)" in ax.get_title()
-    patched(monkeypatch, ConstraintPrivate, "sum_sensitivity", less)
-    found = whole(method="staged", pairs=4)
-    assert found.plot(ax) is ax
+    patched(monkeypatch, ScalarPrivate, "_numbers", shrunk)
+    assert quick().plot(ax) is ax
     assert "1 fault found" in ax.get_title()
     plt.close(ax.figure)
 
