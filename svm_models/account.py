@@ -18,13 +18,7 @@ from sklearn.utils import check_random_state
 
 from privlp import Budget, ConstraintPrivate, InvalidParameterError, InvalidProblemError
 from privlp.checks import is_one_of, shown
-from privlp.privacy import (
-    Accountant,
-    ChargedDraws,
-    Mechanism,
-    PrivacyRecord,
-    Randomness,
-)
+from privlp.privacy import Accountant, ChargedDraws, Mechanism, PrivacyRecord, Randomness
 from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.charges import CHANCES
 from privlp.privacy.mechanisms.additive import LaplaceCount

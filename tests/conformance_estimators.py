@@ -530,10 +530,7 @@ _PRIVATE_LP = [
                 _HALF_A_RECORD_ADDED,
             ),
         )
-        for name, purpose in (
-            ("larger class", OF_ANSWER),
-            ("comparison with one class", OF_CHOICE),
-        )
+        for name, purpose in (("larger class", OF_ANSWER), ("comparison with one class", OF_CHOICE))
     ),
     *(
         Played(
