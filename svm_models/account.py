@@ -1,8 +1,6 @@
 """What one fit is charged to, and what it may know of the number of records.
 
-With ``relation="replace"`` one record is replaced, and n is public. With ``relation="add-remove"``
-one record is added or removed. Then n is private: a nominal number takes its place in every
-formula. It is declared, or made of a noisy count that a share of eps buys.
+With ``relation="add-remove"`` n is private: a nominal number, declared or bought, takes its place.
 """
 
 from __future__ import annotations
@@ -50,10 +48,7 @@ _LARGEST = 2.0**48
 
 @dataclass(frozen=True, eq=False)
 class Account:
-    """What one fit is charged to: its ledger, its randomness, and the neighbour relation in words.
-
-    `neighbours` is the relation itself: one ledger accounts for one.
-    """
+    """What one fit is charged to: ledger, randomness, and the neighbour relation, also in words."""
 
     ledger: Accountant
     randomness: Randomness
@@ -158,11 +153,10 @@ class PartOfNominal(int):
 
 @dataclass(frozen=True)
 class Neighbours:
-    """What a mechanism may know of the records, all of it public or released.
+    """What a mechanism may know of the records: public or released numbers.
 
-    `n` is their number, or the nominal one. `most` bounds it: for rounding errors only. `moved`
-    leave or enter between neighbours: 2 if one is replaced, else 1. A sum of one vector of norm 1 a
-    record moves by as much.
+    `n` is their number, or the nominal one; `most` bounds it, for rounding errors only; `moved`
+    leave or enter between neighbours, and so far moves a sum of one vector of norm 1 a record.
     """
 
     n: int
@@ -244,13 +238,11 @@ def tail_of_count(scale: float) -> int:
 
 
 def counted(count: int, account: Account) -> Neighbours:
-    """Neighbours by a noisy count of the records, which takes all of the account.
+    """Neighbours by a noisy count of the records, of sensitivity 1, which takes all of the account.
 
-    The nominal number is the noisy count, or a little more than 7 scales of its noise if that is
-    more. The bound on their number is the noisy count plus 64 scales, and one for the record that a
-    neighbour has besides. Noise is below -64 scales with a probability of half of e^-64, which is
-    charged as a chance. The bound is at most one more than ten times the nominal number, for 9
-    times that is at least 64 scales. Sensitivity 1: one record is added or removed.
+    The nominal number is the count, or a little more than 7 scales of its noise; the bound is the
+    count plus 64 scales and one. Noise is below -64 scales with a probability of half of e^-64,
+    which is charged as a chance. The bound is at most one more than ten times the nominal number.
     """
     mechanism = LaplaceCount.of_eps(1.0, account.ledger.eps)
     noisy = float(account.charge(mechanism, "count the records")(float(count)))

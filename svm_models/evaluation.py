@@ -1,7 +1,4 @@
-"""Cross-validated test error of noisy classifiers: folds times repeats. **Not private**.
-
-It runs in parallel, and goes on where it was interrupted.
-"""
+"""Cross-validated test error of noisy classifiers, resumable and in parallel. **Not private**."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Domains of parameters: within them arithmetic in double precision stays sane.
-
-Every check comes before a record is used and before anything is charged. Errors name the parameter.
-"""
+"""Domains of parameters, checked before a record is used and before anything is charged."""
 
 from __future__ import annotations
 

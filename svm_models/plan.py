@@ -1,7 +1,7 @@
 """What a private fit is expected to reach, before anything is charged and without a record.
 
-An estimator that has a plan says by ``_forecast`` what its noise will do: an object with `verdict`,
-`moved`, `excess`, `parts` and `advice`.
+Estimators with a plan have a ``_forecast``, with `verdict`, `moved`, `excess`, `parts` and
+`advice`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,9 @@ _ENOUGH_RECORDS, _ENOUGH_EPS, _STEPS = 1e10, 20.0, 24
 
 @dataclass(frozen=True)
 class Part:
-    """Draws of one kind.
+    """Draws of one kind, with their share of the budget.
 
-    `share` is that of the squared Gaussian parameter of what moments, counts and rounds share.
-    `noise` of one draw is its standard deviation in units of the sensitivity, as a share of the
-    records: that share would have to be replaced, all in one direction, to do as much.
+    `noise` of one draw is its standard deviation in units of the sensitivity, as a share of n.
     """
 
     purpose: str
@@ -236,11 +234,7 @@ def _with_count(parts: tuple[Part, ...], eps: float, n: int) -> tuple[Part, ...]
 
 
 def warn_of_noise(estimator: Any, records: int, n_features: int, *, stacklevel: int) -> bool:
-    """Warn of a fit that will be mostly noise, before it is charged; whether it was.
-
-    Private: the warning is a function of the parameters, of the number of features, and of
-    `records`, which is public, declared, or released and paid for.
-    """
+    """Warn, by public numbers, of a fit that will be mostly noise; whether it was."""
     if math.isinf(estimator.eps):
         return False
     found = estimator._forecast(records, n_features, estimator.eps)

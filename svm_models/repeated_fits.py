@@ -1,8 +1,4 @@
-"""Fits that others repeat: a grid search or a cross-validation of a private estimator.
-
-Each fit pays for itself and says so in its ``privacy_``; only one ledger is left in the end. That
-others repeat a fit is seen on the call stack of the process that fits.
-"""
+"""Fits that scikit-learn repeats, seen on the call stack: each pays, and one ledger is left."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Private tuning: train each candidate on records of its own, choose by mistakes on others.
-
-Algorithm 3 of Sarwate, Chaudhuri and Monteleoni (2009).
-"""
+"""Private tuning by Algorithm 3 of Sarwate, Chaudhuri and Monteleoni (2009)."""
 
 from __future__ import annotations
 
@@ -324,10 +321,7 @@ def _default(classifier: Any, name: str) -> Any:
 
 
 def _check_classes(candidates: list[Any], classes: npt.NDArray[Any]) -> None:
-    """Refuse other classes than the selector's.
-
-    A candidate would meet labels that it does not know, after it was charged.
-    """
+    """Refuse other classes than the selector's, before a candidate is charged."""
     for i, candidate in enumerate(candidates):
         declared = _classifier(candidate).classes
         if declared is not None and not np.array_equal(declared_classes(declared), classes):
@@ -339,10 +333,7 @@ def _check_classes(candidates: list[Any], classes: npt.NDArray[Any]) -> None:
 
 
 def _classifier(candidate: Any) -> Any:
-    """The private classifier that a candidate is, or ends in; else None.
-
-    The steps before it must learn nothing from records.
-    """
+    """The private classifier that a candidate is, or ends in after harmless steps; else None."""
     if isinstance(candidate, Pipeline):
         *steps, candidate = (step for _, step in candidate.steps)
         if not all(

@@ -1,8 +1,6 @@
 """Private second moments of records, and coordinates in which they are alike in all directions.
 
-Noise that is added to sums there is largest where the records are. It hides all but the strongest
-directions of the records in their second moments. Where the first ones have made the records alike
-in the directions that they show, a second release shows weaker ones.
+Noise on sums there is largest where the records are. A second release shows weaker directions.
 """
 
 from __future__ import annotations
@@ -50,11 +48,7 @@ _BLOCK = 4096
 
 
 def noise_beside_a_mean(n: int, p: int, sigma: float) -> float:
-    """The length of noise beside a mean of n records of p features and norm 1: nu.
-
-    `sigma` is the noise of a single release of their sum at the whole budget: nu = sigma sqrt(p)/n,
-    within 2e-4 and 1.
-    """
+    """The length nu = sigma sqrt(p)/n, within 2e-4 and 1; sigma as in :func:`noise_of_one_sum`."""
     return min(max(sigma * math.sqrt(p) / n, _LEAST_NOISE), _MOST_NOISE)
 
 
@@ -85,10 +79,9 @@ def sensitivity_of_moments(neighbours: Neighbours) -> float:
 def second_moments(
     records: Rows[Any], kernel: Callable[[Any], Totals], grid: RecordGrid, release: ChargedDraws
 ) -> FloatArray:
-    """sum_i m_i m_i^T with noise; `kernel` sums a block, in units of the square of an entry.
+    """sum_i m_i m_i^T with noise; `kernel` sums a block, in squared units of an entry.
 
-    p (p + 1)/2 numbers are released. Those off the diagonal count sqrt 2 times, so that lengths are
-    Frobenius norms.
+    Entries off the diagonal count sqrt 2 times, so that lengths are Frobenius norms.
     """
     exact = records.total(kernel) / grid.of_entry**2
     return symmetric_of(release(upper_of(exact)), len(exact))
@@ -108,9 +101,8 @@ def moments_again(records: RecordsOnGrid, whiten: Whitening) -> Totals:
 def shortened(block: Any, unit: float, whiten: FloatArray, *, shorten: bool = True) -> Any:
     """A block of records of norm `unit` at most, whitened, none longer than 1 thereafter.
 
-    Without `shorten` only whitened. What becomes of a record depends on that record and on `whiten`
-    alone, to the last bit: sparse products go record by record, where those of dense blocks may
-    round by where a record stands.
+    Each by itself, to the last bit: dense products may round by where a record stands, sparse do
+    not.
     """
     if isinstance(block, Weighted):
         return Weighted(shortened(block.M, unit, whiten, shorten=shorten), block.weights)
@@ -126,18 +118,17 @@ def shortened(block: Any, unit: float, whiten: FloatArray, *, shorten: bool = Tr
 def error_of_a_record(p: int, spread: float) -> float:
     """Bound on what rounding adds to the norm of a record that :func:`shortened` computes: public.
 
-    Each of p entries sums p products of a record of norm 1 and a column of a matrix of norm
-    `spread`; shortening divides by a norm that is off by as much.
+    p entries sum p products of a record and a column of a matrix of norm `spread`; so does
+    shortening.
     """
     return 2 * (p**1.5 + 64) * 2.0**-52 * max(spread, 1.0)
 
 
 def whitening(moments: FloatArray, ridge: float) -> tuple[FloatArray, float]:
-    """The whitening matrix (moments + ridge)^(-1/2) / reach, and the reach.
+    """The whitening matrix (moments + ridge)^(-1/2) / reach, and the reach, of released numbers.
 
-    Both are made of released numbers; negative moments count as zero. reach^2 is a quarter of the
-    mean square of whitened records, or of 1 if that is less: so the matrix has norm 2/sqrt(ridge)
-    at most.
+    reach^2 is a quarter of the mean square of whitened records, or of 1: the norm is <=
+    2/sqrt(ridge).
     """
     eigenvalues, vectors = np.linalg.eigh(moments)
     eigenvalues = np.maximum(eigenvalues, 0.0)
@@ -147,13 +138,10 @@ def whitening(moments: FloatArray, ridge: float) -> tuple[FloatArray, float]:
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Coordinates of the noise, and of the player.
+    """Coordinates of the noise, and of the player, of released and public numbers.
 
-    With W the first whitening matrix and S the second moments of short records in its coordinates,
-    the metric is W (S + ridge)^(-1) W / reach^2, and the whitening matrix its symmetric root.
-
-    W is released, or the identity where moments are measured once; S, for each record, is released,
-    and negative ones count as zero. The ridge is public.
+    With W = `first` and S the second moments of short records in its coordinates, negative ones
+    zero, the metric is W (S + ridge)^(-1) W / reach^2, and the whitening matrix its symmetric root.
     """
 
     first: FloatArray
@@ -199,18 +187,13 @@ class Coordinates:
         """How far apart the classes are, from the released half of the sum of records.
 
         The squared length of the mean record, less that of its noise, beside the mean square of a
-        record of norm 1 in one of the directions that stand out. It is above 1 where classes differ
-        along a few strong directions.
+        record of norm 1 in a direction that stands out.
         """
         mean, noise = 2 * half / n, 2 * sigma / n
         return self.dimensions * float(mean @ mean - len(mean) * noise**2)
 
     def ball(self, step: float, radius: float, separation: float) -> L1Ball:
-        """The player's region and metric.
-
-        Where the classes are far apart, weak directions say little that noise does not drown. The
-        player moves less along them: its ridge is as many times larger, at most 4 times.
-        """
+        """The player's region and metric, with weaker moves where the classes are far apart."""
         times = min(max(separation, 1.0), _MOST_TIMES)
         if times == 1.0:
             return L1Ball(self.whiten, step, radius)

@@ -1,8 +1,6 @@
 """What every linear classifier here shares: labels as signs, decisions, an account of privacy.
 
-Private estimators declare the norm of a record (`data_norm`) and the two classes (`classes`); both
-are public. Longer records are scaled down silently: how many there are is private. Classes that are
-not declared are read from the records, with a warning.
+Records longer than the public `data_norm` are scaled down silently: how many there are is private.
 """
 
 from __future__ import annotations
@@ -185,8 +183,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
 class PrivateLinearClassifier(LinearBinaryClassifier):
     """A linear classifier that protects each record it was trained on.
 
-    A subclass is a dataclass too: its parameters are its fields, `eps` and `delta` among them. Its
-    documentation writes ``common_parameters`` for those below.
+    Subclasses are dataclasses; their documentation writes ``common_parameters`` for those below.
     """
 
     _: KW_ONLY
@@ -307,10 +304,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     def _train_privately(
         self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
     ) -> FloatArray:
-        """The weights, from records of norm at most ``data_norm``.
-
-        Every draw goes through `account`. Of the number of records only `neighbours` is known.
-        """
+        """The weights, from records within ``data_norm``; every draw goes through `account`."""
         raise NotImplementedError
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

@@ -1,8 +1,4 @@
-"""The two classes of a classifier, declared or read from the records, and the threshold between.
-
-With few positives a classifier of small error flags almost nobody. Its decisions may still rank
-well. So the threshold is chosen apart, by balanced accuracy, for a share of eps.
-"""
+"""The two classes of a classifier, declared or read from the records, and the threshold between."""
 
 from __future__ import annotations
 
@@ -95,11 +91,7 @@ def class_weights(
 
 
 def warn_of_read_classes(classes: Any, eps: Any, *, stacklevel: int = 3) -> None:
-    """Warn where a private fit is about to read its two classes from the records.
-
-    One label that is not that of all others decides whether fit raises. The warning does not depend
-    on the records: one that came only where a single record matters would tell that it does.
-    """
+    """Warn, whatever the records, where a private fit is about to read its classes from them."""
     if classes is None and not (isinstance(eps, Real) and eps == math.inf):
         warnings.warn(
             "The two classes are read from the records, and no budget pays for that: the label of"
@@ -115,21 +107,15 @@ def private_threshold(
 ) -> float:
     """The decision above which records are positive: of about the best balanced accuracy.
 
-    Candidates are 0 and +-g reach for a geometric grid of g up to 1. Noisy counts n_+ and n_- of
-    the classes weigh the classes; a candidate's score is the number of true positives times n_-
-    plus that of true negatives times n_+, both over the larger of the two: n_+ n_- times twice the
-    balanced accuracy, but for a factor.
+    Candidates are 0 and +-g reach, reach = ||w||_2 data_norm. A candidate's score is the number of
+    true positives times n_- plus that of true negatives times n_+, noisy counts of the classes,
+    over the larger of the two.
 
-    *Sensitivity.* Decisions are those of released weights, each of one record. A record is in one
-    class, and adds a number in [0, 1] to each score. If it comes or goes, one of the two counts
+    *Sensitivity.* A record adds a number in [0, 1] to each score. If it comes or goes, one count
     moves by 1, and the scores all rise, or all fall, by at most 1. If it is replaced, the number of
-    positives moves by 1 (the negatives are the others of n), and the changes of scores span 2. Half
-    of the span is what the exponential mechanism takes, plus the rounding of the scores. All of the
-    account is charged at once: the mechanism that chooses does not depend on the counts. Proof:
-    ``docs/proofs.md``, "A threshold for balanced accuracy".
-
-    `decisions` are x·w of records of norm data_norm at most and released weights w; none is larger
-    than `reach`, ||w||_2 data_norm, which is released.
+    positives moves by 1 (the negatives are the others of n), and the changes of scores span 2. The
+    exponential mechanism takes half of the span, plus the rounding of the scores. All is charged at
+    once. Proof: ``docs/proofs.md``, "A threshold for balanced accuracy".
     """
     ledger = account.ledger
     counts = LaplaceMechanism.of_eps(1.0, _SHARE_OF_THE_COUNTS * ledger.eps)

@@ -259,10 +259,7 @@ class DMWSVC(PrivateLinearClassifier):
         return 8 * math.log(n / s), vertex / math.sqrt(2)
 
     def _density(self, n: int) -> float:
-        """S as a number of records.
-
-        After a count was paid for, no `s` is refused: it is moved to the nearest that there is.
-        """
+        """The density s as a number of records; where those were bought, moved to the nearest."""
         if counts(self):
             return min(max(self.s * n if self.s < 1 else float(self.s), 1.0), float(n))
         if not positive(self.s, "s") <= n or (self.s < 1 and self.s * n < 1):
@@ -306,8 +303,8 @@ DMWSVC.score = property(  # type: ignore[assignment]
 def _noisy_hinge_losses(risk: RegularizedRisk, w: FloatArray, account: Account) -> float:
     """The sum of the hinge losses of released weights, with Laplace noise.
 
-    A record's hinge loss lies in [0, 1 + ||w||_2 data_norm]; the sensitivity allows for the
-    rounding of all margins one way.
+    Each lies in [0, 1 + ||w||_2 data_norm]; the sensitivity allows for rounding all margins one
+    way.
     """
     n, p = risk.shape  # n is public: a soft program has a variable for each record
     sensitivity = 1 + float(np.linalg.norm(w)) * risk.data_norm

@@ -1,8 +1,4 @@
-"""Convex losses of a margin z = y x·w, with the bounds on slope and curvature that privacy needs.
-
-A loss of your own needs no more than its :class:`MarginLoss`: every classifier and mechanism takes
-what it needs from there.
-"""
+"""Convex losses of a margin y x·w, with the bounds on slope and curvature that privacy needs."""
 
 from __future__ import annotations
 

@@ -275,13 +275,9 @@ def larger_class(
 ) -> float:
     """The sign of the larger class if its mistakes are fewer than those of the decisions, else 0.
 
-    Records count their public class weights, in units of the larger one: rounded to multiples of
-    2^-20, so that sums are exact. Both sums move by one weight where a record is added or removed:
-    by 1 at most, and by 2 where one is replaced. Proof: ``docs/proofs.md``, "The better of a fit
-    and a constant".
-
-    A decision is positive where a record is taken for positive; each is from its record and
-    released numbers. `answer` and `choice` are one draw each, the second Gaussian; n is public.
+    Records count their public class weights, rounded to multiples of 2^-20 so that sums are exact.
+    Both sums move by at most 1 where a record is added or removed, by 2 where one is replaced.
+    Proof: ``docs/proofs.md``, "The better of a fit and a constant".
     """
     size = np.ones(len(signs)) if weights is None else np.rint(weights * 2.0**_BITS) / 2.0**_BITS
     balance = float(answer(float(np.sum(size * signs))))

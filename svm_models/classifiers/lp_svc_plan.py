@@ -57,11 +57,10 @@ _TWICE = Shares(0.05, 0.08, 0.33)
 class Rule:
     """What is fixed before the first draw, for records of norm 1.
 
-    `radius` R bounds ||w||_1, `rounds` is T; below `ridge` a second moment is not told from noise.
-    The player's metric may be `steered` by how far apart the classes are, and second moments
-    measured `twice`. `answer` and `choice` are shares of the budget for the class of most records
-    and for the comparison with it; `pure` is a share of eps for the first, by Laplace noise: then
-    `answer` is 0.
+    `radius` R bounds ||w||_1; below `ridge` a second moment is not told from noise. The player's
+    metric may be `steered` by how far apart the classes are, moments measured `twice`. `answer` and
+    `choice` are shares of the budget for the class of most records and for the comparison with it;
+    where `pure`, a share of eps, buys the first by Laplace noise, `answer` is 0.
     """
 
     radius: float
@@ -83,10 +82,8 @@ class Rule:
     def of(cls, n: int, p: int, sigma: float) -> Rule:
         """The rule for n records of p features; sigma is the noise of one sum at the whole budget.
 
-        nu = sigma sqrt(p)/n is the length of that noise beside a mean of records of norm 1. T is
-        the larger of 9.5 nu^(-1/3) and 4.4 nu^(-1/2), ridge = 150 nu^2, R = 50 nu^(-1/2), nu within
-        2e-4 and 1. Above nu = 0.003 the player is steered, and up to 0.01 second moments are
-        measured twice.
+        nu = sigma sqrt(p)/n. T = max(9.5 nu^(-1/3), 4.4 nu^(-1/2)), ridge = 150 nu^2, R = 50
+        nu^(-1/2).
         """
         nu = noise_beside_a_mean(n, p, sigma)
         rounds = max(_ROUNDS * nu ** (-1 / 3), _ROUNDS_IN_LITTLE_NOISE / math.sqrt(nu))
@@ -137,9 +134,8 @@ def priced(
 class Mistakes:
     """How noisy a private classifier will be.
 
-    `priced` gives the parts, in the order of the draws. `moved` is the length of the noise of one
-    release at the whole budget, beside a mean of records of norm data_norm. `falls_back`: whether
-    one class is named for everyone where that errs less.
+    `moved` is the length of the noise of one release at the whole budget, beside a mean of records
+    of norm data_norm. `falls_back`: whether one class may be named for everyone.
     """
 
     priced: Callable[[], tuple[Part, ...]]

@@ -1,8 +1,7 @@
 """Regularised empirical risk, and its minimiser to a certified gradient.
 
-Newton's method with a line search does the work. Should it ever fall short, accelerated gradient
-descent with its worst-case number of iterations (Nesterov 2004, Theorem 2.2.3) takes over. So the
-certificate is always reached and nothing has to be refused: a refusal would tell something about
+Newton's method, then accelerated gradient descent with its worst-case number of iterations
+(Nesterov 2004, Theorem 2.2.3): the certificate is always reached, for a refusal would tell about
 the records.
 """
 
@@ -37,10 +36,7 @@ _CURVED_SHARE = 0.7
 
 
 class Margins:
-    """A block of signed records m_i, with the margins z_i = m_i·w at the current point w.
-
-    Sums are over the records of the block, of a_i loss(m_i·w), a_i = 1 unless it has weights.
-    """
+    """A block of signed records m_i, weighted or not, with their margins m_i·w at a point w."""
 
     changes = ("_z", "_change")
 
@@ -92,12 +88,10 @@ class Margins:
 class RegularizedRisk:
     """J(w) = reg/2 ||w||^2 + 1/n sum_i a_i loss(m_i·w) + linear·w.
 
-    m_i = y_i x_i are signed records of norm at most `data_norm`, a_i weights in [0, 1]
-    (:class:`Weighted`) or 1. Values and derivatives are sums over the records (:class:`Margins`)
-    and public terms. They are private: only mechanisms release what is made of them. All else is
-    public: `shape` has the number n of records, or a nominal one, and that of features; the
-    tolerance is 2**exponent * slope_bound * data_norm; there are at most `most` records, n if None;
-    `moved` records leave or enter between neighbours: 2 if one is replaced, 1 if it comes or goes.
+    m_i = y_i x_i are signed records of norm at most `data_norm`, a_i weights in [0, 1]. Values and
+    derivatives are private: only mechanisms release what is made of them. All else is public:
+    `shape` has n, or a nominal number, and p; there are at most `most` records, n if None; `moved`
+    leave or enter between neighbours.
     """
 
     rows: Rows[Any]
@@ -147,13 +141,11 @@ class RegularizedRisk:
     def allowing_for_rounding(self, linear: float = 0.0) -> Self:
         """The same objective with a tolerance of at least twice a gradient's rounding error.
 
-        The tolerance is made larger by a power of two, if need be. At a certified point ||w|| <= (2
-        c R + linear)/reg, `linear` a public bound on the norm of the linear term. There p products
-        round a margin by 2^-52 p R ||w||, so the slope by q times that; the sum over n records adds
-        2^-52 n c R, the other terms a few units in the last place of what they are. The linear term
-        may itself be off by 2^-42 of its bound. Where there may be k times as many records as n
-        says, the sum of slopes over n is up to k c R, that of their rounding k times as large, and
-        the sum of k n numbers k^2 times.
+        At a certified point ||w|| <= (2 c R + linear)/reg, `linear` a public bound on the linear
+        term, which may be off by 2^-42 of it. There p products round a margin by 2^-52 p R ||w||,
+        so the slope by q times that; the sum over n records adds 2^-52 n c R. Where there may be k
+        times as many records as n says, the sum of slopes is up to k c R, that of their rounding k
+        times as large, and the sum of k n numbers k^2 times.
         """
         (n, p), k = self.shape, self._excess
         slope = self.loss.slope_bound * self.data_norm
@@ -210,11 +202,7 @@ class RegularizedRisk:
         return float(np.linalg.norm(self.gradient(w))) <= self.tolerance
 
     def minimise(self, *, at_any_cost: bool = True) -> FloatArray:
-        """A point with a gradient of at most :attr:`tolerance`.
-
-        It is within tolerance/reg of the minimiser. With ``at_any_cost=False`` Newton's method
-        alone is tried; the point may be uncertified.
-        """
+        """A point with a gradient within :attr:`tolerance`; only tried for unless `at_any_cost`."""
         start = np.zeros(self.shape[1])
         w = self._newton(start)
         if not at_any_cost or self.certified(w):

@@ -1,20 +1,16 @@
 """Output and objective perturbation of regularised risk minimisers.
 
-Published by Chaudhuri, Monteleoni and Sarwate (2011), corrected here.
+Published by Chaudhuri, Monteleoni and Sarwate (2011), corrected here. Between neighbours k = 2
+records move (one is replaced) or k = 1 (one comes or goes; n is nominal). ||x_i||_2 <= R,
+abs(loss') <= c, loss'' <= q; a minimiser is computed to a gradient of norm g, and every guarantee
+covers that error.
 
-*Neighbours*: one record (x_i, y_i) of n replaced, k = 2; or one added or removed, k = 1, and then n
-is a public nominal number in place of the private count. ||x_i||_2 <= R = data_norm. J(w) = reg/2
-||w||^2 + 1/n sum_i loss(y_i x_i·w) with abs(loss') <= c and loss'' <= q. A minimiser is computed to
-a gradient of norm g, 2^-36 c R or more (``minimise.py``), and every guarantee covers that error.
+*Output perturbation.* Minimisers are within kcR/(n reg), the computed ones within (kcR/n + 4g)/reg.
 
-*Output perturbation.* Two objectives differ by a function of Lipschitz constant kcR/n and are
-reg-strongly convex: their minimisers are within kcR/(n reg), the computed ones within (kcR/n +
-4g)/reg: half of 4g is for the rounding of computed gradients.
-
-*Objective perturbation.* b·w/n is added. Released w and secret b determine each other; between
-neighbours b moves by at most kcR, and the Jacobians' determinants differ by a factor of at most 1 +
-qR^2/(n reg): *one* such factor, because both Hessians share the other records (the sources pay for
-two). The computed minimiser gets noise of its own to cover g.
+*Objective perturbation.* b·w/n is added. Between neighbours b moves by at most kcR, and the
+Jacobians' determinants differ by a factor of at most 1 + qR^2/(n reg): *one* such factor, because
+both Hessians share the other records (the sources pay for two). The computed minimiser gets noise
+to cover g.
 
 Proofs: ``docs/proofs.md``, "Output perturbation", "Objective perturbation".
 """
@@ -78,11 +74,9 @@ def perturb_objective(
 ) -> FloatArray:
     """Minimise a perturbed objective: pure eps if the ledger's delta is 0, else Gaussian.
 
-    Where the curvature would cost more than a sixteenth of eps, regularisation is raised until it
-    costs just that, so that the rest is left for the noise; for logistic loss and pure eps, until
-    it costs nothing. The share was chosen by trial: see ``docs/results/scm_tables.md``. A `reg`
-    that is still too small to certify the minimiser is raised too, unless it is to `refuse`: that
-    would come too late after a count of the records was paid for.
+    Regularisation is raised until the curvature costs no more than a sixteenth of eps; for logistic
+    loss and pure eps, nothing (``docs/results/scm_tables.md``). A `reg` still too small to certify
+    the minimiser is raised too, unless it is to `refuse`.
     """
     risk, (cover, draw) = _planned(
         risk, account, add_regularization=add_regularization, refuse=refuse
@@ -96,15 +90,11 @@ def perturb_whitened_objective(
 ) -> FloatArray:
     """Minimise a perturbed objective in coordinates in which the records are alike all around.
 
-    First their second moments are released, for a tenth of the squared Gaussian parameters. Then
-    records are whitened, those longer than 1 shortened, and the objective of these records is
-    perturbed: reg, and the noise, are those of the weights v in these coordinates. With W the
-    whitening matrix, a margin is s_i m_i·W v, so w = W v.
-
-    *Privacy.* Given the moments, a record becomes another one of norm 1 at most by itself: what
-    follows is objective perturbation for R = 1. Both are charged before the first draw; the noise
-    levels are functions of public numbers. Proof: ``docs/proofs.md``, "Objective perturbation",
-    Whitened.
+    *Privacy.* Second moments are released for a tenth of the squared Gaussian parameters. Given
+    them, a record becomes another one of norm 1 at most by itself: what follows is objective
+    perturbation for R = 1. All is charged before the first draw; noise levels are functions of
+    public numbers. With W the whitening matrix, w = W v. Proof: ``docs/proofs.md``, "Objective
+    perturbation", Whitened.
     """
     p, ledger = risk.shape[1], account.ledger
     neighbours = Neighbours(risk.shape[0], risk.most or risk.shape[0], risk.moved)
@@ -234,12 +224,8 @@ def _most_noise(
 ) -> float:
     """Bound on the linear term over n: 4 (p + 16) scales, and what it moves between neighbours.
 
-    Public, like the noise level. Noise exceeds so many scales with a probability below e^-64, which
-    is charged as a chance; where it does not, the bound holds for the linear term by which a
-    neighbour has the same minimiser, too.
-
-    Drawn to within sqrt(p) 2^-40 of the scale in each of p entries, the term is off by at most
-    2^-42 of this bound.
+    Noise exceeds so many scales with a probability below e^-64, which is charged as a chance. The
+    term is drawn to within sqrt(p) 2^-40 of the scale, so it is off by at most 2^-42 of this bound.
     """
     scale = (
         perturbing.sigma

@@ -1,9 +1,6 @@
 """The classifiers by output and objective perturbation: two mechanisms, each for three losses.
 
-Every one minimises reg/2 ||w||^2 plus the mean loss of the margins y_i x_i·w, privately
-(``perturbation.py`` derives the guarantees). A loss of your own is a :class:`MarginLoss`; the two
-general classifiers take it as it is. Proofs:
-``docs/proofs.md``, "Output perturbation", "Objective perturbation".
+Proofs: ``docs/proofs.md``, "Output perturbation", "Objective perturbation".
 """
 
 from __future__ import annotations
@@ -182,10 +179,7 @@ def _perturbed_by(mechanism: tuple[dict[str, Any], float]) -> Any:
 
 
 def _telling_reg_from_delta(construct: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that refuses a small reg by position without a delta, or with a larger one.
-
-    Which of both was meant would be a guess: ``PrivateLPSVC(eps, delta)`` has delta there.
-    """
+    """A constructor that refuses a small reg by position: ``PrivateLPSVC`` has delta there."""
     names = list(signature(construct).parameters)
 
     @wraps(construct)

@@ -175,10 +175,7 @@ def _check_preprocessing(preprocessing: Any) -> None:
 
 
 def _encode(records: Records, schema: Schema, preprocessing: str) -> tuple[Matrix, list[str]]:
-    """Records as rows of norm 1: numeric columns scaled, every category a column in {0, 1}.
-
-    With "public", a row of the result depends on its own record only.
-    """
+    """Records as rows of norm 1; with "public", each depends on its own record only."""
     names = [column.name for column in schema.numeric]
     if preprocessing == "public":
         kept = [list(column.categories) for column in schema.symbolic]

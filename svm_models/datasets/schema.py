@@ -1,7 +1,6 @@
 """Columns, categories, labels and plausible ranges of the two data sets, from their documentation.
 
-Nothing here was computed from the records. Ranges are what an analyst would declare who has read
-only the descriptions that come with the data; the records may exceed them, and are then clipped.
+Nothing here was computed from the records, which may exceed the ranges and are then clipped.
 """
 
 from __future__ import annotations

@@ -203,10 +203,7 @@ def _find(folder: Path, name: str, schema: Schema) -> Path:
 
 
 def _from_files(folder: Path, names: tuple[str, ...], schema: Schema) -> Records:
-    """Records of files without header; comments start with a bar, as in adult.test.
-
-    Messages of the quick parser quote data: a slow look finds the line at fault.
-    """
+    """Records of files without header; pandas quotes data, so a slow look finds the fault."""
     files, kept = [], []
     for name in names:
         path = _find(folder, name, schema)

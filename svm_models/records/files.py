@@ -1,13 +1,7 @@
 """Records from files: CSV, and the text format of the programs lrsimple and svmsimple.
 
-Of a file's records, errors tell the number of a line, of a column, and how many entries there are,
-never what stands there. Of a CSV file the first line names the columns if the caller says so. A
-line that may be a record is never taken for names, which are printed.
-
-The text format (Chaudhuri, Sarwate and Monteleoni 2013), read strictly: numbers separated by
-whitespace; first n, d, lambda and eps, and for the Huber SVM h, on one line or several; then n
-lines of d numbers, the records, of Euclidean norm at most 1; then n labels, -1 or 1, laid out at
-will. Empty lines count as lines but hold nothing. The header is public.
+Errors tell numbers of lines, columns and entries, never what stands there. A line that may be a
+record is never taken for names, which are printed.
 """
 
 from __future__ import annotations
@@ -69,9 +63,8 @@ def read_csv_file(
 ) -> CsvFile:
     """Read numbers separated by commas, and labels from one column, the last by default.
 
-    Whether the first line names the columns is said by `header`. ``None``: it does if `label` is
-    one of its entries and no class, and does not if it holds a number; else that is an error, for
-    it may be a record as well as names.
+    By default the first line names the columns if `label` is one of its entries and no class, and
+    does not if it holds a number; else that is an error, for it may be a record as well as names.
     """
     path = os.fspath(path)
     lines = _lines(path)

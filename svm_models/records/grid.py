@@ -119,10 +119,7 @@ class Whitening:
         return cls(grid, *grid.vector(matrix))
 
     def of_sum(self, total: Totals) -> FloatArray:
-        """The matrix times a weighed sum of records: exact, then each entry is rounded once.
-
-        The sum is cut into pieces so short that no partial sum exceeds 2^53.
-        """
+        """The matrix times a weighed sum of records: exact, then each entry is rounded once."""
         bits = self.grid.entries - math.ceil(math.log2(max(len(total), 1)) / 2)
         found: list[int] = [0] * len(total)
         sign, rest, power = np.sign(total), np.abs(total), 0
@@ -163,10 +160,8 @@ def few_at_a_time(X: Any) -> Iterator[tuple[slice, Any]]:
 class RecordsOnGrid:
     """A block of records m_i = y_i x_i / data_norm, ||m_i|| <= 1, as integers in units of the grid.
 
-    Records are shortened by what rounding may add; then the norm is computed from integers,
-    without error, and a record that is too long counts for nothing. So what becomes of a record
-    depends on that record and on public numbers alone, to the last bit. Records are read a few at a
-    time. What is kept of an entry takes four bytes; the places of sparse ones are those of X.
+    Records are shortened by what rounding may add, and one that is still too long counts for
+    nothing: what becomes of a record depends on it and on public numbers alone, to the last bit.
     """
 
     def __init__(self, block: SignedRecords, *, data_norm: float, grid: RecordGrid) -> None:
@@ -192,10 +187,7 @@ class RecordsOnGrid:
             self.parts.append((rows, stored))
 
     def second_moments(self, whiten: Whitening | None = None, *, shorten: bool = True) -> Totals:
-        """sum_i m_i m_i^T, (p, p), in units of the square of an entry: exact.
-
-        With a whitening matrix W, of the records W m_i on the grid, none of them longer than 1.
-        """
+        """sum_i m_i m_i^T, exact, in squared units of an entry; of W m_i with `whiten`."""
 
         def add(total: Totals, _: slice, part: Integers) -> None:
             some = part.in_double()
@@ -215,15 +207,12 @@ class RecordsOnGrid:
 class WhitenedRecords:
     """A block of signed records m_i of norm 1 at most, whitened and short.
 
-    s_i = min(1, 1/||W m_i||), W the whitening matrix, public or released. A record with dual weight
-    z_i in [0, 1] contributes (z_i - 1/2) s_i W m_i to what is released each round, and s_i W m_i /
-    2 to what is released beforehand: vectors of norm 1/2 at most, whose sum is z_i s_i W m_i. The
-    weights s_i/2 are rounded down to an integer number h_i of units, and (2 z_i - 1) h_i to the
-    nearest. Sums are those of the records before they are whitened, in integers: the caller
-    multiplies the sum over all blocks by W (:meth:`Whitening.of_sum`).
-
-    Unless `shorten`, s_i = 1: for no noise. `of_classes` are public weights a_i in [0, 1] of
-    negative and of positive records' losses, which multiply s_i.
+    s_i = min(1, 1/||W m_i||), W public or released; s_i = 1 unless `shorten`. A record with dual
+    weight z_i in [0, 1] contributes (z_i - 1/2) s_i W m_i to what is released each round, and s_i W
+    m_i / 2 to what is released beforehand: vectors of norm 1/2 at most. Weights s_i/2 are rounded
+    down to h_i units, (2 z_i - 1) h_i to the nearest. Sums are in integers, before the caller
+    multiplies by W. `of_classes` are public weights in [0, 1] of negative and positive records,
+    which multiply s_i.
     """
 
     def __init__(

@@ -1,7 +1,4 @@
-"""Private records made ready: none longer than its bound, each times its label.
-
-What becomes of a record depends on that record and on public numbers alone.
-"""
+"""Private records made ready, each by itself: none longer than its bound, each times its label."""
 
 from __future__ import annotations
 
@@ -18,17 +15,15 @@ _BLOCK = 4096
 
 
 def within_norm(X: Any, data_norm: float) -> Any:
-    """A new array in which longer rows are scaled down to `data_norm`.
+    """A new array in which longer rows are scaled down to `data_norm`, each by itself.
 
-    Entries that are not finite become zero. Duplicate entries of a sparse array are summed first,
-    so that what is measured is what is used. The caller's arrays are read only. What becomes of a
-    row depends on that row and on the shape of X alone, to the last bit.
+    Entries that are not finite become zero; duplicates of a sparse array are summed first.
 
     Every row that comes out has a Euclidean norm of at most `data_norm`, in real arithmetic.
-    *Derivation*: rows are measured after division by a power of two, which is exact, so that their
-    largest entry is in [1/2, 1) and no square overflows. With u = 2^-53, the computed norm of p
-    numbers is off by less than (p + 3) u, relatively; so is one that was scaled, up to 3 u more.
-    The allowance of (p + 8) u for the comparison, and of twice as much for scaling, covers both.
+    *Derivation*: rows are measured after division by a power of two, which is exact, so that no
+    square overflows. With u = 2^-53, the computed norm of p numbers is off by less than (p + 3) u,
+    relatively; so is one that was scaled, up to 3 u more. The allowance of (p + 8) u for the
+    comparison, and of twice as much for scaling, covers both.
     """
     X = _own_rows(X)
     values = X.data if sp.issparse(X) else X

@@ -1,8 +1,7 @@
 """Private records as they were given: an array, a sequence of blocks, or a Dask collection.
 
-They are checked once and neither copied nor converted as a whole: :mod:`svm_models.records.grid`
-reads a few at a time. Of records in a Dask collection, whose chunks may lie on other machines, sums
-travel, and released values; labels are gathered, one number for each record.
+They are checked once, and neither copied nor converted as a whole. Of Dask's only labels are
+gathered.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Read records and labels without quoting them in an error.
 
-Whatever reads a private argument stands inside
-:func:`~privlp.checks.unquoted`: errors of others may hold what
-they could not read. Strings are no numbers, not even strings of digits.
+Strings are no numbers, not even strings of digits.
 """
 
 from __future__ import annotations
@@ -86,9 +84,7 @@ def validated(
 ) -> Any:
     """Check as scikit-learn's ``validate_data`` does, whose messages may quote records.
 
-    Only messages that are known to be harmless pass. Where the number of records is private, none
-    tells it, and there may be no record. Labels are those of classes, unless `options` say
-    ``y_numeric``.
+    Only messages known to be harmless pass; none tells the number of records where it is private.
     """
     unquoted(lambda: _require_numbers(X), _MALFORMED, "X")
     if y is not None and not (isinstance(y, str) and y == "no_validation"):
@@ -292,8 +288,8 @@ _KINDS: dict[str, Any] = {
 def as_stored(X: Any) -> Any:
     """The entries of a sparse array in CSR, as they are stored; not copied if in CSR.
 
-    SciPy's own conversions sum duplicate entries in the caller's precision, where a sum may
-    overflow. Indices out of range are refused, because products would read other memory.
+    SciPy's conversions sum duplicates in the caller's precision; indices out of range read other
+    memory.
     """
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         return X

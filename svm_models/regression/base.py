@@ -232,13 +232,7 @@ class PrivateLinearRegressor(LinearRegressor):
         return Forecast.of(plan, records, ledger)
 
     def _public_number(self, neighbours: Neighbours) -> int:
-        """The number of records, as far as it is public.
-
-        With ``relation="replace"`` it is public; a declared nominal_n is. Else a noisy count was
-        released: mechanisms take a larger number for a small one, which is then told by the bound
-        on the number: the count and its tail. This reads released numbers alone: post-processing,
-        at no charge.
-        """
+        """The number of records as far as it is public; of a small count, from its bound."""
         if not counts(self):
             return neighbours.n
         return max(1, min(neighbours.n, neighbours.most - _tail(self.eps) - 1))

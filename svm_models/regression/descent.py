@@ -1,11 +1,6 @@
 """Averaged gradient descent on private records of a regression, in whitened coordinates.
 
-Everything is planned from public numbers (:class:`~svm_models.regression.plan.Plan`);
-:func:`descend` makes the draws. Proof: ``docs/proofs.md``, "Regression by averaged descent".
-
-A fit to few records may be far worse than one answer for everyone. That answer costs little: counts
-of y alone. So does the comparison (:mod:`privlp.methods.fallback`). Proof: ``docs/proofs.md``,
-"The better of a fit and a constant".
+Proofs: ``docs/proofs.md``, "Regression by averaged descent", "The better of a fit and a constant".
 """
 
 from __future__ import annotations
@@ -51,11 +46,9 @@ _FARTHEST = 2.7
 
 @dataclass(frozen=True)
 class Fit:
-    """What a descent releases: K fits, each within a distance of the best constant.
+    """What a descent releases: K fits, `points` (K, p), which predict y_i by a_i·w_k.
 
-    `points`, (K, p), predict y_i by a_i·w_k. `constant` is the best one, (K,), or 0 without one; it
-    takes the place of a fit that noisy sums of losses do not bear out: `kept`, (K,). Predictions
-    are moved to within `limit`, (K,), of it.
+    `constant` takes the place of a fit that is not `kept`; predictions stay within `limit` of it.
     """
 
     points: FloatArray
@@ -65,10 +58,7 @@ class Fit:
 
 
 def descend(rows: Rows[Pairs], plan: Plan, account: Account) -> Fit:
-    """Minimise the mean loss over records a_i, y_i; y_i is between -1 and 1, or 2 in size at most.
-
-    All draws are charged before the first.
-    """
+    """Minimise the mean loss, abs(y_i) <= 2; all draws are charged before the first."""
     p, loss, levels, most = plan.p, plan.loss, plan.quantiles, plan.neighbours.most
     *first, choice = plan.paid(account)
     best = np.zeros(loss.count)
@@ -157,11 +147,7 @@ class _Descent:
     def stage(
         self, stage: Stage, draws: ChargedDraws, points: FloatArray, scale: float
     ) -> FloatArray:
-        """The mean of the later points of a stage.
-
-        Near the minimum, the mean of many noisy steps has hardly more noise than a single release
-        at the price of all of them, whatever the steps (Polyak and Juditsky 1992).
-        """
+        """The mean of a stage's later points, of little noise (Polyak and Juditsky 1992)."""
         p = self.plan.p
         loss = stage.loss
         if stage.width is None:  # half of the records are within the median size of residuals
@@ -211,11 +197,7 @@ class _Descent:
         scale: float,
         of_constant: FloatArray,
     ) -> FloatArray:
-        """Intercepts moved by one noisy count of the records above each fit.
-
-        The intercept that the count shows and that of the descent have about independent noise:
-        each weighs by the inverse of its variance.
-        """
+        """Intercepts moved by a noisy count of the records above, weighed by its variance."""
         shares = 1 - np.array(quantiles)
         excess = self.pairs.total(WhitenedPairs.above, points, np.zeros(len(points)), shares)
         density = self.plan.neighbours.n * self.plan.stages[-1].loss.curvature(scale)
@@ -242,11 +224,7 @@ def _shown_curvature(moves: FloatArray, changes: FloatArray, sigma: float) -> Fl
 def _whitening(
     rows: Rows[Pairs], release: ChargedDraws, counts: ChargedDraws, plan: Plan
 ) -> FloatArray:
-    """Coordinates in which records, long ones shortened, have the second moments 1.
-
-    Several turns, because noise hides directions in which records are short. The first scales every
-    record to norm 1; later ones shorten a share of them.
-    """
+    """Coordinates in which records, long ones shortened, have the second moments 1."""
     n, p, most = plan.neighbours.n, plan.p, plan.neighbours.most
     whiten, bound, unit = np.eye(p), 0.0, 1.0
     sigma = release.sigma
@@ -315,14 +293,10 @@ def towards(
 ) -> FloatArray:
     """Fits drawn towards one that has noise of its own, as far as noise explains the difference.
 
-    Made of released numbers alone, so nothing is charged. If the true fits differ by nothing but a
-    multiple of `left_out`, the best estimate weighs both by the inverse of their variances. How far
-    each fit goes towards it is the positive part of the factor of James and Stein (1961): with
-    normal noise of these variances in the same number of directions, the mean squared error is
-    never larger than that of the fit alone.
-
-    `variances`, (K,), and `of_middle` are those of the noise in each coordinate. In the direction
-    `left_out`, (p,), points keep their places.
+    Made of released numbers alone. The share is the positive part of the factor of James and Stein
+    (1961), so the mean squared error is never larger. `left_out`, (p,), is a direction in which
+    points keep their places; `variances`, (K,), and `of_middle` are those of noise in each
+    coordinate.
     """
     unit = left_out / max(float(np.linalg.norm(left_out)), 1e-300)
     apart = points - middle
@@ -354,8 +328,7 @@ def crossings(
 ) -> FloatArray:
     """About where falling sums pass 0 between -1 and 1, by all charged draws, (number,).
 
-    Each asks at the median of what is believed, and its chance of being right weighs both sides:
-    bisection, if there is no noise. An early error is mended by later draws.
+    Each draw asks at the median of what is believed: bisection, if there is no noise.
     """
     sigma, cells = draws.sigma, 2**_PLACES
     belief, edges = np.full((number, cells), 1.0 / cells), np.linspace(-1.0, 1.0, cells + 1)

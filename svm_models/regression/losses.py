@@ -1,8 +1,4 @@
-"""Losses of residuals y - prediction, smoothed: what a private regression sums the slopes of.
-
-A loss is of each of K fits: their residuals go in together, and so do their slopes. Slopes are
-those of the loss as a function of the residual, smoothed over residuals within `width` of a kink.
-"""
+"""Losses of the residuals of K fits, smoothed within `width` of a kink, and their slopes."""
 
 from __future__ import annotations
 
@@ -77,17 +73,14 @@ class Pinball:
     def excess(self, moved: FloatArray) -> FloatArray:
         """By what share the mean loss rises if predictions move by noise of this size, (K,).
 
-        `moved` is in standard deviations of the residuals, which are normal about the best fits:
-        half of the curvature times its square, over the least mean loss. The curvature is the
-        density at the quantile over the scale; the mean loss, times it.
+        `moved` is in standard deviations of normal residuals. Half of the curvature times its
+        square, over the least mean loss: the curvature is the density at the quantile over the
+        scale, the mean loss times it.
         """
         return np.asarray(np.square(moved) / 2)
 
     def width(self, share: float, scale: float) -> FloatArray:
-        """How far around each kink the loss is smoothed, (K,), so that a share of records is.
-
-        A share of those on the smaller side, counted twice, is within the width.
-        """
+        """How far the loss is smoothed, (K,): over a share of the smaller side, twice."""
         q = self._levels
         return share * np.minimum(q, 1 - q) / self.curvature(scale)
 
@@ -119,10 +112,7 @@ class EpsilonInsensitive:
 
     @property
     def usual_scale(self) -> float:
-        """Standard deviation of residuals that plans assume: it is private.
-
-        Larger residuals lose less than forecast, smaller ones far more.
-        """
+        """Standard deviation of residuals that plans assume; smaller ones lose far more."""
         return 2 * self.epsilon or 1.0
 
     def values(self, residuals: FloatArray) -> FloatArray:

@@ -1,9 +1,4 @@
-"""What a private regression charges, and what its noise will do, from public numbers alone.
-
-A fit has a start and a descent. The start releases second moments and counts: where noise drowns
-them, the descent begins anywhere, and what is released is one prediction for everyone. Where the
-start holds, noise of the last rounds moves predictions by an amount that follows from the charges.
-"""
+"""What a private regression charges, and what its noise will do, from public numbers alone."""
 
 from __future__ import annotations
 
@@ -63,10 +58,9 @@ _INEFFICIENCY = 1.8
 class Stage:
     """Some rounds of descent.
 
-    `share` is that of the squared Gaussian parameters that counts and moments leave, `step` in
-    units of 1/curvature, `width` the share of records within the smoothing (None for the first
-    stage, which knows no scale), `skipped` the share of the rounds that the average leaves out, on
-    the way.
+    `share` is that of squared Gaussian parameters, `step` in units of 1/curvature, `width` the
+    share of records within the smoothing (None: no scale is known), `skipped` what the average
+    leaves out.
     """
 
     loss: ResidualLoss
@@ -80,13 +74,9 @@ class Stage:
 def stages_of(loss: ResidualLoss, last_width: float, more: float = 1.0) -> list[Stage]:
     """The median first, whose slopes are the smallest; then the loss itself.
 
-    Directions in which the loss is flatter than expected need rounds: those of records whose
-    residuals spread widely, as of a rare feature. The price of a stage is that of one release
-    however many rounds share it. But in much noise points stray where rounds are many: so there
-    are `more` times as many in little noise. A first stage that leaves a rare direction far away is
-    not made good later, where slopes are at their bounds: so the median pays more for it.
-
-    An outer quantile is drawn towards the second stage in the end, which is paid for it.
+    The price of a stage is that of one release however many rounds share it, but in much noise
+    points stray where rounds are many: there are `more` times as many in little noise. Outer
+    quantiles are drawn towards the second stage in the end, which is paid for it.
     """
     if loss == MEDIAN:
         return [
@@ -106,13 +96,10 @@ def stages_of(loss: ResidualLoss, last_width: float, more: float = 1.0) -> list[
 class Plan:
     """What a descent charges, from public numbers alone.
 
-    `p` entries has a record, the first of them 1 if `constant`. Intercepts of the last stages start
-    at `quantiles`: none without a constant, or if the median will do. `answers` are the quantiles
-    of y that are the answers without features, `longer` the share of records that may be longer
-    than the bound. `charge` gives mechanisms, numbers of draws and purposes at an intensity: where
-    there is a constant, the answer without features; moments, norms, sizes; where there are
-    quantiles, the levels of the first and of the last intercepts; the whole where slopes are
-    centred; one for each stage; and the comparison.
+    A record has `p` entries, the first of them 1 if `constant`. Last intercepts start at
+    `quantiles`, `answers` are the quantiles of y without features, `longer` the share of records
+    that may be longer than the bound. `charge` gives mechanisms, draws and purposes at an
+    intensity.
     """
 
     neighbours: Neighbours
@@ -136,10 +123,7 @@ class Plan:
         *,
         constant: bool,
     ) -> Plan:
-        """The plan for a loss of K fits with p entries each, at `quantiles` if it has any.
-
-        Without a constant the answer without features is 0, which needs no counts.
-        """
+        """The plan for a loss of K fits with p entries each; without a constant 0 is the answer."""
         if not constant or quantiles == (0.5,):
             quantiles = ()
         n, moved = neighbours.n, neighbours.moved
@@ -219,18 +203,15 @@ def least_of(quantiles: tuple[float, ...]) -> float:
 def sensitivity_of_slopes(loss: ResidualLoss, neighbours: Neighbours) -> float:
     """L2 change of a round's sum between neighbours.
 
-    A record contributes slopes s, |s| <= steepest, each rounded by half a unit, times a vector of
-    norm 1 at most.
+    A record adds slopes s, |s| <= steepest, each rounded by half a unit, times a vector of norm <=
+    1.
     """
     unit = 2.0 ** -bits_for(neighbours.most)
     return neighbours.moved * (loss.steepest + math.sqrt(loss.count) / 2 * unit)
 
 
 def _rounding(neighbours: Neighbours) -> float:
-    """What rounding adds to a sum that is exact but for one subtraction or one product.
-
-    Either is off by a relative 2^-53, of numbers of size n at most: on two data sets, and enlarged.
-    """
+    """What rounding sums of size n at most by a relative 2^-53, on two data sets, adds."""
     return 1 + 2.0**-30 + neighbours.most * 2.0**-50
 
 
@@ -268,14 +249,11 @@ _CONSTANT = (
 class Forecast:
     """How noisy a private regression will be: `parts` in the order of the draws.
 
-    `moved` is the standard deviation by which noise moves a typical prediction, in units of that of
-    residuals; `excess` by what share of the least loss that raises the loss at most, nearly always,
-    if the start is good: the largest over several fits. `counts` is the deviation of noise on one
-    count, as a share of the records, `moments` the noise on second moments, over those of records
-    that are alike in all directions. Errors up to `ignored`, a share of the reach of y, cost
-    nothing: where it is positive, residuals are taken to have a standard deviation of twice that.
-    `answer` is the noise of the counts for one prediction for everyone, together, as a share of the
-    records.
+    `moved`: standard deviation by which noise moves a typical prediction, in that of residuals;
+    `excess`: by what share of the least loss that raises the loss, nearly always at most; `counts`,
+    `answer`: noise of counts, as a share of the records; `moments`: noise on second moments, over
+    those of records alike in all directions; `ignored`: errors that cost nothing, as a share of y's
+    reach.
     """
 
     parts: tuple[Part, ...]

@@ -1,9 +1,7 @@
-"""Private records of a regression, as its descents see them: only sums over records come back.
+"""Private records of a regression, of which only exact sums come back.
 
-A record is a vector a_i, a constant among its entries, and a number y_i. All sums are exact:
-whatever a record contributes is a vector of integers in units of a public power of two, of a
-bounded norm, and no partial sum exceeds 2^53. So a sum depends on no order, and no record's part on
-another record. Declared ranges bound records and numbers (:class:`Units`): nothing is read.
+A record adds a vector of integers of bounded norm, in units of a public power of two, and no
+partial sum exceeds 2^53: a sum depends on no order, and no record's part on another record.
 """
 
 from __future__ import annotations
@@ -48,8 +46,7 @@ def products(A: FloatArray, matrix: FloatArray) -> FloatArray:
 def on_grid(G: FloatArray, bits: int) -> FloatArray:
     """Rows of norm 1 at most as integers of norm 2^bits at most, in real arithmetic.
 
-    Rows are shortened by what rounding may add. Squares are integers: sums of at most 2^(2 bits)
-    are exact, and a row beyond it, or with an entry that is no number, becomes 0.
+    Rows are shortened by what rounding may add; one beyond the bound, or no number, becomes 0.
     """
     units = 2.0**bits
     rows = np.rint(G * max(units * (1 - _WITHIN) - math.sqrt(G.shape[1]), 0.0))
@@ -58,11 +55,10 @@ def on_grid(G: FloatArray, bits: int) -> FloatArray:
 
 
 def second_moments(pairs: Pairs, whiten: FloatArray, bound: float, most: int) -> FloatArray:
-    """Upper triangle of sum_i g_i g_i^T; off the diagonal times sqrt(2).
+    """Upper triangle of sum_i g_i g_i^T, off the diagonal times sqrt(2).
 
-    g_i = z_i / max(|z_i|, bound), z_i = whiten a_i: of norm 1 for records beyond the bound. So a
-    record's part has the Euclidean norm |g_i|^2 <= 1, but for a rounding of the products by
-    sqrt(2).
+    z_i = whiten a_i, g_i = z_i / max(|z_i|, bound). A record's part has norm |g_i|^2 <= 1, but for
+    rounding products by sqrt(2).
     """
     Z = products(pairs[0], whiten)
     bits = bits_for(most)
@@ -103,8 +99,7 @@ class WhitenedPairs:
     def gradient(self, points: FloatArray, loss: ResidualLoss, width: FloatArray) -> FloatArray:
         """sum_i s_ik z_i min(1, bound / |z_i|) / bound, (K, p): exact.
 
-        s_ik is the slope of loss k at y_i - z_i·point_k, less its centre, rounded to the grid: by
-        half a unit at most. A slope that is no number is 0, in its own record.
+        Slopes s_ik, less their centre, are rounded to the grid; one that is no number is 0.
         """
         slopes = np.rint(loss.slopes(self._residuals(points), width) * 2.0**self._bits)
         slopes[np.isnan(slopes)] = 0.0
@@ -142,7 +137,6 @@ class Units:
     """Declared ranges of features and of y, and the way back from coefficients in their units.
 
     x_j is counted as (x_j - centre_j) / half_j, y as (y - middle) / reach: between -1 and 1.
-    `data_norm` bounds a record where features have no ranges of their own.
     """
 
     centre: FloatArray
@@ -155,13 +149,7 @@ class Units:
     def declared(
         cls, p: int, X_bounds: Any, data_norm: Any, y_bounds: Any, *, constant: bool
     ) -> Units:
-        """From the parameters of an estimator; without a constant nothing is centred.
-
-        Raises
-        ------
-        InvalidParameterError
-            If a bound is missing, is no range, or is declared twice.
-        """
+        """From an estimator's parameters, or refused; without a constant nothing is centred."""
         middle, reach = _of_y(y_bounds, constant=constant)
         if (X_bounds is None) == (data_norm is None):
             raise InvalidParameterError(
@@ -179,10 +167,7 @@ class Units:
         return cls(centre, half, middle, reach, None)
 
     def features(self, X: Any) -> FloatArray:
-        """Features in these units, those beyond their bounds moved to them; a dense copy.
-
-        What becomes of a record depends on that record alone.
-        """
+        """A dense copy in these units, each record by itself, moved to the bounds if beyond."""
         if self.data_norm is not None:
             X = within_norm(X, self.data_norm)
         X = X.toarray() if sp.issparse(X) else np.array(X, dtype=float, order="C")
@@ -264,9 +249,8 @@ def lost(
 ) -> FloatArray:
     """sum_i of what each fit loses more than its constant on record i, in units of the limit, (K,).
 
-    `moved`, (n, K), is how far predictions are from the constant, within the limit. A loss rises by
-    at most its steepest slope times that, so each term is within -1 and 1. It is computed from its
-    record alone and rounded to a multiple of 2^-20: sums are exact. One that is no number is 0.
+    `moved`, (n, K), is within the limit of the constant, and a loss is no steeper than its steepest
+    slope: each term is within -1 and 1, rounded to a multiple of 2^-20, so that sums are exact.
     """
     residuals = y[:, None] - constant
     moved = np.clip(moved, -limit, limit)
