@@ -89,8 +89,7 @@ class Account:
 def open_ledger(eps: float, delta: float, budget: Budget | None) -> Accountant:
     """The ledger of a planned call of (eps, delta), within `budget` if there is one."""
     _require_budget(budget)
-    eps, delta = privacy(eps, delta)
-    return ledger_of_call(eps, delta, budget)
+    return ledger_of_call(*privacy(eps, delta), budget)
 
 
 def open_budget(eps: float, delta: float, budget: Budget | None) -> Budget:
@@ -108,11 +107,7 @@ def at_whole_budget(
     requests: Callable[[float], list[tuple[Mechanism, int, str]]], ledger: Accountant
 ) -> list[tuple[Mechanism, int, str]]:
     """Requests at the intensity that takes the whole of a ledger; nothing is charged."""
-    return requests(
-        ledger.calibrate_together(
-            lambda t: [(mechanism, count) for mechanism, count, _ in requests(t)]
-        )
-    )
+    return requests(ledger.calibrate_together(lambda t: [one[:2] for one in requests(t)]))
 
 
 def _require_budget(budget: Any) -> None:
@@ -133,9 +128,6 @@ def marked(estimator: Any, text: str) -> str:
     """The text of an estimator, and whether what it learned is not for release."""
     record = getattr(estimator, "privacy_", None)
     return text if record is None or record.remark is None else f"{text}\n{record.remark}"
-
-
-# ------------------------------------------------------------------------------- neighbours
 
 
 class PartOfNominal(int):
@@ -254,9 +246,6 @@ def counted(count: int, account: Account) -> Neighbours:
 def least_nominal(tail: int, found: int = 1) -> int:
     """The nominal number for a released count: ten times it bounds the number of records."""
     return max(1, math.ceil(tail / (MOST_TIMES - 1)), found)
-
-
-# --------------------------------------------------------------------------------- in words
 
 
 @dataclass(frozen=True, eq=False)

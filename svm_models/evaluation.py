@@ -189,14 +189,11 @@ class ResultStore:
         key, path = _key(settings), os.fspath(self._path)
         line = json.dumps([key, result]).encode() + b"\n"
         try:
-            with self._path.open(
-                "ab+", buffering=0
-            ) as file:  # one call writes a line, so those of several processes do not mix
+            # One call writes a line, so those of several processes do not mix.
+            with self._path.open("ab+", buffering=0) as file:
                 if file.tell():
                     file.seek(-1, os.SEEK_END)
-                    line = (
-                        line if file.read(1) == b"\n" else b"\n" + line
-                    )  # where the last line was cut short
+                    line = line if file.read(1) == b"\n" else b"\n" + line  # it was cut short
                 if file.write(line) < len(line):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
@@ -306,25 +303,20 @@ def cross_validate(
                 store.add(settings, scores)
             found[_key(settings)] = scores
     except BaseException as fault:
-        fate = (
-            "lost; a store would have kept them"
-            if store is None
-            else "in the store; the same call goes on from there"
-        )
-        fault.add_note(
-            f"cross_validate ended after {len(found)} of {len(wanted)} fits, which are {fate}."
-        )
+        kept = "in the store; the same call goes on from there"
+        fate = "lost; a store would have kept them" if store is None else kept
+        ended = f"cross_validate ended after {len(found)} of {len(wanted)} fits"
+        fault.add_note(f"{ended}, which are {fate}.")
         raise
     fits: dict[str, list[list[Any]]] = {key: [[] for _ in range(folds)] for key in classifiers}
     for settings in wanted:
         fits[settings["classifier"]][settings["fold"]].append(found[_key(settings)])
+
+    def all_of(of_one: list[list[Any]], score: str) -> FloatArray:
+        return np.array([[fit[score] for fit in fold] for fold in of_one], dtype=float)
+
     return {
-        key: CrossValidation(
-            *(
-                np.array([[fit[score] for fit in fold] for fold in of_one], dtype=float)
-                for score in ("error", "balanced", "auc")
-            )
-        )
+        key: CrossValidation(*(all_of(of_one, score) for score in ("error", "balanced", "auc")))
         for key, of_one in fits.items()
     }
 

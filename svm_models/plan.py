@@ -245,9 +245,6 @@ def warn_of_noise(estimator: Any, records: int, n_features: int, *, stacklevel: 
     return True
 
 
-# ---------------------------------------------------------------------- what forecasts share
-
-
 def noise_in(mechanism: Mechanism) -> float:
     """The standard deviation of its noise."""
     if isinstance(mechanism, LaplaceMechanism):

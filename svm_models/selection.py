@@ -16,17 +16,7 @@ from sklearn.pipeline import Pipeline
 from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.float_errors import unnoticed
 from privlp.privacy import ExponentialMechanism, Randomness
-from svm_models.account import (
-    Account,
-    PartOfNominal,
-    ReadClasses,
-    accounted,
-    adds_or_removes,
-    open_budget,
-    randomness_of,
-    relation_in_words,
-    require_nominal,
-)
+from svm_models import account as accounts
 from svm_models.classifiers.base import PrivateLinearClassifier, PrivateMetaClassifier
 from svm_models.classifiers.classes import declared_classes, two_classes, warn_of_read_classes
 from svm_models.kernel import RandomFourierFeatures
@@ -118,9 +108,9 @@ class PrivateModelSelector(PrivateMetaClassifier):
         """
         self._begin(unsupported)
         candidates = [clone(estimator) for estimator in _listed(self.estimators)]
-        ledger = open_budget(self.eps, self.delta, self.budget)
-        neighbours = accounted(self.relation, self.nominal_n)
-        adding = adds_or_removes(self.relation)
+        ledger = accounts.open_budget(self.eps, self.delta, self.budget)
+        neighbours = accounts.accounted(self.relation, self.nominal_n)
+        adding = accounts.adds_or_removes(self.relation)
         parts = len(candidates) + 1
         if self.nominal_n is not None and self.nominal_n < _LEAST_OF_A_PART * parts:
             raise InvalidParameterError(
@@ -133,18 +123,18 @@ class PrivateModelSelector(PrivateMetaClassifier):
             "delta": ledger.delta,
             "relation": self.relation,
             "nominal_n": self.nominal_n
-            and PartOfNominal.of(self.nominal_n, parts, times=_MOST_TIMES),
+            and accounts.PartOfNominal.of(self.nominal_n, parts, times=_MOST_TIMES),
         }
         _check(candidates, limit)
         for candidate in map(_classifier, candidates):
             candidate.set_params(**_inherited(candidate, limit))
-        randomness = randomness_of(self.random_state)
+        randomness = accounts.randomness_of(self.random_state)
         warn_of_read_classes(self.classes, self.eps)
         # As the candidates will, who must have nothing left to refuse.
         X, y = validated(self, X, y, dtype=np.float64, count_is_private=adding)
         self.classes_, _ = two_classes(y, self.classes)
         _check_classes(candidates, self.classes_)
-        require_nominal(len(y), self.nominal_n, times=_MOST_TIMES)
+        accounts.require_nominal(len(y), self.nominal_n, times=_MOST_TIMES)
         if len(y) < 2 * parts and not adding:
             raise InvalidProblemError(
                 f"{len(y)} records are too few for {parts} parts; give at least {2 * parts}."
@@ -156,8 +146,8 @@ class PrivateModelSelector(PrivateMetaClassifier):
         # Half the span of the changes of all mistakes: they all rise, or all fall, if one comes.
         sensitivity = 0.5 if adding else 1.0
         choosing = choice.calibrate(lambda eps: ExponentialMechanism(sensitivity, eps), 1)
-        words = relation_in_words(self)
-        choose = Account(choice, randomness, words, neighbours).charge(
+        words = accounts.relation_in_words(self)
+        choose = accounts.Account(choice, randomness, words, neighbours).charge(
             choosing, "choose a candidate"
         )
         try:
@@ -180,8 +170,8 @@ class PrivateModelSelector(PrivateMetaClassifier):
         self, candidate: Any, part: Budget, randomness: Randomness, train: Any, test: Any
     ) -> int:
         """Train the candidate on its part; how many records of the last part it gets wrong."""
-        read = self.classes is None or isinstance(self.classes, ReadClasses)
-        classes = ReadClasses(self.classes_) if read else self.classes_
+        read = self.classes is None or isinstance(self.classes, accounts.ReadClasses)
+        classes = accounts.ReadClasses(self.classes_) if read else self.classes_
         given = {"budget": part, "classes": classes, "random_state": randomness}
         before = candidate.get_params()
         mine = {

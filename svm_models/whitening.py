@@ -21,14 +21,7 @@ from privlp.rows.in_coordinates import symmetric_of, upper_of
 from privlp.rows.parts import slices
 from svm_models.account import Neighbours
 from svm_models.parameters import FloatArray
-from svm_models.records.grid import (
-    RecordGrid,
-    RecordsOnGrid,
-    SignedRecords,
-    Totals,
-    Weighted,
-    Whitening,
-)
+from svm_models.records import grid as grids
 
 #: Share of the budget (of squared Gaussian parameters) that buys the second moments.
 SHARE_OF_MOMENTS = 0.1
@@ -77,7 +70,10 @@ def sensitivity_of_moments(neighbours: Neighbours) -> float:
 
 
 def second_moments(
-    records: Rows[Any], kernel: Callable[[Any], Totals], grid: RecordGrid, release: ChargedDraws
+    records: Rows[Any],
+    kernel: Callable[[Any], grids.Totals],
+    grid: grids.RecordGrid,
+    release: ChargedDraws,
 ) -> FloatArray:
     """sum_i m_i m_i^T with noise; `kernel` sums a block, in squared units of an entry.
 
@@ -87,13 +83,15 @@ def second_moments(
     return symmetric_of(release(upper_of(exact)), len(exact))
 
 
-def moments_of(block: Any, unit: float, grid: RecordGrid) -> Totals:
+def moments_of(block: Any, unit: float, grid: grids.RecordGrid) -> grids.Totals:
     """sum_i m_i m_i^T over a block of signed records of norm `unit` at most, without weights."""
-    M = block.M if isinstance(block, Weighted) else block
-    return RecordsOnGrid(SignedRecords(M, None), data_norm=unit, grid=grid).second_moments()
+    M = block.M if isinstance(block, grids.Weighted) else block
+    return grids.RecordsOnGrid(
+        grids.SignedRecords(M, None), data_norm=unit, grid=grid
+    ).second_moments()
 
 
-def moments_again(records: RecordsOnGrid, whiten: Whitening) -> Totals:
+def moments_again(records: grids.RecordsOnGrid, whiten: grids.Whitening) -> grids.Totals:
     """The second moments of a block's whitened records, none of them longer than 1."""
     return records.second_moments(whiten)
 
@@ -104,8 +102,8 @@ def shortened(block: Any, unit: float, whiten: FloatArray, *, shorten: bool = Tr
     Each by itself, to the last bit: dense products may round by where a record stands, sparse do
     not.
     """
-    if isinstance(block, Weighted):
-        return Weighted(shortened(block.M, unit, whiten, shorten=shorten), block.weights)
+    if isinstance(block, grids.Weighted):
+        return grids.Weighted(shortened(block.M, unit, whiten, shorten=shorten), block.weights)
     found = np.empty(block.shape)
     for rows in slices(block.shape[0], _BLOCK):
         part = found[rows]
@@ -153,13 +151,13 @@ class Coordinates:
         cls,
         records: Rows[Any],
         first: FloatArray,
-        grid: RecordGrid,
+        grid: grids.RecordGrid,
         release: ChargedDraws,
         n: int,
         ridge: float,
     ) -> Coordinates:
         """Release the second moments of the whitened records, none of them longer than 1."""
-        kernel = partial(moments_again, whiten=Whitening.of(first, grid))
+        kernel = partial(moments_again, whiten=grids.Whitening.of(first, grid))
         return cls(first, second_moments(records, kernel, grid, release) / n, ridge)
 
     @cached_property

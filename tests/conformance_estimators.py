@@ -445,10 +445,7 @@ def _unscaled() -> Iterator[None]:
 @contextmanager
 def _half_a_moment() -> Iterator[None]:
     """Less noise than second moments need."""
-    with (
-        mock.patch.object(lp_svc_charges, "sensitivity_of_moments", return_value=0.25),
-        mock.patch.object(perturbation, "sensitivity_of_moments", return_value=0.25),
-    ):
+    with mock.patch.object(whitened_twice, "sensitivity_of_moments", return_value=0.25):
         yield
 
 
@@ -677,7 +674,7 @@ def _whitened(**options: Any) -> Callable[[Records], Any]:
     fit = _fit(ObjectivePerturbationSVC, eps=3.0, delta=9e-4, reg=40.0, whiten=True, **options)
 
     def call(records: Records) -> Any:
-        with mock.patch.object(perturbation, "ridge_of", return_value=0.01):
+        with mock.patch.object(whitened_twice, "ridge_of", return_value=0.01):
             return fit(records)
 
     return call

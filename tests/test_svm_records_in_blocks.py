@@ -55,7 +55,7 @@ def test_blocks_threads_and_storage_change_no_bit(name, tmp_path, monkeypatch):
     assert fitted([X[:0], X], Y, FITS[name]) == whole
     with using_memory(0):
         assert fitted(tuple(blocks), Y, FITS[name]) == whole
-    monkeypatch.setattr("svm_models.records.grid.rows_of_a_part", lambda *_, **__: 500)
+    monkeypatch.setattr("privlp.rows.parts.rows_of_a_part", lambda *_, **__: 500)
     with parts.using_threads(2):
         assert fitted(X, Y, FITS[name]) == whole
     np.save(tmp_path / "X.npy", X)

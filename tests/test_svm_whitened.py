@@ -123,10 +123,10 @@ def test_a_record_moves_no_release_by_more_than_is_charged(name, row, relation):
 
 def test_records_left_long_are_seen(monkeypatch):
     monkeypatch.setattr(
-        "svm_models.classifiers.perturbation.shortened",
+        "svm_models.whitening.shortened",
         lambda block, shorten, **options: shortened(block, shorten=False, **options),
     )
-    monkeypatch.setattr("svm_models.classifiers.perturbation.ridge_of", lambda nu: 1e-4)
+    monkeypatch.setattr("svm_models.whitening.ridge_of", lambda nu: 1e-4)
     pair = csr(rows_of([(0, 1.0)])), csr(rows_of([(0, -1.0)]))
     with pytest.raises(AssertionError, match="perturb the objective"):
         assert_neighbours_are_alike(WHITENED["SVC"], *pair, (labels_ending_in(1),) * 2, quiet=True)

@@ -18,26 +18,8 @@ from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.checks import warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord, Randomness
-from svm_models.account import (
-    SHARE_OF_THE_COUNT,
-    Account,
-    Neighbours,
-    accounted,
-    adds_or_removes,
-    counts,
-    marked,
-    neighbours_of,
-    open_budget,
-    open_ledger,
-    randomness_of,
-    relation_in_words,
-)
-from svm_models.classifiers.classes import (
-    class_weights,
-    private_threshold,
-    two_classes,
-    warn_of_read_classes,
-)
+from svm_models import account as accounts
+from svm_models.classifiers import classes as of_two
 from svm_models.parameters import FloatArray, norm_within, share
 from svm_models.records import decisions_of, within_norm
 from svm_models.records.grid import MOST_RECORDS
@@ -116,7 +98,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         # Whether a number overflows depends on the records; nobody may learn it from a warning.
         with unnoticed():
             X, y = self._read(X, y)
-            self.classes_, signs = two_classes(y, self.classes)
+            self.classes_, signs = of_two.two_classes(y, self.classes)
             self.intercept_ = np.zeros(1)
             self.privacy_ = None
             self.coef_ = np.asarray(self._train(X, signs), dtype=float)[None, :]
@@ -127,7 +109,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
 
     def _read(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Checked records, in double precision unless training converts them, and labels."""
-        hidden = adds_or_removes(self.relation)
+        hidden = accounts.adds_or_removes(self.relation)
         found: tuple[Any, Any] = validated(self, X, y, dtype=np.float64, count_is_private=hidden)
         return found
 
@@ -225,13 +207,13 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         return False
 
     def _warn_before_reading(self) -> None:
-        warn_of_read_classes(self.classes, self.eps, stacklevel=4)
+        of_two.warn_of_read_classes(self.classes, self.eps, stacklevel=4)
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         data_norm = norm_within(self.data_norm)
         if X.shape[0] > MOST_RECORDS:
             raise InvalidProblemError("Sums are exact for at most 2^31 records.", parameter="X")
-        account = self._open(randomness_of(self.random_state))
+        account = self._open(accounts.randomness_of(self.random_state))
         self._class_weights()
         self._check_parameters(X.shape[1])
         eps, delta = account.ledger.eps, account.ledger.delta
@@ -248,31 +230,33 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         finally:
             self.privacy_ = account.record()
 
-    def _open(self, randomness: Randomness) -> Account:
+    def _open(self, randomness: Randomness) -> accounts.Account:
         """The account of the fit: one planned call, or several whose eps and delta add up."""
-        neighbours = accounted(self.relation, self.nominal_n)
-        words = relation_in_words(self)
+        neighbours = accounts.accounted(self.relation, self.nominal_n)
+        words = accounts.relation_in_words(self)
         several = self.plans_several_calls or self._share_left() < 1
-        opened = (open_budget if several else open_ledger)(self.eps, self.delta, self.budget)
-        return Account(opened, randomness, words, neighbours)
+        opened = (accounts.open_budget if several else accounts.open_ledger)(
+            self.eps, self.delta, self.budget
+        )
+        return accounts.Account(opened, randomness, words, neighbours)
 
     def _check_parameters(self, p: int) -> None:
         """Refuse parameters out of range for records of p features, before anything is charged."""
 
     def _share_left(self) -> float:
         """The share of eps that training may take."""
-        left = 1 - SHARE_OF_THE_COUNT * counts(self)
+        left = 1 - accounts.SHARE_OF_THE_COUNT * accounts.counts(self)
         if self.threshold_share is None:
             return left
         return left - share(self.threshold_share, "threshold_share", left)
 
-    def _neighbours(self, count: int, account: Account) -> Neighbours:
+    def _neighbours(self, count: int, account: accounts.Account) -> accounts.Neighbours:
         """What mechanisms may know of the number of records."""
-        return neighbours_of(self, count, account)
+        return accounts.neighbours_of(self, count, account)
 
     def _class_weights(self) -> tuple[float, tuple[float, float]] | None:
         """The larger weight of the two classes, and both in units of it; None if they are equal."""
-        return class_weights(self.class_weight, self.classes_)
+        return of_two.class_weights(self.class_weight, self.classes_)
 
     def _weights(self, signs: FloatArray) -> tuple[float, FloatArray | None]:
         """The largest weight of a class, and the weight of each record in units of it."""
@@ -283,7 +267,12 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         return largest, np.where(signs > 0, of_classes[1], of_classes[0])
 
     def _buy_threshold(
-        self, X: Any, signs: FloatArray, w: FloatArray, account: Account, neighbours: Neighbours
+        self,
+        X: Any,
+        signs: FloatArray,
+        w: FloatArray,
+        account: accounts.Account,
+        neighbours: accounts.Neighbours,
     ) -> None:
         """Choose the intercept for balanced accuracy, if a share of eps is set aside for it."""
         if self.threshold_share is None:
@@ -291,7 +280,9 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         reach = float(np.linalg.norm(w)) * float(self.data_norm)
         part = account.part(float(self.threshold_share))
         decisions = self._decisions(X, w)
-        self.intercept_ = np.array([-private_threshold(decisions, signs, reach, part, neighbours)])
+        self.intercept_ = np.array(
+            [-of_two.private_threshold(decisions, signs, reach, part, neighbours)]
+        )
 
     def _bounded(self, X: Any, data_norm: float) -> Any:
         """The records, none longer than `data_norm`, unless training sees to that."""
@@ -302,13 +293,13 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         return decisions_of(X, w)
 
     def _train_privately(
-        self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+        self, X: Any, signs: FloatArray, account: accounts.Account, neighbours: accounts.Neighbours
     ) -> FloatArray:
         """The weights, from records within ``data_norm``; every draw goes through `account`."""
         raise NotImplementedError
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return marked(self, super().__repr__(N_CHAR_MAX))
+        return accounts.marked(self, super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -374,7 +365,7 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return scored(accuracy_score, y, self.predict(X), sample_weight)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return marked(self, super().__repr__(N_CHAR_MAX))
+        return accounts.marked(self, super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

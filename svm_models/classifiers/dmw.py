@@ -15,12 +15,7 @@ import numpy as np
 from privlp import InvalidParameterError, MostlyNoiseWarning, Solution, solve
 from privlp.checks import is_one_of, positive, real
 from privlp.game.loop import MOST_ROUNDS, as_rounds
-from privlp.methods.published.dmw import (
-    CountScore,
-    DenseMultiplicativeWeights,
-    PublishedCountScore,
-    PublishedDenseWeights,
-)
+from privlp.methods.published import dmw
 from privlp.privacy import LaplaceMechanism
 from svm_models.account import Account, Neighbours, adds_or_removes, counts
 from svm_models.classifiers.base import PrivateLinearClassifier
@@ -36,8 +31,8 @@ from svm_models.records.grid import MOST_RECORDS
 _ALPHA, _PRICE, _RADIUS = (1e-4, 1e14), (1e-4, 1e4), (1e-30, 1e15)
 #: Under which names users ask for a method, and its variant with the count score.
 _METHODS = {
-    "dmw": (DenseMultiplicativeWeights, CountScore),
-    "dmw-published": (PublishedDenseWeights, PublishedCountScore),
+    "dmw": (dmw.DenseMultiplicativeWeights, dmw.CountScore),
+    "dmw-published": (dmw.PublishedDenseWeights, dmw.PublishedCountScore),
 }
 
 

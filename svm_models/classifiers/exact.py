@@ -11,15 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from privlp import (
-    InvalidParameterError,
-    InvalidProblemError,
-    LinearProgram,
-    MissingDependencyError,
-    NotPrivateWarning,
-    PrivLPError,
-    solve_exact,
-)
+import privlp
 from svm_models.account import randomness_of
 from svm_models.classifiers.base import LinearBinaryClassifier
 from svm_models.classifiers.losses import MarginLoss, huber, logistic
@@ -30,7 +22,7 @@ from svm_models.records import signed
 _GAP = 1e-6
 
 
-class UncertifiedOptimumError(PrivLPError, RuntimeError):
+class UncertifiedOptimumError(privlp.PrivLPError, RuntimeError):
     """A solver ended without a certified optimum."""
 
 
@@ -119,12 +111,12 @@ class QPSVC(LinearBinaryClassifier):
         try:
             import cvxpy  # noqa: PLC0415
         except ImportError as error:
-            raise MissingDependencyError(
+            raise privlp.MissingDependencyError(
                 "QPSVC needs CVXPY: install it by pip install 'privlp[cvxpy]'."
             ) from error
         C = within(self.C, "C", *PRICE)
         if self.solver is not None and not isinstance(self.solver, str):
-            raise InvalidParameterError(
+            raise privlp.InvalidParameterError(
                 f"solver must be the name of a CVXPY solver, got {type(self.solver).__name__}.",
                 parameter="solver",
             )
@@ -254,7 +246,9 @@ def dual_optimum(
     public = np.zeros(len(slack), dtype=bool)
     options: dict[str, Any] = {"bounds": bounds, "sense": "max", "private": public}
     rows = sp.csr_array(rows)
-    solved = solve_exact(LinearProgram(gain, rows, slack, row_lower=-slack, **options))
+    solved = privlp.solve_exact(
+        privlp.LinearProgram(gain, rows, slack, row_lower=-slack, **options)
+    )
     if solved.dual is None or solved.objective is None:
         raise UncertifiedOptimumError(
             f"HiGHS found no certified optimum of the dual linear program: {solved.message}"
@@ -326,26 +320,21 @@ class DualPerturbationSVC(LinearBinaryClassifier):
         (eps, _), C = privacy(self.eps, 0.0), within(self.C, "C", *PRICE)
         generator = randomness_of(self.random_state).generator
         if len(np.unique(signs)) < 2:
-            raise InvalidProblemError("SMO needs records of both classes.", parameter="y")
+            raise privlp.InvalidProblemError("SMO needs records of both classes.", parameter="y")
         warnings.warn(
             "DualPerturbationSVC has no proof of privacy, and audits refute its claim. Do not"
             " release what it learns.",
-            NotPrivateWarning,
+            privlp.NotPrivateWarning,
             stacklevel=3,
         )
         svc = SVC(kernel="linear", C=C).fit(X, signs)
         vectors = X[svc.support_]
         errors = np.abs(svc.decision_function(vectors) - signs[svc.support_])
-        shares = (
-            errors / errors.sum() if errors.sum() > 0 else np.full(len(errors), 1 / len(errors))
-        )
+        even = np.full(len(errors), 1 / len(errors))
+        shares = errors / errors.sum() if errors.sum() > 0 else even
         scale = C / (np.maximum(shares, np.finfo(float).tiny) * eps)
-        noisy = np.abs(
-            svc.dual_coef_[0]
-            if not hasattr(svc.dual_coef_, "toarray")
-            else svc.dual_coef_.toarray()[0]
-        )
-        noisy = noisy + generator.laplace(0.0, scale)
+        duals = svc.dual_coef_.toarray() if sp.issparse(svc.dual_coef_) else svc.dual_coef_
+        noisy = np.abs(duals[0]) + generator.laplace(0.0, scale)
         self.intercept_ = np.array(svc.intercept_, dtype=float)
         return np.asarray(vectors.T @ (noisy * signs[svc.support_]))
 

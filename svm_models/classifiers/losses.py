@@ -84,19 +84,12 @@ class MarginLoss:
             np.asarray(f(z), dtype=float) for f in (self.value, self.slope, self.curvature)
         )
         rise = np.diff(slope)
+        steepest = self.curvature_bound * np.diff(z) * (1 + 1e-6) + 1e-12
         holds = (
-            all(
-                numbers.shape == z.shape and np.isfinite(numbers).all()
-                for numbers in (value, slope, curvature)
-            )
+            all(f.shape == z.shape and np.isfinite(f).all() for f in (value, slope, curvature))
             and bool((np.abs(slope) <= self.slope_bound * (1 + 1e-9)).all())
             and bool(((curvature >= 0) & (curvature <= self.curvature_bound * (1 + 1e-9))).all())
-            and bool(
-                (
-                    (rise >= -1e-12)
-                    & (rise <= self.curvature_bound * np.diff(z) * (1 + 1e-6) + 1e-12)
-                ).all()
-            )
+            and bool(((rise >= -1e-12) & (rise <= steepest)).all())
         )
         size = np.abs(slope) / self.slope_bound
         if self.one_sided:

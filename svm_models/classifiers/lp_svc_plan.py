@@ -6,26 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from privlp import privacy
 from privlp.game.loop import weights_of_rounds
-from privlp.privacy import (
-    Accountant,
-    GaussianMechanism,
-    LaplaceMechanism,
-    Mechanism,
-    WeightedGaussianMechanism,
-)
 from privlp.status import Verdict
+from svm_models import whitening
 from svm_models.account import Neighbours, at_whole_budget
 from svm_models.plan import OF_ANSWER, OF_CHOICE, Part, ways_out
 from svm_models.records.grid import CENTRE
-from svm_models.whitening import (
-    PURPOSE,
-    PURPOSE_AGAIN,
-    SHARE_OF_MOMENTS,
-    noise_beside_a_mean,
-    ridge_of,
-    sensitivity_of_moments,
-)
 
 # Chosen by trial on Adult and KDDCup99 (docs/results/private_lp_svc.md).
 _ROUNDS, _ROUNDS_IN_LITTLE_NOISE, _RADIUS = 9.5, 4.4, 50.0
@@ -49,7 +36,7 @@ class Shares:
     centre: float
 
 
-_ONCE = Shares(SHARE_OF_MOMENTS, 0.0, 0.35)
+_ONCE = Shares(whitening.SHARE_OF_MOMENTS, 0.0, 0.35)
 _TWICE = Shares(0.05, 0.08, 0.33)
 
 
@@ -85,43 +72,49 @@ class Rule:
         nu = sigma sqrt(p)/n. T = max(9.5 nu^(-1/3), 4.4 nu^(-1/2)), ridge = 150 nu^2, R = 50
         nu^(-1/2).
         """
-        nu = noise_beside_a_mean(n, p, sigma)
+        nu = whitening.noise_beside_a_mean(n, p, sigma)
         rounds = max(_ROUNDS * nu ** (-1 / 3), _ROUNDS_IN_LITTLE_NOISE / math.sqrt(nu))
         return cls(
             _RADIUS / math.sqrt(nu),
             math.ceil(rounds),
-            ridge_of(nu),
+            whitening.ridge_of(nu),
             nu > _LEAST_FOR_TWO,
             _LEAST_FOR_TWO < nu < _MOST_FOR_TWO,
         )
 
 
 def priced(
-    neighbours: Neighbours, rule: Rule, ledger: Accountant
-) -> list[tuple[Mechanism, int, str]]:
+    neighbours: Neighbours, rule: Rule, ledger: privacy.Accountant
+) -> list[tuple[privacy.Mechanism, int, str]]:
     """What takes the whole of a ledger, in the order of the draws; nothing is charged."""
-    of_moments, of_sums = sensitivity_of_moments(neighbours), neighbours.moved * CENTRE
+    of_moments, of_sums = whitening.sensitivity_of_moments(neighbours), neighbours.moved * CENTRE
     shares, moved = rule.shares, float(neighbours.moved)
 
-    def requests(intensity: float) -> list[tuple[Mechanism, int, str]]:
-        def once(sensitivity: float, share: float) -> GaussianMechanism:
-            return GaussianMechanism(sensitivity, sensitivity / (intensity * math.sqrt(share)))
+    def requests(intensity: float) -> list[tuple[privacy.Mechanism, int, str]]:
+        def once(sensitivity: float, share: float) -> privacy.GaussianMechanism:
+            return privacy.GaussianMechanism(
+                sensitivity, sensitivity / (intensity * math.sqrt(share))
+            )
 
         of_fit = 1 - rule.answer - rule.choice
         of_rounds = of_fit - shares.moments - shares.again - shares.centre
         each = intensity * math.sqrt(of_rounds / rule.rounds)
-        sums = WeightedGaussianMechanism(of_sums, of_sums / each, weights_of_rounds(rule.rounds))
-        found: list[tuple[Mechanism, int, str]] = [(once(of_moments, shares.moments), 1, PURPOSE)]
+        sums = privacy.WeightedGaussianMechanism(
+            of_sums, of_sums / each, weights_of_rounds(rule.rounds)
+        )
+        found: list[tuple[privacy.Mechanism, int, str]] = [
+            (once(of_moments, shares.moments), 1, whitening.PURPOSE)
+        ]
         if rule.twice:
-            found.append((once(of_moments, shares.again), 1, PURPOSE_AGAIN))
+            found.append((once(of_moments, shares.again), 1, whitening.PURPOSE_AGAIN))
         found += [
             (once(of_sums, shares.centre), 1, "release half of the sum of records"),
             (sums, rule.rounds, "release the sum of weighted records each round"),
         ]
         if rule.choice:
-            answer: Mechanism
+            answer: privacy.Mechanism
             if rule.pure:
-                answer = LaplaceMechanism.of_eps(moved, rule.pure * ledger.eps)
+                answer = privacy.LaplaceMechanism.of_eps(moved, rule.pure * ledger.eps)
             else:
                 answer = once(moved, rule.answer)
             found += [(answer, 1, OF_ANSWER), (once(moved, rule.choice), 1, OF_CHOICE)]

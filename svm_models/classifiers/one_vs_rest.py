@@ -16,14 +16,7 @@ from sklearn.base import clone
 from privlp import Budget, InvalidParameterError, InvalidProblemError, NotPrivateWarning
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.gaussian_dp import eps_of, mu_of
-from svm_models.account import (
-    accounted,
-    adds_or_removes,
-    open_budget,
-    randomness_of,
-    relation_in_words,
-    require_nominal,
-)
+from svm_models import account as accounts
 from svm_models.classifiers.base import PrivateLinearClassifier, PrivateMetaClassifier
 from svm_models.classifiers.classes import declared_classes
 from svm_models.classifiers.lp_svc import PrivateLPSVC
@@ -116,16 +109,16 @@ class PrivateOneVsRestClassifier(PrivateMetaClassifier):
         self._begin(unsupported)
         estimator = PrivateLPSVC() if self.estimator is None else self.estimator
         check_estimator(estimator)
-        accounted(self.relation, self.nominal_n)
+        accounts.accounted(self.relation, self.nominal_n)
         eps, delta = privacy(self.eps, self.delta)
         if estimator._needs_delta:
             require_delta(estimator, eps, delta)
-        randomness = randomness_of(self.random_state)
+        randomness = accounts.randomness_of(self.random_state)
         self._warn_of_read_classes()
-        hidden = adds_or_removes(self.relation)
+        hidden = accounts.adds_or_removes(self.relation)
         X, y = validated(self, X, y, dtype=np.float64, count_is_private=hidden)
         self.classes_ = several_classes(y, self.classes)
-        require_nominal(len(y), self.nominal_n)
+        accounts.require_nominal(len(y), self.nominal_n)
         named = self.classes_ if len(self.classes_) > 2 else self.classes_[1:]
         warn_if_repeated(self, eps, delta)
         estimator = clone(estimator)
@@ -149,20 +142,20 @@ class PrivateOneVsRestClassifier(PrivateMetaClassifier):
     ) -> tuple[dict[str, float], Budget]:
         """The eps and delta of each of `count` classifiers, and the budget they are charged to."""
         if count == 1 or math.isinf(eps):
-            return {"eps": eps, "delta": delta}, open_budget(eps, delta, self.budget)
-        planned = not adds_or_removes(self.relation) or self.nominal_n is not None
+            return {"eps": eps, "delta": delta}, accounts.open_budget(eps, delta, self.budget)
+        planned = not accounts.adds_or_removes(self.relation) or self.nominal_n is not None
         if self.budget is None and planned and estimator.plans_gaussian_draws_only:
             part = mu_of(eps, delta) / math.sqrt(count) * _LESS
             budget = Budget(eps, delta, composition="planned")
             return {"eps": eps_of(part, delta / count), "delta": delta / count}, budget
         one = {"eps": eps / count * _LESS, "delta": delta / count * _LESS}
-        return one, open_budget(eps, delta, self.budget)
+        return one, accounts.open_budget(eps, delta, self.budget)
 
     def _said(self, record: PrivacyRecord) -> PrivacyRecord:
         """The record, with all classes in the words of its relation."""
         if record.relation is None:
             return record
-        words = relation_in_words(self, number=str(len(self.classes_)))
+        words = accounts.relation_in_words(self, number=str(len(self.classes_)))
         return replace(record, relation=words)
 
     def _warn_of_read_classes(self) -> None:

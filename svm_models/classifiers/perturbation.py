@@ -24,33 +24,12 @@ from functools import partial
 
 import numpy as np
 
-from privlp.privacy import (
-    ChargedDraws,
-    EuclideanLaplaceMechanism,
-    GaussianMechanism,
-    GaussianObjectivePerturbation,
-    Mechanism,
-    ObjectivePerturbation,
-)
+from privlp import privacy
+from svm_models import whitening
 from svm_models.account import Account, Neighbours
 from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.parameters import FloatArray
 from svm_models.records.grid import RecordGrid
-from svm_models.whitening import (
-    NORM,
-    PURPOSE,
-    SHARE_OF_MOMENTS,
-    error_of_a_record,
-    moments_of,
-    noise_beside_a_mean,
-    noise_of_one_sum,
-    ridge_of,
-    second_moments,
-    sensitivity_of_moments,
-    shortened,
-    spread_of,
-    whitening,
-)
 
 #: Share of eps that covers the error of the computed minimiser in objective perturbation.
 SHARE_OF_THE_CERTIFICATE = 0.01
@@ -62,7 +41,7 @@ def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
     """Minimise, then add noise: pure eps if the ledger's delta is 0, else Gaussian."""
     risk.require_certifiable()
     risk, ledger = risk.allowing_for_rounding(), account.ledger
-    noise = EuclideanLaplaceMechanism if ledger.delta == 0 else GaussianMechanism
+    noise = privacy.EuclideanLaplaceMechanism if ledger.delta == 0 else privacy.GaussianMechanism
     sensitivity = (risk.moved * _slope(risk) / risk.shape[0] + 2 * risk.error) / risk.reg
     mechanism = ledger.calibrate(lambda eps: noise(sensitivity, sensitivity / eps), 1)
     release = account.charge(mechanism, "perturb the minimiser")
@@ -98,23 +77,30 @@ def perturb_whitened_objective(
     """
     p, ledger = risk.shape[1], account.ledger
     neighbours = Neighbours(risk.shape[0], risk.most or risk.shape[0], risk.moved)
-    once = noise_of_one_sum(ledger, neighbours)
-    ridge = ridge_of(noise_beside_a_mean(neighbours.n, p, once.sigma))
-    error = error_of_a_record(p, spread_of(ridge))
-    sensitivity = sensitivity_of_moments(neighbours)
-    noise_of_moments = once.sigma / neighbours.moved / math.sqrt(SHARE_OF_MOMENTS)
-    moments = GaussianMechanism(sensitivity, sensitivity * noise_of_moments)
+    once = whitening.noise_of_one_sum(ledger, neighbours)
+    ridge = whitening.ridge_of(whitening.noise_beside_a_mean(neighbours.n, p, once.sigma))
+    error = whitening.error_of_a_record(p, whitening.spread_of(ridge))
+    sensitivity = whitening.sensitivity_of_moments(neighbours)
+    noise_of_moments = once.sigma / neighbours.moved / math.sqrt(whitening.SHARE_OF_MOMENTS)
+    moments = privacy.GaussianMechanism(sensitivity, sensitivity * noise_of_moments)
     inner, (release, cover, draw) = _planned(
-        replace(risk, data_norm=NORM + error),
+        replace(risk, data_norm=whitening.NORM + error),
         account,
         refuse=refuse,
-        before=[(moments, 1, PURPOSE)],
+        before=[(moments, 1, whitening.PURPOSE)],
     )
     grid = RecordGrid.of(neighbours.most)
-    kernel = partial(moments_of, unit=risk.data_norm, grid=grid)
-    whiten, _ = whitening(second_moments(risk.rows, kernel, grid, release) / neighbours.n, ridge)
+    kernel = partial(whitening.moments_of, unit=risk.data_norm, grid=grid)
+    whiten, _ = whitening.whitening(
+        whitening.second_moments(risk.rows, kernel, grid, release) / neighbours.n, ridge
+    )
     rows = risk.rows.keep(
-        partial(shortened, unit=risk.data_norm, whiten=whiten, shorten=math.isfinite(ledger.eps))
+        partial(
+            whitening.shortened,
+            unit=risk.data_norm,
+            whiten=whiten,
+            shorten=math.isfinite(ledger.eps),
+        )
     )
     linear = draw(np.zeros(p)) / neighbours.n
     v = cover(replace(inner, rows=rows, linear=linear).minimise())
@@ -127,8 +113,8 @@ def _planned(
     *,
     add_regularization: bool = True,
     refuse: bool,
-    before: Sequence[tuple[Mechanism, int, str]] = (),
-) -> tuple[RegularizedRisk, list[ChargedDraws]]:
+    before: Sequence[tuple[privacy.Mechanism, int, str]] = (),
+) -> tuple[RegularizedRisk, list[privacy.ChargedDraws]]:
     """Charge the draws `before`, the cover and the perturbation; the risk that they are for."""
     ledger = account.ledger
     pure = ledger.delta == 0
@@ -137,7 +123,7 @@ def _planned(
     if not refuse:
         risk = replace(risk, reg=max(risk.reg, risk.least_reg))
     risk.require_certifiable()
-    noise = EuclideanLaplaceMechanism if pure else GaussianMechanism
+    noise = privacy.EuclideanLaplaceMechanism if pure else privacy.GaussianMechanism
     share = SHARE_OF_THE_CERTIFICATE * ledger.eps
     intensity = share if pure else min(share, math.sqrt(share))
     covering = _covering(noise, risk, intensity)
@@ -159,15 +145,15 @@ def _planned(
 
 def _perturbing(
     risk: RegularizedRisk, intensity: float, *, pure: bool
-) -> ObjectivePerturbation | GaussianObjectivePerturbation:
+) -> privacy.ObjectivePerturbation | privacy.GaussianObjectivePerturbation:
     """The noise of a linear term with so many sensitivities to a scale."""
     sensitivity = risk.moved * _slope(risk)
     if pure:
         cost = _pure_curvature_cost(risk, intensity / risk.moved)
-        return ObjectivePerturbation(sensitivity, sensitivity / intensity, cost)
+        return privacy.ObjectivePerturbation(sensitivity, sensitivity / intensity, cost)
     scale, cost = sensitivity / intensity, curvature_cost(risk)
     one_sided, parts = risk.loss.one_sided, risk.moved
-    return GaussianObjectivePerturbation(sensitivity, scale, cost, one_sided, parts)
+    return privacy.GaussianObjectivePerturbation(sensitivity, scale, cost, one_sided, parts)
 
 
 def enough_regularization(risk: RegularizedRisk, eps: float, *, pure: bool) -> float:
@@ -200,10 +186,10 @@ def _pure_curvature_cost(risk: RegularizedRisk, slope: float) -> float:
 
 
 def _covering(
-    noise: type[EuclideanLaplaceMechanism | GaussianMechanism],
+    noise: type[privacy.EuclideanLaplaceMechanism | privacy.GaussianMechanism],
     risk: RegularizedRisk,
     intensity: float,
-) -> EuclideanLaplaceMechanism | GaussianMechanism:
+) -> privacy.EuclideanLaplaceMechanism | privacy.GaussianMechanism:
     """Noise for a computed minimiser's error: given the exact one, two are within 2 error/reg."""
     error = 2 * risk.error / risk.reg
     return noise(error, error / intensity)
@@ -220,7 +206,8 @@ def eps_for_noise(risk: RegularizedRisk, eps: float) -> float:
 
 
 def _most_noise(
-    risk: RegularizedRisk, perturbing: ObjectivePerturbation | GaussianObjectivePerturbation
+    risk: RegularizedRisk,
+    perturbing: privacy.ObjectivePerturbation | privacy.GaussianObjectivePerturbation,
 ) -> float:
     """Bound on the linear term over n: 4 (p + 16) scales, and what it moves between neighbours.
 
@@ -229,7 +216,7 @@ def _most_noise(
     """
     scale = (
         perturbing.sigma
-        if isinstance(perturbing, GaussianObjectivePerturbation)
+        if isinstance(perturbing, privacy.GaussianObjectivePerturbation)
         else perturbing.scale
     )
     n, p = risk.shape

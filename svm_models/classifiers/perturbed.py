@@ -148,7 +148,7 @@ def _perturb_objective(
     return perturb(_risk(model, X, signs, neighbours), account, refuse=not counts(model))
 
 
-#: What a mechanism gives a class, and a `reg` for its example.
+# What a mechanism gives a class, and a `reg` for its example.
 _OUTPUT = {"_check_parameters": _check_output, "_train_privately": _perturb_output}, 1e-1
 _OBJECTIVE = (
     {
@@ -199,9 +199,6 @@ def _telling_reg_from_delta(construct: Callable[..., None]) -> Callable[..., Non
         construct(*given, **named)
 
     return checked
-
-
-# ---------------------------------------------------------------- the six
 
 
 @_perturbed_by(_OUTPUT)

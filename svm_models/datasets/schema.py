@@ -55,16 +55,12 @@ class Schema:
         return [*(column.name for column in self.columns), self.label]
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
 def _symbolic(name: str, categories: str) -> Symbolic:
-    return Symbolic(name, _words(categories))
+    return Symbolic(name, tuple(categories.split()))
 
 
-def _rates(*names: str) -> tuple[Numeric, ...]:
-    return tuple(Numeric(name, 0.0, 1.0) for name in names)
+def _rates(names: str) -> tuple[Numeric, ...]:
+    return tuple(Numeric(name, 0.0, 1.0) for name in names.split())
 
 
 _flag = _rates  # 0 or 1
@@ -119,7 +115,7 @@ ADULT = Schema(
 
 _DAY = 86_400  # seconds
 _FOUR_GIB = 2**32  # bytes
-_ATTACKS = _words(
+_ATTACKS = (
     "back buffer_overflow ftp_write guess_passwd imap ipsweep land loadmodule multihop neptune nmap"
     " perl phf pod portsweep rootkit satan smurf spy teardrop warezclient warezmaster"
 )
@@ -148,30 +144,25 @@ KDDCUP99 = Schema(
         Numeric("num_failed_logins", 0, 10),
         *_flag("logged_in"),
         Numeric("num_compromised", 0, 1_000, log=True),
-        *_flag("root_shell", "su_attempted"),
+        *_flag("root_shell su_attempted"),
         Numeric("num_root", 0, 1_000, log=True),
         Numeric("num_file_creations", 0, 1_000, log=True),
         Numeric("num_shells", 0, 10),
         Numeric("num_access_files", 0, 10),
         Numeric("num_outbound_cmds", 0, 10),
-        *_flag("is_host_login", "is_guest_login"),
+        *_flag("is_host_login is_guest_login"),
         Numeric("count", 0, 511),
         Numeric("srv_count", 0, 511),
-        *_rates("serror_rate", "srv_serror_rate", "rerror_rate", "srv_rerror_rate"),
-        *_rates("same_srv_rate", "diff_srv_rate", "srv_diff_host_rate"),
+        *_rates("serror_rate srv_serror_rate rerror_rate srv_rerror_rate"),
+        *_rates("same_srv_rate diff_srv_rate srv_diff_host_rate"),
         Numeric("dst_host_count", 0, 255),
         Numeric("dst_host_srv_count", 0, 255),
-        *_rates("dst_host_same_srv_rate", "dst_host_diff_srv_rate"),
-        *_rates("dst_host_same_src_port_rate", "dst_host_srv_diff_host_rate"),
-        *_rates(
-            "dst_host_serror_rate",
-            "dst_host_srv_serror_rate",
-            "dst_host_rerror_rate",
-            "dst_host_srv_rerror_rate",
-        ),
+        *_rates("dst_host_same_srv_rate dst_host_diff_srv_rate dst_host_same_src_port_rate"),
+        *_rates("dst_host_srv_diff_host_rate dst_host_serror_rate dst_host_srv_serror_rate"),
+        *_rates("dst_host_rerror_rate dst_host_srv_rerror_rate"),
     ),
     label="label",
     positive="normal",
-    negative=_ATTACKS,
+    negative=tuple(_ATTACKS.split()),
     target_names=("attack", "normal"),
 )

@@ -46,9 +46,8 @@ def make_nested_balls(n: int, *, random_state: RandomState = None) -> Sample:
     n, rng = whole(n, "n"), generator(random_state)
     region = rng.choice(3, size=n, p=[0.45, 0.1, 0.45])
     inner, outer = np.array([0.0, 0.1, 0.2])[region], np.array([0.1, 0.2, 0.5])[region]
-    radius = (inner**5 + rng.random(n) * (outer**5 - inner**5)) ** (
-        1 / 5
-    )  # the volume within a radius r is as r^5
+    # The volume within a radius r is as r^5.
+    radius = (inner**5 + rng.random(n) * (outer**5 - inner**5)) ** (1 / 5)
     y = np.where(region == 1, rng.choice([-1, 1], size=n), np.where(region == 0, 1, -1))
     return radius[:, None] * _on_sphere(rng, n, 5), y
 
@@ -107,9 +106,7 @@ def make_separable_sphere(
     y = rng.choice([-1, 1], size=n)
     squared = np.maximum(special.betainccinv(*shape, mass * (1.0 - rng.random(n))), margin**2)
     along = _on_sphere(rng, n, d)
-    along -= np.outer(
-        along @ normal, normal
-    )  # uniform among the directions within the hyperplane, once scaled
+    along -= np.outer(along @ normal, normal)  # once scaled, uniform within the hyperplane
     along *= (np.sqrt(1.0 - squared) / np.linalg.norm(along, axis=1))[:, None]
     return np.outer(y * np.sqrt(squared), normal) + along, y
 
@@ -161,7 +158,6 @@ def _on_sphere(rng: np.random.Generator, n: int, d: int) -> npt.NDArray[np.float
 
 
 def _fraction(value: Any, name: str) -> float:
-    """Return a number of [0, 1] as a float."""
     number = real(value, name)
     if not 0.0 <= number <= 1.0:
         raise InvalidParameterError(
@@ -174,11 +170,8 @@ def generator(random_state: RandomState) -> np.random.Generator:
     """Return the generator itself, or NumPy's default one with that seed."""
     if random_state is None or isinstance(random_state, np.random.Generator):
         return np.random.default_rng(random_state)
-    if (
-        isinstance(random_state, int | np.integer)
-        and not isinstance(random_state, bool)
-        and random_state >= 0
-    ):
+    is_whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+    if is_whole and random_state >= 0:
         return np.random.default_rng(int(random_state))
     raise InvalidParameterError(
         "random_state must be None, a non-negative int or a numpy.random.Generator, not"

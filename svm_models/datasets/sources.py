@@ -99,21 +99,18 @@ def _codes(column: Any) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Positions of a column's values among its sorted categories, as text."""
     values = column.astype("category").cat.remove_unused_categories()
     found = [text(name) for name in values.cat.categories]
-    names, positions = np.unique(
-        [*found, MISSING], return_inverse=True
-    )  # pandas' code of what is missing is -1: the last
+    # pandas' code of what is missing is -1: the last
+    names, positions = np.unique([*found, MISSING], return_inverse=True)
     return positions[values.cat.codes.to_numpy()], names.tolist()
 
 
 def _target(column: Any, schema: Schema) -> npt.NDArray[np.int64]:
     codes, names = _codes(column)
     signs = {schema.positive: 1} | dict.fromkeys(schema.negative, -1)
-    labels = np.array([signs.get(name.removesuffix("."), 0) for name in names], dtype=np.int64)[
-        codes
-    ]
-    if not labels.all():
+    labels = np.array([signs.get(name.removesuffix("."), 0) for name in names], dtype=np.int64)
+    if not labels[codes].all():
         raise ValueError("a label is unknown")
-    return labels
+    return labels[codes]
 
 
 def read_adult(data_home: DataHome) -> Records:
@@ -122,7 +119,8 @@ def read_adult(data_home: DataHome) -> Records:
     if folder is not None:
         records = _from_files(folder, _ADULT_FILES, ADULT)
     else:
-        records = _from_sklearn(ADULT, lambda datasets: _adult_on_openml(datasets, data_home))
+        options = {"data_id": _ADULT_ON_OPENML, "as_frame": True, "data_home": data_home}
+        records = _from_sklearn(ADULT, lambda datasets: datasets.fetch_openml(**options).frame)
     return records.in_canonical_order(ADULT)
 
 
@@ -132,10 +130,6 @@ def read_kddcup99(data_home: DataHome) -> Records:
     if folder is not None:
         return _from_files(folder, _KDDCUP99_FILES, KDDCUP99)
     return _from_sklearn(KDDCUP99, lambda datasets: _kddcup99_of_sklearn(datasets, data_home))
-
-
-def _adult_on_openml(datasets: Any, data_home: DataHome) -> Any:
-    return datasets.fetch_openml(data_id=_ADULT_ON_OPENML, as_frame=True, data_home=data_home).frame
 
 
 def _kddcup99_of_sklearn(datasets: Any, data_home: DataHome) -> Any:
@@ -249,14 +243,13 @@ def _is_record(line: bytes) -> bool:
 
 def _fault(files: list[tuple[Path, list[bytes]]], schema: Schema) -> ReadError:
     """What is wrong with the first line that is wrong, without its content."""
-    place, problem = str(files[0][0]), "it cannot be parsed"
     faults = (
         (f"{path}, line {number}", found)
         for path, lines in files
         for number, line in enumerate(lines, 1)
         if _is_record(line) and (found := _problem(line, schema))
     )
-    place, problem = next(faults, (place, problem))
+    place, problem = next(faults, (str(files[0][0]), "it cannot be parsed"))
     return ReadError(
         f"{place}: {problem}. Correct it, or copy the original file of {schema.title} there again."
     )

@@ -34,20 +34,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.rows import parts as row_parts
 from privlp.rows.grid import bits_of
-from privlp.rows.parts import (
-    DensePart,
-    Integers,
-    Part,
-    Room,
-    SparseIntegers,
-    SparsePart,
-    over,
-    rows_of_a_part,
-    slices,
-    summed,
-    weighed_once,
-)
 from svm_models.parameters import FloatArray
 from svm_models.records.scaled import within_norm
 
@@ -150,10 +138,10 @@ class Weighted:
 def few_at_a_time(X: Any) -> Iterator[tuple[slice, Any]]:
     """Some rows of X, few enough for a processor's cache, then the next; fewer if sparse."""
     sparse = sp.issparse(X)
-    size = rows_of_a_part(X.shape, X.nnz if sparse else X.size, sparse=sparse)
+    size = row_parts.rows_of_a_part(X.shape, X.nnz if sparse else X.size, sparse=sparse)
     if sparse:
         size = min(size, max(X.shape[0] // _PIECES, _FEWEST_ROWS))
-    for rows in slices(X.shape[0], size):
+    for rows in row_parts.slices(X.shape[0], size):
         yield rows, X[rows]
 
 
@@ -168,20 +156,20 @@ class RecordsOnGrid:
         self.count, self.size = block.X.shape
         self.grid = grid
         self.positive = None if block.signs is None else block.signs > 0
-        self.parts: list[tuple[slice, Integers]] = []
-        room = Room(self.count)
+        self.parts: list[tuple[slice, row_parts.Integers]] = []
+        room = row_parts.Room(self.count)
         factor = grid.shorter(self.size) / data_norm
 
-        def stored_of(X: Any, signs: Any) -> Integers:
+        def stored_of(X: Any, signs: Any) -> row_parts.Integers:
             """What is kept of some records; all else is gone before the next ones are read."""
-            kind = SparsePart if sp.issparse(X) else DensePart
+            kind = row_parts.SparsePart if sp.issparse(X) else row_parts.DensePart
             part = kind(within_norm(X, data_norm)).rounded(factor * signs)
             return bounded(part, grid).stored(room)
 
         for rows, X in few_at_a_time(block.X):
             signs = np.ones(X.shape[0]) if block.signs is None else block.signs[rows]
             stored = stored_of(X, signs)
-            if isinstance(stored, SparseIntegers):
+            if isinstance(stored, row_parts.SparseIntegers):
                 ends = block.X.indptr[rows.start], block.X.indptr[rows.stop]
                 stored.share_places(block.X.indices[slice(*ends)])
             self.parts.append((rows, stored))
@@ -189,19 +177,19 @@ class RecordsOnGrid:
     def second_moments(self, whiten: Whitening | None = None, *, shorten: bool = True) -> Totals:
         """sum_i m_i m_i^T, exact, in squared units of an entry; of W m_i with `whiten`."""
 
-        def add(total: Totals, _: slice, part: Integers) -> None:
+        def add(total: Totals, _: slice, part: row_parts.Integers) -> None:
             some = part.in_double()
-            if whiten is None and isinstance(some, SparsePart):
+            if whiten is None and isinstance(some, row_parts.SparsePart):
                 _add_products(some, total)
                 return
-            for few in slices(some.entries.shape[0], OF_PRODUCTS):
+            for few in row_parts.slices(some.entries.shape[0], OF_PRODUCTS):
                 if whiten is None:
                     entries = some.table(few)
                 else:
                     entries = _whitened(some.entries[few], whiten, shorten=shorten)
                 total += (entries.T @ entries).astype(np.int64)
 
-        return summed(self.parts, (self.size, self.size), add)
+        return row_parts.summed(self.parts, (self.size, self.size), add)
 
 
 class WhitenedRecords:
@@ -238,7 +226,7 @@ class WhitenedRecords:
                     halves *= np.where(records.positive[rows], positive, negative)
                 self._halves[rows] = np.floor(halves)
 
-        over(records.parts, run)
+        row_parts.over(records.parts, run)
 
     def weighed(self, answer: FloatArray, slope: float, offset: float) -> Any:
         """The scores for weights slope * violation - offset, clipped to [0, 1]: exact."""
@@ -248,7 +236,7 @@ class WhitenedRecords:
         def add(total: Totals, _: slice, __: FloatArray, sums: FloatArray) -> None:
             total += sums.astype(np.int64)
 
-        return weighed_once(self._records.parts, self._records.size, point, weigh, add)
+        return row_parts.weighed_once(self._records.parts, self._records.size, point, weigh, add)
 
     def scores(self, z: FloatArray) -> Any:
         """sum_i (z_i - 1/2) s_i m_i, in units: exact."""
@@ -287,13 +275,13 @@ class WhitenedRecords:
     def _sum(self, weights_of: Callable[[slice], FloatArray]) -> Totals:
         """The sum of the records with weights in units."""
 
-        def add(total: Totals, rows: slice, part: Integers) -> None:
+        def add(total: Totals, rows: slice, part: row_parts.Integers) -> None:
             total += part.transposed_times(weights_of(rows)).astype(np.int64)
 
-        return summed(self._records.parts, self._records.size, add)
+        return row_parts.summed(self._records.parts, self._records.size, add)
 
 
-def bounded(part: Part, grid: RecordGrid) -> Part:
+def bounded(part: row_parts.Part, grid: RecordGrid) -> row_parts.Part:
     """Integer records, where those that are too long are set to 0."""
     square = part.squares_about(np.zeros(part.entries.shape[0]), part.entries.shape[1])
     long = ~(square <= (grid.of_entry * (1 - SLACK)) ** 2)
@@ -313,17 +301,20 @@ def _whitened(entries: Any, whiten: Whitening, *, shorten: bool) -> FloatArray:
     found, norms = _products(entries, whiten)
     units = whiten.grid.shorter(found.shape[1]) * whiten.unit
     found *= (units / (np.maximum(norms, 1.0) if shorten else np.ones(len(norms))))[:, None]
-    return bounded(DensePart(np.rint(found, out=found)), whiten.grid).table()
+    return bounded(row_parts.DensePart(np.rint(found, out=found)), whiten.grid).table()
 
 
-def _norms(part: Integers, whiten: Whitening) -> FloatArray:
+def _norms(part: row_parts.Integers, whiten: Whitening) -> FloatArray:
     """||W m_i|| of some records."""
     entries = part.in_double().entries
-    found = [_products(entries[few], whiten)[1] for few in slices(entries.shape[0], OF_PRODUCTS)]
+    found = [
+        _products(entries[few], whiten)[1]
+        for few in row_parts.slices(entries.shape[0], OF_PRODUCTS)
+    ]
     return np.concatenate([np.zeros(0), *found])
 
 
-def _add_products(part: SparsePart, total: Totals) -> None:
+def _add_products(part: row_parts.SparsePart, total: Totals) -> None:
     """Add the sum of m_i m_i^T to a total."""
     entries = part.entries.astype(np.int64)
     found = (entries.T @ entries).tocoo()

@@ -17,21 +17,7 @@ from privlp.checks import require_flag, warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.rows.access import InMemory
-from svm_models.account import (
-    SHARE_OF_THE_COUNT,
-    Account,
-    Neighbours,
-    accounted,
-    adds_or_removes,
-    counts,
-    least_nominal,
-    marked,
-    neighbours_of,
-    open_budget,
-    open_ledger,
-    randomness_of,
-    tail_of_count,
-)
+from svm_models import account as accounts
 from svm_models.parameters import FloatArray, require_delta
 from svm_models.plan import warn_of_noise
 from svm_models.records.validation import scored, validated
@@ -53,7 +39,9 @@ _INSTEAD = (
 
 def _tail(eps: float) -> int:
     """What is added to a noisy count of records that a share of eps bought, to bound them."""
-    return tail_of_count(LaplaceMechanism.of_eps(1.0, SHARE_OF_THE_COUNT * eps).scale)
+    return accounts.tail_of_count(
+        LaplaceMechanism.of_eps(1.0, accounts.SHARE_OF_THE_COUNT * eps).scale
+    )
 
 
 class LinearRegressor(RegressorMixin, BaseEstimator):
@@ -175,8 +163,8 @@ class PrivateLinearRegressor(LinearRegressor):
     delta: float = field(init=False)
 
     def _number_is_private(self) -> bool:
-        accounted(self.relation, self.nominal_n)
-        return adds_or_removes(self.relation)
+        accounts.accounted(self.relation, self.nominal_n)
+        return accounts.adds_or_removes(self.relation)
 
     def _loss(self, reach: float) -> tuple[ResidualLoss, tuple[float, ...]]:
         """The loss of residuals in units of `reach`, and the quantiles of its fits, if any."""
@@ -191,7 +179,7 @@ class PrivateLinearRegressor(LinearRegressor):
     def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         count, p = X.shape
         constant, units, loss, quantiles = self._declared(p)
-        opened = self._open(randomness_of(self.random_state))
+        opened = self._open(accounts.randomness_of(self.random_state))
         require_delta(self, self.eps, self.delta)
         warn_if_repeated(self, opened.ledger.eps, opened.ledger.delta)
         try:
@@ -222,38 +210,48 @@ class PrivateLinearRegressor(LinearRegressor):
     def _forecast(self, records: int, n_features: int, eps: float) -> Forecast:
         """What noise will do at an eps; for a small count mechanisms take a larger number."""
         # What pays for moments, counts and rounds.
-        ledger = Ledger(eps * (1 - SHARE_OF_THE_COUNT if counts(self) else 1.0), self.delta)
+        ledger = Ledger(
+            eps * (1 - accounts.SHARE_OF_THE_COUNT if accounts.counts(self) else 1.0), self.delta
+        )
         constant, _, loss, quantiles = self._declared(n_features)
-        n = max(records, least_nominal(_tail(eps)) if counts(self) else 1)
-        adding = adds_or_removes(self.relation)
-        neighbours = Neighbours.adding(n) if adding else Neighbours.replacing(n)
+        n = max(records, accounts.least_nominal(_tail(eps)) if accounts.counts(self) else 1)
+        adding = accounts.adds_or_removes(self.relation)
+        neighbours = accounts.Neighbours.adding(n) if adding else accounts.Neighbours.replacing(n)
         p = n_features + constant
         plan = Plan.of(neighbours, p, loss, quantiles, ledger, constant=constant)
         return Forecast.of(plan, records, ledger)
 
-    def _public_number(self, neighbours: Neighbours) -> int:
+    def _public_number(self, neighbours: accounts.Neighbours) -> int:
         """The number of records as far as it is public; of a small count, from its bound."""
-        if not counts(self):
+        if not accounts.counts(self):
             return neighbours.n
         return max(1, min(neighbours.n, neighbours.most - _tail(self.eps) - 1))
 
-    def _open(self, randomness: Randomness) -> Account:
+    def _open(self, randomness: Randomness) -> accounts.Account:
         """The account of the fit; the count of records, if it is bought, is a call of its own."""
-        neighbours = accounted(self.relation, self.nominal_n)
+        neighbours = accounts.accounted(self.relation, self.nominal_n)
         words = _REPLACED
-        if adds_or_removes(self.relation):
+        if accounts.adds_or_removes(self.relation):
             words = _ADDED + ("" if self.nominal_n is None else _NOMINAL.format(self.nominal_n))
-        opened = (open_budget if counts(self) else open_ledger)(self.eps, self.delta, self.budget)
-        return Account(opened, randomness, words, neighbours)
+        opened = (accounts.open_budget if accounts.counts(self) else accounts.open_ledger)(
+            self.eps, self.delta, self.budget
+        )
+        return accounts.Account(opened, randomness, words, neighbours)
 
-    def _neighbours(self, count: int, account: Account) -> tuple[Neighbours, Account]:
+    def _neighbours(
+        self, count: int, account: accounts.Account
+    ) -> tuple[accounts.Neighbours, accounts.Account]:
         """What mechanisms may know of the number of records, and the account left for them."""
-        found = neighbours_of(self, count, account)
-        left = account.part(1 - SHARE_OF_THE_COUNT, self.delta) if counts(self) else account
+        found = accounts.neighbours_of(self, count, account)
+        left = (
+            account.part(1 - accounts.SHARE_OF_THE_COUNT, self.delta)
+            if accounts.counts(self)
+            else account
+        )
         return found, left
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return marked(self, super().__repr__(N_CHAR_MAX))
+        return accounts.marked(self, super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
