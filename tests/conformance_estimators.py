@@ -100,6 +100,11 @@ def _halved(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arguments: 0.5 * function(*arguments)
 
 
+def _one_draw(**faults: Any) -> dict[Bug, Patch | str]:
+    """Faults of a release of which there is one draw."""
+    return {**_faults(**faults), Bug.COUNT: ONE_DRAW}
+
+
 @contextmanager
 def _one_newton_step() -> Iterator[None]:
     """A minimiser that stops after one step, and is taken for converged."""
@@ -159,7 +164,7 @@ def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> Playe
         _fit(estimator, eps=2.0, delta=delta, reg=reg, **options) for reg in (4.0, 0.2631)
     )
     steep = sharp > 0.9
-    faults = _faults(
+    faults = _one_draw(
         SCALE=Patch(_UNSCALED, _opposite(3.0)) if steep else _LESS_STEEP,
         RELATION=Patch(_REMOVED) if steep else _LESS_STEEP,
         MINIMISER=(
@@ -168,7 +173,6 @@ def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> Playe
             else Patch(_one_newton_step, _ONE_REPLACED, weakly)
         ),
     )
-    faults[Bug.COUNT] = ONE_DRAW
     name = f"{estimator.__name__}: minimiser{', Gaussian' if delta else ''}"
     return Played(
         name,
@@ -183,13 +187,12 @@ def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> Playe
 
 def _output_added(estimator: Any, delta: float, sharp: float) -> Played:
     steep = sharp > 0.9
-    faults = _faults(
+    faults = _one_draw(
         SCALE=Patch(_UNSCALED, _without_the_first(_records([3.0]))) if steep else _LESS_STEEP,
         RELATION=Patch(_HALF_A_SLOPE) if steep else _LESS_STEEP,
         STOP=Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
         MINIMISER=_AS_REPLACED,
     )
-    faults[Bug.COUNT] = ONE_DRAW
     return Played(
         f"{estimator.__name__}: minimiser, record added{', Gaussian' if delta else ''}",
         frozenset([estimator.__name__]),
@@ -338,12 +341,11 @@ class Perturbed(Subject):
 
 
 def _objective_added(estimator: Any, delta: float, kind: str, steep: bool = True) -> Perturbed:
-    faults = _faults(
+    faults = _one_draw(
         SCALE=Patch(_UNSCALED, _without_the_first(_records([3.0]))),
         RELATION=Patch(_HALF_A_SLOPE) if steep else _LESS_STEEP,
         MINIMISER=_AS_REPLACED,
     )
-    faults[Bug.COUNT] = ONE_DRAW
     return Perturbed(
         f"{estimator.__name__}: minimiser, record added{', Gaussian' if delta else ''}",
         frozenset([estimator.__name__, kind]),
@@ -357,12 +359,11 @@ def _objective_added(estimator: Any, delta: float, kind: str, steep: bool = True
 def _objective(
     estimator: Any, delta: float, kind: str, steep: bool = True, **options: Any
 ) -> Perturbed:
-    faults = _faults(
+    faults = _one_draw(
         SCALE=Patch(_UNSCALED, _opposite(3.0)),
         RELATION=Patch(_REMOVED) if steep else _LESS_STEEP,
         MINIMISER=Patch(_loose_tolerance, _ONE_REPLACED),
     )
-    faults[Bug.COUNT] = ONE_DRAW
     return Perturbed(
         f"{estimator.__name__}: minimiser{', Gaussian' if delta else ''}",
         frozenset([estimator.__name__, kind]),
@@ -594,13 +595,10 @@ _DMW = [
         _fit(DMWSVC, eps=1.0, delta=1e-6, s=1.5, alpha=50.0, form="soft"),
         (_records([1.0], [0.0]), _records([-1.0], [0.0])),
         "sum of hinge losses",
-        {
-            **_faults(
-                SCALE=Patch(_UNSCALED, (_records([3.0], [0.0]), _records([-3.0], [0.0]))),
-                MINIMISER=_AS_OBJECTIVE,
-            ),
-            Bug.COUNT: ONE_DRAW,
-        },
+        _one_draw(
+            SCALE=Patch(_UNSCALED, (_records([3.0], [0.0]), _records([-3.0], [0.0]))),
+            MINIMISER=_AS_OBJECTIVE,
+        ),
         answer=_radius,
     ),
 ]
@@ -640,14 +638,11 @@ _ONE_VS_REST = Played(
     ).fit(*records),
     _opposite(),
     "perturb the minimiser",
-    {
-        **_faults(
-            SCALE=Patch(_UNSCALED, _opposite(3.0)),
-            RELATION=Patch(_REMOVED),
-            MINIMISER="as for the SVC: the same code",
-        ),
-        Bug.COUNT: ONE_DRAW,
-    },
+    _one_draw(
+        SCALE=Patch(_UNSCALED, _opposite(3.0)),
+        RELATION=Patch(_REMOVED),
+        MINIMISER="as for the SVC: the same code",
+    ),
 )
 
 _CHOICE = Played(
@@ -681,15 +676,16 @@ def _whitened(**options: Any) -> Callable[[Records], Any]:
 
 
 _LEFT_LONG = replaced(
-    perturbation,
+    whitened_twice,
     "shortened",
     lambda block, shorten, **options: shortened(block, shorten=False, **options),
 )
 
 
 def _whitened_minimiser(name: str, data: Any, **options: Any) -> Perturbed:
-    faults = _faults(SCALE=Patch(_LEFT_LONG), RELATION=Patch(_HALF_A_SLOPE), MINIMISER=_AS_REPLACED)
-    faults[Bug.COUNT] = ONE_DRAW
+    faults = _one_draw(
+        SCALE=Patch(_LEFT_LONG), RELATION=Patch(_HALF_A_SLOPE), MINIMISER=_AS_REPLACED
+    )
     return Perturbed(
         f"ObjectivePerturbationSVC: minimiser, whitened{name}",
         frozenset(["ObjectivePerturbationSVC", "GaussianObjectivePerturbation"]),
@@ -706,14 +702,11 @@ def _whitened_moments(name: str, data: Any, scale: Any, **options: Any) -> Playe
         _whitened(**options),
         data,
         _MOMENTS,
-        {
-            **_faults(
-                SCALE=Patch(_unscaled, scale),
-                RELATION=Patch(_half_a_moment),
-                MINIMISER="moments are released before",
-            ),
-            Bug.COUNT: ONE_DRAW,
-        },
+        _one_draw(
+            SCALE=Patch(_unscaled, scale),
+            RELATION=Patch(_half_a_moment),
+            MINIMISER="moments are released before",
+        ),
     )
 
 
@@ -737,7 +730,7 @@ _WHITENED: list[Subject] = [
 
 #: Weights as they are given, instead of in units of the largest.
 _NOT_NORMALISED = replaced(
-    base, "class_weights", lambda given, classes: given and (1.0, (1.0, 3.0))
+    threshold, "class_weights", lambda given, classes: given and (1.0, (1.0, 3.0))
 )
 
 
@@ -756,12 +749,7 @@ _WEIGHTED = [
         _fit(OutputPerturbationSVC, eps=2.0, reg=12.0, class_weight={1: 3.0}),
         _of_the_heavy_class(),
         "perturb the minimiser",
-        {
-            **_faults(
-                SCALE=Patch(_NOT_NORMALISED), RELATION=Patch(_REMOVED), MINIMISER=_AS_REPLACED
-            ),
-            Bug.COUNT: ONE_DRAW,
-        },
+        _one_draw(SCALE=Patch(_NOT_NORMALISED), RELATION=Patch(_REMOVED), MINIMISER=_AS_REPLACED),
     ),
     Played(
         "PrivateLPSVC: sum, weighted classes",
@@ -798,10 +786,7 @@ def _thresholds(name: str, data: Any, half: Any, each_side: int, **options: Any)
             call,
             data,
             purpose,
-            {
-                **_faults(RELATION=relation, MINIMISER="weights are released already"),
-                Bug.COUNT: ONE_DRAW,
-            },
+            _one_draw(RELATION=relation, MINIMISER="weights are released already"),
             answer=_one_weight,
         )
         for words, purpose, relation in (
@@ -834,15 +819,12 @@ _COUNT = Played(
     _fit(OutputPerturbationSVC, eps=1.0, reg=1.0, **_added(None)),
     _without_the_first(_records([1.0])),
     "count the records",
-    {
-        **_faults(
-            SCALE="a record counts once, however long",
-            RELATION="the number is public where a record is replaced",
-            STOP=Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
-            MINIMISER="nothing is minimised",
-        ),
-        Bug.COUNT: ONE_DRAW,
-    },
+    _one_draw(
+        SCALE="a record counts once, however long",
+        RELATION="the number is public where a record is replaced",
+        STOP=Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
+        MINIMISER="nothing is minimised",
+    ),
 )
 
 

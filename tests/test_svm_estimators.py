@@ -1,7 +1,6 @@
 """Every estimator keeps scikit-learn's conventions, as scikit-learn's own checks see them."""
 
 import contextlib
-import math
 import traceback
 import warnings
 from unittest import SkipTest
@@ -117,14 +116,6 @@ X, Y = make_separable_sphere(120, random_state=0)
 def test_repr_names_the_parameters_that_were_given(estimator):
     assert repr(estimator).startswith(f"{type(estimator).__name__}(")
     assert repr(clone(estimator)) == repr(estimator)
-
-
-@pytest.mark.parametrize("estimator", PRIVATE, ids=name_of)
-def test_a_private_classifier_keeps_an_account(estimator):
-    fitted = clone(estimator).set_params(classes=(-1, 1)).fit(X, Y)
-    assert 0 < fitted.privacy_.eps <= fitted.eps
-    assert math.isfinite(fitted.privacy_.eps)
-    assert fitted.privacy_.seeded == (estimator.random_state is not None)
 
 
 @pytest.mark.parametrize("estimator", [e for e in PRIVATE if e.random_state == 0], ids=name_of)

@@ -20,7 +20,7 @@ from svm_models.classifiers.exact import UncertifiedOptimumError
 from svm_models.classifiers.losses import huber, logistic
 from svm_models.classifiers.minimise import TOLERANCE, RegularizedRisk
 from svm_models.records import signed
-from tests.effort import examples
+from tests.effort import examples, pairs
 
 ALL = [LPSVC, QPSVC, HuberSVC, RegularizedLogisticRegression]
 PRICED = [LPSVC, QPSVC]
@@ -71,9 +71,10 @@ def test_the_dual_finds_the_objective_of_the_primal(problem, C, form):
     assert abs(svm.gap_) <= 1e-8
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csc_matrix])
+@pytest.mark.parametrize(
+    ("scale", "C", "form"),
+    pairs([1e-3, 1.0, 1e3], [1e-4, 1.0, 1e4], [np.asarray, sp.csr_array, sp.csc_matrix]),
+)
 def test_lpsvc_on_records_of_any_scale(scale, C, form):
     X, y = records()
     svm = LPSVC(C).fit(form(scale * X), y)
@@ -84,24 +85,11 @@ def test_lpsvc_on_records_of_any_scale(scale, C, form):
 @pytest.mark.parametrize(
     ("X", "y", "C", "w", "objective"),
     [
-        ([[1.0], [-1.0]], [1, -1], 10.0, [1.0], 1.0),
-        (
-            [[1.0], [-1.0]],
-            [1, -1],
-            0.25,
-            [0.0],
-            0.5,
-        ),  # sum of C |x| below 1: a margin is not worth its price
+        ([[1.0], [-1.0]], [1, -1], 0.25, [0.0], 0.5),  # a margin is not worth its price
         ([[2.0, 0.0], [0.0, -1.0]], [1, -1], 10.0, [0.5, 1.0], 1.5),
-        (
-            [[3.0, 1.0], [-3.0, -1.0]],
-            [1, -1],
-            10.0,
-            [1 / 3, 0.0],
-            1 / 3,
-        ),  # the 1-norm takes the longest entry alone
+        # The 1-norm takes the longest entry alone.
+        ([[3.0, 1.0], [-3.0, -1.0]], [1, -1], 10.0, [1 / 3, 0.0], 1 / 3),
         ([[0.0, 0.0], [0.0, 0.0]], [1, -1], 2.0, [0.0, 0.0], 4.0),
-        ([[1.0], [0.5], [-1.0]], [1, -1, -1], 1.0, [1.0], 2.5),
     ],
 )
 def test_known_answers_of_lpsvc(X, y, C, w, objective):
@@ -127,23 +115,13 @@ def qp_objective(w, X, y, C):
     return w @ w + C * np.maximum(0, 1 - y * (X @ w)).sum()
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("C", [0.01, 1.0])
-def test_qpsvc_agrees_with_liblinear(seed, C):
+@pytest.mark.parametrize(("seed", "C", "form"), [(0, 0.01, np.asarray), (1, 1.0, sp.csr_array)])
+def test_qpsvc_agrees_with_liblinear(seed, C, form):
     X, y = records(seed=seed)
-    svm = QPSVC(C).fit(X, y)
+    svm = QPSVC(C, solver="CLARABEL").fit(form(X), y)
     w = reference_qp(X, y, C)
     np.testing.assert_allclose(svm.coef_[0], w, atol=1e-4)
     assert svm.objective_ == pytest.approx(qp_objective(w, X, y, C), rel=1e-5)
-    assert abs(svm.gap_) <= 1e-6
-
-
-@pytest.mark.parametrize("solver", ["CLARABEL"])
-@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
-def test_qpsvc_with_a_chosen_solver(solver, scale):
-    X, y = records()
-    svm = QPSVC(3.0, solver=solver).fit(sp.csr_array(scale * X), y)
-    assert svm.objective_ == pytest.approx(qp_objective(svm.coef_[0], scale * X, y, 3.0))
     assert abs(svm.gap_) <= 1e-6
 
 
@@ -155,19 +133,6 @@ def test_qpsvc_certifies_ordinary_records_by_default():
         y = np.where(rng.random(n) < 0.5, 1, -1)
         y[:2] = 1, -1
         QPSVC(10 ** rng.uniform(-2, 2)).fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "C", "w"),
-    [
-        ([[1.0], [-1.0]], [1, -1], 10.0, [1.0]),
-        ([[1.0], [-1.0]], [1, -1], 0.5, [0.5]),  # 2 w = 2 C
-        ([[2.0, 0.0], [0.0, -1.0]], [1, -1], 10.0, [0.5, 1.0]),
-        ([[3.0, 1.0], [-3.0, -1.0]], [1, -1], 10.0, [0.3, 0.1]),
-    ],
-)
-def test_known_answers_of_qpsvc(X, y, C, w):
-    np.testing.assert_allclose(QPSVC(C).fit(X, y).coef_[0], w, atol=1e-5)
 
 
 def test_qpsvc_names_cvxpy_if_it_is_missing(monkeypatch):
@@ -207,9 +172,9 @@ def test_an_optimum_that_is_none_is_refused(monkeypatch):
 # smooth losses
 
 
-@pytest.mark.parametrize("estimator", SMOOTH)
-@pytest.mark.parametrize("reg", [1e-9, 1e-3, 10.0])
-@pytest.mark.parametrize("scale", [1e-4, 1.0, 100.0])
+@pytest.mark.parametrize(
+    ("estimator", "reg", "scale"), pairs(SMOOTH, [1e-9, 1e-3, 10.0], [1e-4, 1.0, 100.0])
+)
 def test_gradient_is_certified(estimator, reg, scale):
     X, y = records()
     svm = estimator(reg).fit(scale * X, y)
@@ -222,8 +187,7 @@ def test_gradient_is_certified(estimator, reg, scale):
     assert np.linalg.norm(gradient) <= TOLERANCE * longest * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("reg", [1e-3, 0.1, 10.0])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix])
+@pytest.mark.parametrize(("reg", "form"), [(1e-3, np.asarray), (10.0, sp.csr_array)])
 def test_logistic_regression_agrees_with_scikit_learn(reg, form):
     X, y = records()
     reference = LogisticRegression(
@@ -261,15 +225,7 @@ def test_names_of_classes(estimator):
     np.testing.assert_allclose(svm.decision_function(sp.csr_matrix(X)), X @ svm.coef_[0])
 
 
-@pytest.mark.parametrize("estimator", ALL)
-def test_negated_labels_negate_the_weights(estimator):
-    X, y = records()
-    np.testing.assert_allclose(
-        estimator().fit(X, -y).coef_, -estimator().fit(X, y).coef_, atol=1e-5
-    )
-
-
-@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("estimator", ALL[1:3])
 def test_declared_classes(estimator):
     X, _ = records()
     svm = estimator(classes=(0, 1)).fit(np.abs(X), np.ones(len(X)))
@@ -281,7 +237,7 @@ def test_declared_classes(estimator):
         estimator(classes=(0, 1)).fit(X, np.full(len(X), 2))
 
 
-@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("estimator", ALL[:2])
 def test_labels_of_other_than_two_classes(estimator):
     X, _ = records()
     with pytest.raises(
@@ -298,36 +254,21 @@ def test_labels_of_other_than_two_classes(estimator):
         estimator().fit(X, X[:, 0])
 
 
-@pytest.mark.parametrize("estimator", ALL)
-@pytest.mark.parametrize("hole", [math.nan, math.inf])
-def test_holes_in_the_records(estimator, hole):
+def test_weights_of_records_are_refused():
     X, y = records()
-    X[3, 1] = hole
-    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
-        estimator().fit(X, y)
+    message = "fit takes X and y only, not sample_weight: .* equal weight"
+    with pytest.raises(InvalidParameterError, match=message):
+        HuberSVC().fit(X, y, sample_weight=np.ones(len(y)))
 
 
 @pytest.mark.parametrize("estimator", ALL)
-def test_weights_of_records_are_refused(estimator):
-    X, y = records()
-    with pytest.raises(InvalidParameterError, match="fit takes X and y only, not sample_weight"):
-        estimator().fit(X, y, sample_weight=np.ones(len(y)))
-
-
-@pytest.mark.parametrize("estimator", ALL)
-@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, "1", None, True])
+@pytest.mark.parametrize("value", [0.0, math.nan, "1"])
 def test_parameters_out_of_their_domain(estimator, value):
     name = "C" if estimator in PRICED else "reg"
     with pytest.raises(
         InvalidParameterError, match=f"{name} must be a positive finite number, got {value!r}"
     ):
         estimator(value).fit(*records())
-
-
-@pytest.mark.parametrize("h", [0.0, -0.1, 0.5000001, math.nan])
-def test_h_out_of_its_domain(h):
-    with pytest.raises(InvalidParameterError, match=r"h must be in \(0, 0\.5\], got"):
-        HuberSVC(h=h).fit(*records())
 
 
 def test_an_uncertified_gradient_is_warned_of():

@@ -49,7 +49,6 @@ from svm_models.classifiers.losses import huber
 from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.records import grid as records_on_grid
 from svm_models.records import within_norm
-from svm_models.records.validation import validated
 from tests.conformance_estimators import ESTIMATORS as CONFORMING
 from tests.effort import THOROUGH, each, examples
 
@@ -399,23 +398,7 @@ def test_one_hostile_record_in_every_format(name, form):
 values = st.one_of(
     st.floats(-1.0, 1.0),
     st.floats(allow_nan=False, allow_infinity=False),
-    st.sampled_from(
-        [
-            0.0,
-            -0.0,
-            1.0,
-            -1.0,
-            1e308,
-            -1e308,
-            1.7e308,
-            5e-324,
-            -1e-310,
-            1e-160,
-            1e160,
-            1e16,
-            2.0**-1074,
-        ]
-    ),
+    st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e308, -1e308, 1.7e308, 5e-324, -1e-310, 1e-160, 1e16]),
 )
 hostile_rows = st.lists(st.tuples(st.integers(0, P - 1), values), max_size=8)
 layouts = st.sampled_from(sorted(FORMATS.keys() - {"frame of sparse columns"}))
@@ -669,9 +652,3 @@ def test_a_tape_changes_nothing():
         one = declaring(estimator, random_state=0).fit(COMMON, LABELS)
         two = fit_on(Tape(0), estimator, COMMON, LABELS)
         assert told(one)[2] == told(two)[2]
-
-
-def test_validation_returns_what_it_validates():
-    X, y = validated(HuberSVC(), COMMON, LABELS, dtype=np.float64)
-    assert X.shape == (N, P)
-    assert y.shape == (N,)

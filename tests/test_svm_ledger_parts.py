@@ -3,7 +3,6 @@
 import math
 from operator import attrgetter
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -71,25 +70,6 @@ def test_pure_parts_cost_what_the_dearest_costs(parts, common):
     assert budget.spent() == pytest.approx(sum(common) + max(sum(epsilons) for epsilons in parts))
 
 
-@given(
-    st.lists(st.lists(st.floats(0.5, 20.0), max_size=2), min_size=1, max_size=3),
-    st.lists(st.floats(0.5, 20.0), max_size=2),
-)
-@settings(deadline=None, max_examples=examples(12))
-def test_gaussian_parts_cost_what_the_dearest_costs(parts, common):
-    budget = planned(1e6, 1e-6)
-    ledgers = budget.disjoint(len(parts))
-    for sigma in common[:1]:
-        charge(budget, gaussian(sigma))
-    for ledger, sigmas in zip(ledgers, parts, strict=True):
-        for sigma in sigmas:
-            charge(ledger, gaussian(sigma))
-    for sigma in common[1:]:
-        charge(budget, gaussian(sigma))
-    each = [spent_on([gaussian(sigma) for sigma in [*common, *sigmas]], 1e-6) for sigmas in parts]
-    assert budget.spent() == pytest.approx(max(each))
-
-
 MECHANISMS = st.one_of(
     st.floats(0.01, 3.0).map(laplace),
     st.floats(0.01, 3.0).map(lambda eps: ExponentialMechanism(1.0, eps)),
@@ -111,16 +91,6 @@ def test_parts_cost_no_less_than_the_dearest_and_no_more_than_all(charges):
     assert budget.spent() == pytest.approx(dearest)
     assert budget.spent() <= spent_on([m for _, m in charges], delta) * (1 + 1e-12)
     assert budget.spent() >= max(part.spent() for part in parts) * (1 - 1e-12)
-
-
-def test_two_partitions():
-    """A record lies in one part of each."""
-    budget = planned(10.0, 0.0)
-    for first, second in ((0.5, 0.1), (0.2, 0.7)):
-        parts = budget.disjoint(2)
-        charge(parts[0], laplace(first))
-        charge(parts[1], laplace(second))
-    assert budget.spent() == pytest.approx(0.5 + 0.7)
 
 
 def test_dearest_place_is_not_the_dearest_part_of_each_partition_alone():
@@ -223,14 +193,6 @@ def test_calibration_inside_a_part():
     assert budget.spent() == pytest.approx(2.0, rel=1e-6)
 
 
-def test_draws_of_a_part():
-    parts = planned(1.0, 0.0).disjoint(2)
-    draw = charge(parts[0], laplace(0.5))
-    assert np.isfinite(draw(3.0))
-    with pytest.raises(BudgetExceededError, match="All paid draws"):
-        draw(3.0)
-
-
 # corners
 
 
@@ -328,18 +290,6 @@ def counted(monkeypatch):
     return asked
 
 
-def test_composition_is_asked_for_each_place_once(monkeypatch):
-    """Charges of other parts are left out before anything is composed."""
-    asked = counted(monkeypatch)
-    budget = planned(100.0, 1e-6)
-    parts = budget.disjoint(3)
-    for i, part in enumerate(parts):
-        charge(part, gaussian(3.0 + i))
-    asked.clear()
-    budget.spent()
-    assert asked == [1, 1, 1]
-
-
 def test_partitions_alike_do_not_multiply(monkeypatch):
     """Three times four parts that cost the same need few compositions, not 64."""
     asked = counted(monkeypatch)
@@ -373,13 +323,6 @@ def test_a_basic_budget_says_what_its_calls_add_up_to():
         ledger = budget.ledger(0.2, 1e-7)
         charge(ledger, ledger.calibrate(lambda t: gaussian(1 / t), 1))
     assert budget.spent() == pytest.approx(0.6, rel=1e-6)
-
-
-def test_without_privacy_every_call_fits():
-    budget = Budget(math.inf, 0.0)
-    charge(budget, gaussian(1.0))
-    charge(budget, laplace(1e9))
-    assert budget.spent() == math.inf
 
 
 def test_a_series_of_calls_is_refused_before_the_first():

@@ -13,14 +13,13 @@ from scipy import optimize
 from privlp import InvalidParameterError
 from svm_models.classifiers.losses import huber, logistic
 from svm_models.classifiers.minimise import TOLERANCE, RegularizedRisk
-from tests.effort import examples
+from tests.effort import examples, pairs
 
 SETTINGS = settings(deadline=None, max_examples=examples(100))
 MARGIN = st.floats(-50, 50)
 LOSS = st.one_of(st.just(logistic()), st.floats(1e-3, 0.5).map(huber))
-LOSSES = pytest.mark.parametrize(
-    "loss", [huber(), huber(0.05), logistic()], ids=["huber", "huber 0.05", "logistic"]
-)
+THREE = [huber(), huber(0.05), logistic()]
+LOSSES = pytest.mark.parametrize("loss", THREE, ids=["huber", "huber 0.05", "logistic"])
 
 
 def at(function, z):
@@ -89,12 +88,6 @@ def test_huber_at_its_seams(h):
     assert at(loss.curvature, 1 + 1.01 * h) == at(loss.curvature, 1 - 1.01 * h) == 0.0
 
 
-@given(st.floats(1e-3, 0.5), MARGIN)
-@SETTINGS
-def test_huber_is_near_the_hinge(h, z):
-    assert -1e-12 <= at(huber(h).value, z) - max(0.0, 1 - z) <= h / 4 + 1e-12
-
-
 def test_logistic_far_out():
     """Neither overflow nor loss of the small values."""
     loss, z = logistic(), np.array([-1e300, -1e4, 1e4, 1e300])
@@ -104,15 +97,10 @@ def test_logistic_far_out():
     assert at(loss.value, 40.0) == pytest.approx(math.exp(-40.0), rel=1e-12)
 
 
-@pytest.mark.parametrize("h", [0.0, -0.1, 0.5000001, 1, math.inf, math.nan])
+@pytest.mark.parametrize("h", [0.0, -0.1, 0.5000001, math.inf, math.nan, "0.5", None, True])
 def test_h_out_of_its_domain(h):
-    with pytest.raises(InvalidParameterError, match=r"h must be in \(0, 0\.5\], got"):
-        huber(h)
-
-
-@pytest.mark.parametrize("h", ["0.5", None, True])
-def test_h_that_is_no_number(h):
-    with pytest.raises(InvalidParameterError, match="h must be a number, got"):
+    message = r"h must be in \(0, 0\.5\], got" if type(h) is float else "h must be a number, got"
+    with pytest.raises(InvalidParameterError, match=message):
         huber(h)
 
 
@@ -202,9 +190,9 @@ def test_the_certificate_is_reached(loss, n, p, seed, log_reg, linear):
     )
 
 
-@LOSSES
-@pytest.mark.parametrize("reg", [1e-10, 1e-6, 1e-2])
-@pytest.mark.parametrize("data_norm", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(
+    ("loss", "reg", "data_norm"), pairs(THREE, [1e-10, 1e-6, 1e-2], [1e-3, 1.0, 1e3])
+)
 def test_the_certificate_is_reached_on_separable_records(loss, reg, data_norm):
     """Margins may grow without end but for the regularisation."""
     M = signed_records(300, 5, 1, data_norm)
@@ -229,7 +217,7 @@ def test_the_certificate_is_reached_on_one_dimension_repeated(loss):
 
 
 @LOSSES
-@pytest.mark.parametrize(("length", "exponent"), [(1e-3, -36), (1.0, -36), (1e3, -36), (1e7, -20)])
+@pytest.mark.parametrize(("length", "exponent"), [(1e-3, -36), (1e3, -36), (1e7, -20)])
 def test_large_and_small_linear_terms(loss, length, exponent):
     """The noise of objective perturbation may be far larger than the gradients of the losses."""
     risk = risk_of(loss, 30, 4, 3)
@@ -238,9 +226,8 @@ def test_large_and_small_linear_terms(loss, length, exponent):
 
 
 @LOSSES
-@pytest.mark.parametrize("seed", range(3))
-def test_agreement_with_scipy(loss, seed):
-    risk = risk_of(loss, 15, 3, seed)
+def test_agreement_with_scipy(loss):
+    risk = risk_of(loss, 15, 3, 0)
     found = optimize.minimize(
         risk.value,
         np.zeros(3),
@@ -289,9 +276,9 @@ def without_newton(monkeypatch):
     monkeypatch.setattr(RegularizedRisk, "_newton", lambda self, w: w)
 
 
-@LOSSES
-@pytest.mark.parametrize("reg", [1e-4, 1e-2, 10.0])
-@pytest.mark.parametrize("data_norm", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize(
+    ("loss", "reg", "data_norm"), pairs(THREE, [1e-4, 1e-2, 10.0], [0.1, 1.0, 30.0])
+)
 def test_accelerated_gradient_reaches_the_certificate(monkeypatch, loss, reg, data_norm):
     risk = risk_of(loss, 25, 3, 4, reg=reg * data_norm**2, data_norm=data_norm)
     expected = risk.minimise()

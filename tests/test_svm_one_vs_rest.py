@@ -210,11 +210,3 @@ def test_classes_that_are_read_are_warned_of():
     with pytest.warns(NotPrivateWarning, match="The classes are read from the records"):
         fitted = several(classes=None).fit(X, Y)
     assert "the 4 classes, which were read from the records, are public" in str(fitted.privacy_)
-
-
-def test_a_binary_classifier_names_the_way_to_several_classes():
-    with (
-        pytest.warns(NotPrivateWarning, match="two classes"),
-        pytest.raises(InvalidProblemError, match="by PrivateOneVsRestClassifier where training"),
-    ):
-        PrivateLPSVC(random_state=0).fit(X, Y)

@@ -9,12 +9,12 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from privlp import Budget, BudgetExceededError, InvalidParameterError, audit
+from privlp import Budget, BudgetExceededError, audit
 from privlp.game.descent import AcceleratedDescent
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
 from privlp.regions.l1_ball import L1Ball, onto_l1_ball
 from privlp.rows.access import InMemory
-from svm_models import ObjectivePerturbationSVC, PrivateLPSVC, make_separable_sphere, whitening
+from svm_models import PrivateLPSVC, make_separable_sphere, whitening
 from svm_models.account import RELATION
 from svm_models.classifiers.losses import huber
 from svm_models.classifiers.lp_svc_plan import Rule
@@ -96,7 +96,7 @@ def test_in_other_units_it_is_the_same_classifier():
     assert 1e3 * other.radius_ == pytest.approx(one.radius_)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_the_player_moves_to_the_nearest_point_of_the_ball(seed):
     rng = np.random.default_rng(seed)
     root, w, radius = np.eye(5) + 0.3 * rng.normal(size=(5, 5)), rng.normal(0, 3, 5), 2.0
@@ -159,7 +159,7 @@ def moments_of(M, release=lambda exact: exact, whiten=None, grid=GRID):
 
 def test_no_neighbour_moves_a_release_by_more_than_its_sensitivity():
     rng = np.random.default_rng(0)
-    for _ in range(2_000):
+    for _ in range(1_000):
         p = int(rng.integers(1, 6))
         root = rng.normal(size=(p, p))
         whiten, w = root @ root.T * 10 ** rng.uniform(-2, 2), rng.normal(0, 10, p)
@@ -169,8 +169,9 @@ def test_no_neighbour_moves_a_release_by_more_than_its_sensitivity():
         halves = [half_of(record, whiten) for record in pair]
         assert np.linalg.norm(halves[0] - halves[1]) <= 1
         assert max(map(np.linalg.norm, halves)) <= 0.5
-        moments = [moments_of(record[None, :]) for record in pair]
-        assert np.linalg.norm(moments[0] - moments[1]) <= math.sqrt(2)
+        for again in (None, whiten):
+            moments = [moments_of(record[None, :], whiten=again) for record in pair]
+            assert np.linalg.norm(moments[0] - moments[1]) <= math.sqrt(2)
 
 
 def test_some_pair_of_neighbours_attains_every_sensitivity():
@@ -213,17 +214,6 @@ def test_the_whitening_is_bounded_by_public_numbers():
 
 
 # second moments measured twice
-
-
-def test_moments_of_whitened_records_move_by_at_most_the_root_of_two():
-    rng = np.random.default_rng(0)
-    for _ in range(500):
-        p = int(rng.integers(1, 6))
-        root = rng.normal(size=(p, p))
-        whiten = root @ root.T * 10 ** rng.uniform(-2, 2)
-        pair = within_norm(rng.normal(0, 1, (2, p)), 1.0)
-        moments = [moments_of(record[None, :], whiten=whiten) for record in pair]
-        assert np.linalg.norm(moments[0] - moments[1]) <= math.sqrt(2)
 
 
 def test_true_moments_measured_twice_whiten_the_records():
@@ -317,38 +307,6 @@ def test_everything_is_paid_for_before_the_first_draw(monkeypatch):
         clone(svm).set_params(budget=budget).fit(X, Y)
 
 
-def test_a_seed_repeats_the_fit():
-    fits = [PrivateLPSVC(random_state=seed).fit(X, Y).coef_ for seed in (3, 3, 4)]
-    np.testing.assert_array_equal(fits[0], fits[1])
-    assert not np.array_equal(fits[0], fits[2])
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"eps": 0.0}, "eps must be positive"),
-        ({"eps": -1.0}, "eps must be positive"),
-        (
-            {"delta": 0.0},
-            "delta must be positive: PrivateLPSVC adds Gaussian noise, which needs delta > 0",
-        ),
-        ({"delta": -1e-6}, r"delta must be in \[0, 1\), got -1e-06"),
-        ({"radius": 0.0}, "radius must be a positive finite number, got 0.0"),
-        ({"radius": np.inf}, "radius must be a positive finite number, got inf"),
-        ({"rounds": 0}, "rounds must be a positive integer, got 0"),
-        ({"rounds": 2.5}, "rounds must be a positive integer, got 2.5"),
-        ({"rounds": True}, "rounds must be a positive integer, got True"),
-        ({"data_norm": 0.0}, "data_norm must be a positive finite number"),
-        ({"classes": (1, 1)}, "classes must name two different labels"),
-        ({"budget": 1.0}, "budget must be a privlp.Budget, got float"),
-    ],
-)
-def test_messages(parameters, message):
-    svm = PrivateLPSVC(**parameters)
-    with pytest.raises(InvalidParameterError, match=message):
-        svm.fit(X, Y)
-
-
 # rule
 
 
@@ -369,49 +327,8 @@ def test_rounds_grow_with_eps():
     assert rounds[0] < rounds[-1]
 
 
-def test_the_rule_does_not_look_at_the_records():
-    one, other = (
-        PrivateLPSVC(random_state=0).fit(X, Y),
-        PrivateLPSVC(random_state=0).fit(0.1 * X[:, ::-1], -Y),
-    )
-    assert (one.radius_, one.rounds_) == (other.radius_, other.rounds_)
-
-
-def test_it_beats_objective_perturbation_where_records_share_a_direction():
-    """Features all positive, as one-hot columns are."""
-    rng = np.random.default_rng(0)
-    records = np.abs(rng.normal(1.0, 0.15, (20_000, 20)))
-    labels = np.where(records[:, 0] > records[:, 1], 1, -1)
-    records /= np.linalg.norm(records, axis=1).max()
-    ours = np.mean(
-        [
-            PrivateLPSVC(0.5, 1e-8, random_state=seed).fit(records, labels).score(records, labels)
-            for seed in range(3)
-        ]
-    )
-    theirs = [
-        ObjectivePerturbationSVC(0.5, reg, 1e-8, random_state=0).fit(records, labels)
-        for reg in (1e-2, 1e-3, 1e-4)
-    ]
-    assert ours > max(svm.score(records, labels) for svm in theirs) + 0.02
-
-
 def test_on_a_separable_sphere():
     records, labels = make_separable_sphere(5_000, random_state=0)
     assert (
         PrivateLPSVC(1.0, 1e-8, random_state=0).fit(records, labels).score(records, labels) > 0.97
     )
-
-
-def test_what_is_charged():
-    """sqrt 2 for the second moments, 1 for half of the sum, 1 for each round, before the first draw."""
-    X = np.random.default_rng(0).normal(size=(400, 3))
-    svm = PrivateLPSVC(1.0, 1e-6, classes=(-1, 1), random_state=0).fit(
-        X, np.where(X[:, 0] > 0, 1, -1)
-    )
-    moments, half, sums, answer, choice = svm.privacy_.entries
-    assert answer.sensitivity == choice.sensitivity == 2.0
-    assert moments.sensitivity == math.sqrt(2)
-    assert half.sensitivity == sums.sensitivity == 1.0
-    assert (moments.draws, sums.draws) == (1, svm.rounds_)
-    assert svm.privacy_.eps == pytest.approx(1.0, rel=1e-6)

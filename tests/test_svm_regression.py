@@ -12,13 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import QuantileRegressor
 
-from privlp import (
-    Budget,
-    BudgetExceededError,
-    InvalidParameterError,
-    MostlyNoiseWarning,
-    NotPrivateWarning,
-)
+from privlp import Budget, BudgetExceededError, InvalidParameterError, MostlyNoiseWarning
 from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor
 from svm_models.account import Neighbours
 from svm_models.regression.descent import towards
@@ -49,8 +43,7 @@ def insensitive(r, epsilon):
 # exact
 
 
-@pytest.mark.parametrize("q", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize(("q", "constant"), [(0.1, True), (0.5, False), (0.9, True)])
 def test_exact_quantiles_are_those_of_scikit_learn(q, constant):
     X, y = data(n=300)
     ours = LPQuantileRegressor(q, fit_intercept=constant).fit(X, y)
@@ -58,11 +51,6 @@ def test_exact_quantiles_are_those_of_scikit_learn(q, constant):
     assert ours.objective_ == pytest.approx(pinball(y - theirs.predict(X), q), rel=1e-8)
     assert ours.objective_ == pytest.approx(pinball(y - ours.predict(X), q), rel=1e-12)
     assert ours.gap_ < 1e-6
-
-
-def test_the_median_of_numbers_is_the_intercept():
-    y = np.array([1.0, 5.0, 2.0, 100.0, 3.0])
-    assert LPQuantileRegressor(0.5).fit(np.zeros((5, 1)), y).intercept_ == pytest.approx(3.0)
 
 
 def test_several_exact_quantiles_do_not_cross():
@@ -89,13 +77,6 @@ def test_exact_support_vectors_beat_all_others_nearby(epsilon):
     for size in (1e-4, 1e-2, 1.0):
         moved = best.coef_ + size * rng.normal(size=P), best.intercept_ + size * rng.normal()
         assert objective(*moved) >= best.objective_ * (1 - 1e-9)
-
-
-def test_a_cheap_error_gives_no_coefficient():
-    X, y = data(n=100)
-    fitted = LPSVR(C=1e-4, epsilon=0.0).fit(X, y)
-    assert (fitted.coef_ == 0).all()
-    assert fitted.intercept_ == pytest.approx(np.median(y), abs=0.3)
 
 
 def test_sparse_records_are_fitted_alike():
@@ -299,9 +280,6 @@ REFUSED = [
     ({"quantile": (0.5, 0.5)}, "or a rising sequence of such numbers"),
     ({"quantile": ()}, "quantile must be"),
     ({"quantile": "median"}, "quantile must be"),
-    ({"relation": "remove"}, "relation must be 'replace' or 'add-remove'"),
-    ({"nominal_n": 10}, "nominal_n has no use"),
-    ({"budget": 3}, "budget must be a privlp.Budget"),
 ]
 
 
@@ -343,12 +321,6 @@ def test_a_fit_that_is_cut_short_leaves_no_earlier_one(estimator, monkeypatch):
     with pytest.raises(NotFittedError):
         fit.predict(X)
     assert not fit.privacy_.entries
-
-
-def test_a_large_delta_is_pointed_out():
-    with pytest.warns(NotPrivateWarning, match="delta = 0.1 is at least 1/n") as caught:
-        PrivateQuantileRegressor(1.0, 0.1, **BOUNDS, random_state=0).fit(*data(n=50))
-    assert caught[0].filename == __file__
 
 
 def test_constant_features_and_few_records_are_no_error():

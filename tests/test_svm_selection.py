@@ -26,11 +26,14 @@ from svm_models import (
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
 X, Y = make_separable_sphere(3_000, n_features=4, random_state=0)
-GRID = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (100.0, 1e-2, 1e-3)]
+SVC = ObjectivePerturbationSVC
+GRID = [SVC(eps=1.0, reg=reg) for reg in (100.0, 1e-2, 1e-3)]
 
 
 def test_it_costs_what_one_candidate_costs():
     tuned = PrivateModelSelector(GRID, eps=1.0, random_state=0).fit(X, Y)
+    assert not hasattr(GRID[0], "coef_")
+    assert GRID[0].budget is None
     assert 0.999 < tuned.privacy_.eps <= 1.0
     assert tuned.privacy_.delta == 2.0**-92  # the chance of one candidate
     assert len(tuned.privacy_.entries) == 7
@@ -47,7 +50,7 @@ def test_candidates_of_several_kinds_cost_the_dearest():
     assert 0.6 < tuned.privacy_.eps <= 0.8
 
 
-@pytest.mark.parametrize("eps", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("eps", [0.3, 4.0])
 def test_candidates_take_eps_and_delta_from_the_selector(eps):
     grid = [
         ObjectivePerturbationSVC(),
@@ -129,12 +132,6 @@ def test_a_fitted_selector_can_be_pickled():
     np.testing.assert_array_equal(again.predict(X), tuned.predict(X))
 
 
-def test_the_originals_stay_untrained():
-    PrivateModelSelector(GRID, eps=1.0, random_state=0).fit(X, Y)
-    assert not hasattr(GRID[0], "coef_")
-    assert GRID[0].budget is None
-
-
 def test_the_deal_depends_on_the_number_of_records_and_on_coins_alone(monkeypatch):
     seen = []
     original = ObjectivePerturbationSVC.fit
@@ -170,28 +167,16 @@ def test_a_shared_budget_is_charged_once():
         (
             [make_pipeline(StandardScaler(), GRID[0])],
             {},
-            r"Candidate 0 \(Pipeline\) may learn from records without paying",
+            r"Candidate 0 \(Pipeline\) may learn from",
         ),
         (
-            [GRID[0], GridSearchCV(GRID[0], {"reg": [1.0]})],
+            [GRID[0], GridSearchCV(GRID[0], {"reg": [1]})],
             {},
-            r"Candidate 1 \(GridSearchCV\) may learn from records",
+            r"Candidate 1 \(GridSearchCV\) may le",
         ),
-        (
-            [GRID[0], ObjectivePerturbationSVC(eps=2.0)],
-            {},
-            "Candidate 1 asks for eps = 2, delta = 0, more than the selector's",
-        ),
-        (
-            [ObjectivePerturbationSVC(eps=0.5, delta=1e-6)],
-            {},
-            "Candidate 0 asks for eps = 0.5, delta = 1e-06",
-        ),
-        (
-            [ObjectivePerturbationSVC(eps=0.5, budget=Budget(1.0, 0.0))],
-            {},
-            "Candidate 0 has a budget of its own",
-        ),
+        ([GRID[0], SVC(eps=2.0)], {}, "Candidate 1 asks for eps = 2, delta = 0, more than the"),
+        ([SVC(eps=0.5, delta=1e-6)], {}, "Candidate 0 asks for eps = 0.5, delta = 1e-06"),
+        ([SVC(eps=0.5, budget=Budget(1.0, 0.0))], {}, "Candidate 0 has a budget of its own"),
         (GRID, {"eps": -1.0}, "eps must be positive"),
     ],
 )

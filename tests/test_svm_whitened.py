@@ -24,6 +24,7 @@ from svm_models.whitening import (
     shortened,
     spread_of,
 )
+from tests.effort import pairs
 from tests.test_svm_hostile_records import (
     HOSTILE,
     LABELS,
@@ -48,8 +49,7 @@ X /= np.linalg.norm(X, axis=1).max()
 OPTIONS = {"classes": (-1, 1), "random_state": 0}
 
 
-@pytest.mark.parametrize("container", [np.array, sp.csr_array])
-@pytest.mark.parametrize("norm", [1.0, 50.0])
+@pytest.mark.parametrize(("container", "norm"), [(np.array, 50.0), (sp.csr_array, 1.0)])
 def test_without_noise_it_is_the_minimiser_in_whitened_coordinates(container, norm):
     """By the definition: moments, their root, another call of the minimiser."""
     signs = Y.astype(float)
@@ -108,10 +108,16 @@ def test_the_computed_minimiser_needs_little_noise(relation):
     assert float(cover.parameter.rpartition(" ")[2]) < 0.02
 
 
-@pytest.mark.parametrize("relation", [{}, {"relation": "add-remove", "nominal_n": 24}])
-@pytest.mark.parametrize("row", ["ordinary", "huge", "zero", "cancel"])
-@pytest.mark.parametrize("name", WHITENED)
+@pytest.mark.parametrize(
+    ("name", "row", "relation"),
+    pairs(
+        WHITENED,
+        ["ordinary", "huge", "zero", "cancel"],
+        [(), (("relation", "add-remove"), ("nominal_n", 24))],
+    ),
+)
 def test_a_record_moves_no_release_by_more_than_is_charged(name, row, relation):
+    relation = dict(relation)
     model = type(WHITENED[name])(**{**WHITENED[name].get_params(), **relation})
     rows, other = rows_of(HOSTILE[row]), rows_of([(0, 1e6)])
     labels = labels_ending_in(1), labels_ending_in(-1)
