@@ -38,12 +38,20 @@ def call(*arguments):
     return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
+def refused(message, *arguments):
+    """Of a command: one line that says so, and no private number."""
+    result = call(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert SECRET[2:] not in result.stderr
+    return result.stderr
+
+
 def weights_and_statuses(result):
     assert result.exit_code == 0, result.output
     fields = [line.split() for line in result.stdout.splitlines()]
-    return np.array([[float(entry) for entry in line[:-1]] for line in fields]), [
-        line[-1] for line in fields
-    ]
+    weights = np.array([[float(entry) for entry in line[:-1]] for line in fields])
+    return weights, [line[-1] for line in fields]
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +80,7 @@ def as_text(sample, header):
 def test_help_says_what_is_private_and_what_errors_tell():
     assert all(word in call("--help").stdout for word in ("train", "example", "Exit codes"))
     text = " ".join(call("train", "--help").stdout.split())
-    for words in (
-        "NOT PRIVATE",
-        "reveal numbers of lines",
-        "never a number of a record",
-        "cost 2 eps",
-        "0.99 eps",
-    ):
+    for words in ("NOT PRIVATE", "never a number of a record", "cost 2 eps", "0.99 eps"):
         assert words in text
     assert privlp.__version__ in call("--version").output
 
@@ -200,105 +202,62 @@ def test_norms_may_exceed_one_by_rounding_only(write):
 
 HEADER = "3 2 0.1 9\n"
 ROWS = f"{SECRET} 0.1\n0.2 {SECRET}\n0.1 -{SECRET}\n"
-MALFORMED = {
-    "nothing": ("", "is empty"),
-    "blank": (" \n\t\n", "is empty"),
-    "binary": (b"\x1f\x8b\x08\0\0\xff", "is not a text file"),
-    "not ASCII": ("3 2 ä".encode("latin1"), "line 1: some of it is not a finite number"),
-    "n is no integer": ("2.5 2 0.1 9\n", "line 1: n must be a positive integer"),
-    "n = 0": ("0 2 0.1 9\n", "line 1: n must be a positive integer"),
-    "n too large": ("1e300 2 0.1 9\n", "line 1: n must be a positive integer"),
-    "d < 0": ("3\n-2 0.1 9\n", "line 2: d must be a positive integer"),
-    "lambda = 0": ("3 2\n\n0 9\n", "line 3: lambda must be positive"),
-    "lambda infinite": ("3 2 inf 9\n", "line 1: some of it is not a finite number"),
-    "eps < 0": ("3 2 0.1 -9\n", "line 1: eps must be positive"),
-    "eps not a number": ("3 2 0.1 nan\n", "line 1: some of it is not a finite number"),
-    "header cut": (
-        "3 2\n0.1\n",
-        "line 2: the file ends within the header; the header is 4 numbers, n, d, lambda, eps",
-    ),
-    "header of the other model": (
-        "3 2 0.1 9 0.5\n" + ROWS,
-        "line 1: the header is 4 numbers, n, d, lambda, eps (only a file for",
-    ),
-    "record on the header's line": (
-        f"3 2 0.1 9 {SECRET} 0.1\n",
-        "the first record begins on a line of its own",
-    ),
-    "short row": (
-        f"{HEADER}0.1 0.2\n{SECRET}\n",
-        "line 3: found 1 number; record 2 of n = 3 takes d = 2",
-    ),
-    "long row": (
-        f"{HEADER}0.1 0.2\n\n{SECRET} 0 0\n",
-        "line 4: found 3 numbers; record 2 of n = 3 takes d = 2",
-    ),
-    "word": (f"{HEADER}0.1 0.2\n{SECRET} x{SECRET}\n", "line 3: some of it is not a finite number"),
-    "commas": (
-        f"{HEADER}{SECRET}, 0.2\n",
-        "line 2: some of it is not a finite number. Separate numbers by blanks, not by commas",
-    ),
-    "underscore": (f"{HEADER}{SECRET} 0.1_1\n", "line 2: some of it is not a finite number"),
-    "nan": (f"{HEADER}{SECRET} nan\n", "line 2: some of it is not a finite number"),
-    "overflow": (f"{HEADER}{SECRET} 1e999\n", "line 2: some of it is not a finite number"),
-    "no rows": (HEADER, "line 1: the file ends after 0 records; n = 3 are expected"),
-    "rows missing": (
-        f"{HEADER}{SECRET} 0.2\n",
-        "line 2: the file ends after 1 record; n = 3 are expected",
-    ),
-    "long record": (
-        f"{HEADER}0.1 0.2\n{SECRET} {SECRET}\n0.1 0.2\n1 1 1\n",
-        "line 3: the record has a Euclidean norm above 1",
-    ),
-    "huge record": (
-        f"{HEADER}0.1 0.2\n0.1 0.2\n{SECRET} 1e300\n1 1 1\n",
-        "line 4: the record has a Euclidean norm above 1",
-    ),
-    "no labels": (HEADER + ROWS, "line 4: the file ends after 0 labels; n = 3 are expected"),
-    "labels missing": (
-        HEADER + ROWS + "1\n-1\n",
-        "line 6: the file ends after 2 labels; n = 3 are expected",
-    ),
-    "label 2": (HEADER + ROWS + "1\n-1\n2\n", "line 7: a label is neither -1 nor 1"),
-    "label of almost 1": (
-        HEADER + ROWS + f"1\n{SECRET}\n1\n",
-        "line 6: a label is neither -1 nor 1",
-    ),
-    "labels 0 and 1": (
-        HEADER + ROWS + "1\n0\n1\n",
-        "line 5: from here on the labels are 0 and 1; they must be -1 and 1",
-    ),
-    "label a word": (HEADER + ROWS + "1\n-1\nyes\n", "line 7: some of it is not a finite number"),
-    "n too small": (
-        "2 2 0.1 9\n" + ROWS + "1 1 -1\n",
-        "line 4: a label is neither -1 nor 1. Labels begin after record n = 2",
-    ),
-    "label too many": (
-        HEADER + ROWS + "1\n-1\n1\n1\n",
-        "line 8: something follows the last of n = 3 labels",
-    ),
-    "label too many on the line": (
-        HEADER + ROWS + "1 -1 1 1\n",
-        "line 5: something follows the last of n = 3 labels",
-    ),
-    "trailing words": (
-        HEADER + ROWS + f"1 -1 1\n\n\nEND {SECRET}\n",
-        "line 8: something follows the last of n = 3 labels",
-    ),
-}
+BEFORE = HEADER + ROWS
+NO_NUMBER = "some of it is not a finite number"
+ENDS = "the file ends after"
+AFTER = "something follows the last of n = 3 labels"
 
 
-@pytest.mark.parametrize(("text", "message"), MALFORMED.values(), ids=MALFORMED)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        (" \n\t\n", "is empty"),
+        (b"\x1f\x8b\x08\0\0\xff", "is not a text file"),
+        ("3 2 ä".encode("latin1"), f"line 1: {NO_NUMBER}"),
+        ("2.5 2 0.1 9\n", "line 1: n must be a positive integer"),
+        ("0 2 0.1 9\n", "line 1: n must be a positive integer"),
+        ("1e300 2 0.1 9\n", "line 1: n must be a positive integer"),
+        ("3\n-2 0.1 9\n", "line 2: d must be a positive integer"),
+        ("3 2\n\n0 9\n", "line 3: lambda must be positive"),
+        ("3 2 inf 9\n", f"line 1: {NO_NUMBER}"),
+        ("3 2 0.1 -9\n", "line 1: eps must be positive"),
+        ("3 2\n0.1\n", "line 2: the file ends within the header; the header is 4 numbers, n, d,"),
+        (f"3 2 0.1 9 0.5\n{ROWS}", "the header is 4 numbers, n, d, lambda, eps (only a file for"),
+        (f"3 2 0.1 9 {SECRET} 0.1\n", "the first record begins on a line of its own"),
+        (f"{HEADER}1 2\n{SECRET}\n", "line 3: found 1 number; record 2 of n = 3 takes d = 2"),
+        (f"{HEADER}1 2\n\n{SECRET} 0 0\n", "line 4: found 3 numbers; record 2 of n = 3 takes d ="),
+        (f"{HEADER}0.1 0.2\n{SECRET} x{SECRET}\n", f"line 3: {NO_NUMBER}"),
+        (f"{HEADER}{SECRET}, 0.2\n", f"line 2: {NO_NUMBER}. Separate numbers by blanks, not by"),
+        (f"{HEADER}{SECRET} 0.1_1\n", f"line 2: {NO_NUMBER}"),
+        (f"{HEADER}{SECRET} 1e999\n", f"line 2: {NO_NUMBER}"),
+        (HEADER, f"line 1: {ENDS} 0 records; n = 3 are expected"),
+        (f"{HEADER}{SECRET} 0.2\n", f"line 2: {ENDS} 1 record; n = 3 are expected"),
+        (
+            f"{HEADER}0 0\n{SECRET} {SECRET}\n0 0\n1 1 1\n",
+            "line 3: the record has a Euclidean norm",
+        ),
+        (f"{HEADER}0 0\n0 0\n{SECRET} 1e300\n1 1 1\n", "line 4: the record has a Euclidean norm"),
+        (BEFORE, f"line 4: {ENDS} 0 labels; n = 3 are expected"),
+        (f"{BEFORE}1\n-1\n", f"line 6: {ENDS} 2 labels; n = 3 are expected"),
+        (f"{BEFORE}1\n{SECRET}\n1\n", "line 6: a label is neither -1 nor 1"),
+        (
+            f"{BEFORE}1\n0\n1\n",
+            "line 5: from here on the labels are 0 and 1; they must be -1 and 1",
+        ),
+        (f"{BEFORE}1\n-1\nyes\n", f"line 7: {NO_NUMBER}"),
+        (
+            f"2 2 0.1 9\n{ROWS}1 1 -1\n",
+            "line 4: a label is neither -1 nor 1. Labels begin after rec",
+        ),
+        (f"{BEFORE}1\n-1\n1\n1\n", f"line 8: {AFTER}"),
+        (f"{BEFORE}1 -1 1 1\n", f"line 5: {AFTER}"),
+        (f"{BEFORE}1 -1 1\n\n\nEND {SECRET}\n", f"line 8: {AFTER}"),
+    ],
+)
 def test_malformed_files_are_refused_by_line_and_without_their_numbers(write, text, message):
     path = write(text)
-    result = call("train", path, "--model", "lr")
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.startswith("Error: ")
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1
-    assert SECRET not in result.stderr
-    assert SECRET[2:] not in result.stderr
+    refused(message, "train", path, "--model", "lr")
     with pytest.raises(privlp.errors.ReadError) as error:
         read_training_file(path, with_h=False)
     assert error.value.__cause__ is None
@@ -306,28 +265,15 @@ def test_malformed_files_are_refused_by_line_and_without_their_numbers(write, te
 
 @pytest.mark.parametrize("h", ["0", "-0.1", "0.51", SECRET])
 def test_h_out_of_its_range_is_refused(write, h):
-    result = call("train", write(f"3 2 0.1 9\n{h}\n" + ROWS), "--model", "svm")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "line 2: h must be above 0 and at most 1/2" in result.stderr
-    assert SECRET not in result.stderr
-
-
-def test_a_header_without_h_is_refused_for_the_svm(write):
-    result = call("train", write(HEADER + ROWS + "1 1 1\n"), "--model", "svm")
-    assert (
-        "line 2: the header is 5 numbers, n, d, lambda, eps, h (a file for logistic regression has"
-        " no h)" in result.stderr
-    )
+    message = "line 2: h must be above 0 and at most 1/2"
+    refused(message, "train", write(f"3 2 0.1 9\n{h}\n" + ROWS), "--model", "svm")
+    message = "line 2: the header is 5 numbers, n, d, lambda, eps, h (a file for logistic regressi"
+    refused(message, "train", write(f"{BEFORE}1 1 1\n"), "--model", "svm")
 
 
 def test_files_that_cannot_be_opened(tmp_path):
-    for path, message in (
-        (tmp_path / "none.txt", "There is no file"),
-        (tmp_path, "cannot be read"),
-    ):
-        result = call("train", path, "--model", "lr")
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert message in result.stderr
+    refused("There is no file", "train", tmp_path / "none.txt", "--model", "lr")
+    refused("cannot be read", "train", tmp_path, "--model", "lr")
     with pytest.raises(privlp.errors.ReadError, match="cannot be read: not a usable file name"):
         read_training_file("a\0b", with_h=False)
 
@@ -342,10 +288,8 @@ def test_files_that_cannot_be_opened(tmp_path):
     ],
 )
 def test_wrong_options(write, arguments, message):
-    path = write(HEADER + ROWS + "1 1 1\n")
-    result = call("train", *[path if a == "FILE" else a for a in arguments])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
+    path = write(f"{BEFORE}1 1 1\n")
+    refused(message, "train", *[path if a == "FILE" else a for a in arguments])
 
 
 def floor(n, reg, c):
@@ -368,22 +312,17 @@ def test_eps_left_for_noise_has_a_floor(sample, write, monkeypatch, model, h, c)
 
     monkeypatch.setattr(RegularizedRisk, "minimise", never)
     monkeypatch.setattr(Ledger, "charge", never)
-    below = call(
-        "train", write(as_text(sample, f"60 3 0.01 {eps * (1 - 1e-9)!r}{h}")), "--model", model
-    )
-    assert (below.exit_code, below.stdout) == (2, "")
-    assert "is below 1e-4 for n = 60, lambda = 0.01" in below.stderr
-    assert "Line 1" not in below.stderr
+    path = write(as_text(sample, f"60 3 0.01 {eps * (1 - 1e-9)!r}{h}"))
+    below = refused("is below 1e-4 for n = 60, lambda = 0.01", "train", path, "--model", model)
+    assert "Line 1" not in below
 
 
 @pytest.mark.parametrize("eps", [0.05, 1e-3, 0.9])
 def test_the_parameters_it_proposes_would_do(sample, write, eps):
     header = {"n": "60", "d": "3", "lambda": "1e-3", "eps": repr(eps)}
-    refused = call("train", write(as_text(sample, " ".join(header.values()))), "--model", "lr")
-    proposed = dict(
-        cure.split(" = ")
-        for cure in refused.stderr.strip().rstrip(".").split("at least ")[1].split(", ")
-    )
+    path = write(as_text(sample, " ".join(header.values())))
+    cures = refused("at least ", "train", path, "--model", "lr").strip().rstrip(".")
+    proposed = dict(cure.split(" = ") for cure in cures.split("at least ")[1].split(", "))
     assert list(proposed) == ["eps", "lambda", "n"]
     for name in ("eps", "lambda"):
         cured = write(as_text(sample, " ".join({**header, name: proposed[name]}.values())))
@@ -401,19 +340,15 @@ def test_the_parameters_it_proposes_would_do(sample, write, eps):
     ],
 )
 def test_extreme_parameters_are_refused_alike(sample, write, header, cure):
-    result = call("train", write(as_text(sample, header)), "--model", "lr")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert cure in result.stderr
+    refused(cure, "train", write(as_text(sample, header)), "--model", "lr")
 
 
 @pytest.mark.parametrize("model", ["svm", "lr"])
 def test_examples_are_as_simulated_and_train(write, model):
     shown = call("example", "--model", model)
     assert shown.exit_code == 0
-    assert (
-        shown.stdout
-        == resources.files("svm_models").joinpath("examples", f"{model}.txt").read_text()
-    )
+    kept = resources.files("svm_models").joinpath("examples", f"{model}.txt")
+    assert shown.stdout == kept.read_text()
     path = write(shown.stdout)
     records = read_training_file(path, with_h=model == "svm")
     X, y = make_unseparable_ball(200, n_features=5, random_state=0)
@@ -437,23 +372,10 @@ FIT = ("--header", "--classes", "f", "m", "--eps", 2, "--delta", 1e-6)
     [
         (CSV, None, True, ["age", "pay, weekly"]),
         (CSV, "sex", None, ["age", "pay, weekly"]),
-        (
-            "\ufeffsex, age, pay\r\n\r\nf, 0.5, -0.25\r\n\r\nm, 0.1, 1\r\n",
-            "sex",
-            None,
-            ["age", "pay"],
-        ),
+        ("\ufeffsex, age,b\r\n\r\nf, 0.5, -0.25\r\n\r\nm, 0.1, 1\r\n", "sex", None, ["age", "b"]),
         ("0.5,f,-0.25\n0.1,m,1", "2", None, ["1", "3"]),
         ("0.5,f,-0.25\n0.1,m,1", "2", False, ["1", "3"]),
         ("a,2 b,1st\nf,0.5,-0.25\nm,0.1,1\n", "1", True, ["2 b", "1st"]),
-    ],
-    ids=[
-        "quoted names",
-        "label by name",
-        "label first, Windows",
-        "no names",
-        "no names, said",
-        "label by number",
     ],
 )
 def test_layouts_of_csv(write, text, label, header, columns):
@@ -483,11 +405,7 @@ def test_layouts_of_csv(write, text, label, header, columns):
     ],
 )
 def test_malformed_csv_is_refused_and_not_quoted(write, text, message):
-    result = call("fit", write(text), *FIT)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1
-    assert SECRET not in result.stderr
+    assert len(refused(message, "fit", write(text), *FIT).splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -507,59 +425,30 @@ def test_malformed_csv_is_refused_and_not_quoted(write, text, message):
 )
 def test_a_first_line_that_may_be_a_record_is_never_printed(write, first, options, message):
     path = write(f"{first}\n0.5,-0.25,f\n0.1,1,m\n")
-    result = call("fit", path, *FIT[1:], *options)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
-    assert not any(word in result.stderr for word in (SECRET, "HIV", "nobody"))
+    told = refused(message, "fit", path, *FIT[1:], *options)
+    assert not any(word in told for word in ("HIV", "nobody"))
 
 
-@pytest.mark.parametrize(
-    "arguments", [("fit", "\ud800.csv", *FIT), ("train", "\ud800", "--model", "svm")]
-)
-def test_a_name_that_no_file_can_have(write, arguments):
-    path = write(CSV)
-    result = call(*(path if part == "{}" else part for part in arguments))
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "cannot be read: not a usable file name" in result.stderr
+def test_names_that_no_file_can_have(write):
+    message = "cannot be read: not a usable file name"
+    refused(message, "fit", "\ud800.csv", *FIT)
+    refused(message, "train", "\ud800", "--model", "svm")
+    refused("path must be the path of a file", "fit", write(CSV), *FIT, "--budget", "\ud800")
 
 
-def test_a_budget_in_a_file_that_no_system_can_name(write):
-    result = call("fit", write(CSV), *FIT, "--budget", "\ud800")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "path must be the path of a file" in result.stderr
-
-
-@pytest.mark.parametrize("label", ["pay", "0", "4", "01", "-1", "", "²"])
+@pytest.mark.parametrize("label", ["pay", "0", "4", "01", "", "²"])
 def test_no_such_column_of_labels(write, label):
-    result = call("fit", write(CSV), *FIT, "--label", label)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert (
-        f"No single column is called {label!r}. Give its name, or a number from 1 to 3."
-        in result.stderr
-    )
-
-
-def test_names_that_two_columns_share_are_no_label(write):
-    assert (
-        "No single column is called 'a'"
-        in call("fit", write("a,a\nf,1\n"), *FIT, "--label", "a").stderr
-    )
+    message = f"No single column is called {label!r}. Give its name, or a number from 1 to 3."
+    refused(message, "fit", write(CSV), *FIT, "--label", label)
+    shared = write("a,a\nf,1\n")
+    refused("No single column is called 'a'", "fit", shared, *FIT, "--label", "a")
 
 
 def test_fit_is_that_of_the_estimator(sample, write):
     X, y = sample
     labels = np.where(y > 0, "m", "f")
-    path = write(
-        "\n".join(
-            [
-                "a,b,c,sex",
-                *(
-                    ",".join([*map(repr, row), label])
-                    for row, label in zip(X.tolist(), labels, strict=True)
-                ),
-            ]
-        )
-    )
+    rows = [[*map(repr, row), label] for row, label in zip(X.tolist(), labels, strict=True)]
+    path = write("\n".join(["a,b,c,sex", *map(",".join, rows)]))
     svm = PrivateLPSVC(eps=2.0, delta=1e-6, classes=("f", "m"), random_state=3).fit(X, labels)
     found = json.loads(call("fit", path, *FIT, "--seed", 3, "--json").stdout)
     assert (found["columns"], found["negative"], found["positive"]) == (["a", "b", "c"], "f", "m")
@@ -583,9 +472,7 @@ def test_fit_is_that_of_the_estimator(sample, write):
     ],
 )
 def test_wrong_options_of_fit(write, arguments, message):
-    result = call("fit", write(CSV), *arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
+    refused(message, "fit", write(CSV), *arguments)
 
 
 def test_without_scikit_learn_it_says_what_to_install(tmp_path):
