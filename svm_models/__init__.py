@@ -16,11 +16,13 @@ from privlp.errors import MissingDependencyError
 # isort: off
 if TYPE_CHECKING:
     from svm_models.classifiers.dmw import DMWSVC as DMWSVC
-    from svm_models.classifiers.exact import LPSVC as LPSVC, QPSVC as QPSVC, HuberSVC as HuberSVC
     from svm_models.classifiers.exact import (
+        LPSVC as LPSVC,
+        QPSVC as QPSVC,
+        DualPerturbationSVC as DualPerturbationSVC,
+        HuberSVC as HuberSVC,
         RegularizedLogisticRegression as RegularizedLogisticRegression,
     )
-    from svm_models.classifiers.exact import DualPerturbationSVC as DualPerturbationSVC
     from svm_models.classifiers.linear_programs import hard_margin_lp as hard_margin_lp
     from svm_models.classifiers.linear_programs import soft_margin_lp as soft_margin_lp
     from svm_models.classifiers.losses import MarginLoss as MarginLoss
@@ -30,20 +32,12 @@ if TYPE_CHECKING:
     )
     from svm_models.classifiers.perturbed import (
         ObjectivePerturbationClassifier as ObjectivePerturbationClassifier,
-    )
-    from svm_models.classifiers.perturbed import (
         ObjectivePerturbationLogisticRegression as ObjectivePerturbationLogisticRegression,
-    )
-    from svm_models.classifiers.perturbed import (
         ObjectivePerturbationSVC as ObjectivePerturbationSVC,
-    )
-    from svm_models.classifiers.perturbed import (
         OutputPerturbationClassifier as OutputPerturbationClassifier,
-    )
-    from svm_models.classifiers.perturbed import (
         OutputPerturbationLogisticRegression as OutputPerturbationLogisticRegression,
+        OutputPerturbationSVC as OutputPerturbationSVC,
     )
-    from svm_models.classifiers.perturbed import OutputPerturbationSVC as OutputPerturbationSVC
     from svm_models.datasets import fetch_adult as fetch_adult, fetch_kddcup99 as fetch_kddcup99
     from svm_models.datasets import make_nested_balls as make_nested_balls
     from svm_models.datasets import make_separable_sphere as make_separable_sphere
@@ -52,10 +46,10 @@ if TYPE_CHECKING:
     from svm_models.evaluation import ResultStore as ResultStore, cross_validate as cross_validate
     from svm_models.kernel import RandomFourierFeatures as RandomFourierFeatures
     from svm_models.plan import FitPlan as FitPlan, plan as plan
-    from svm_models.regression.estimators import LPSVR as LPSVR
-    from svm_models.regression.estimators import LPQuantileRegressor as LPQuantileRegressor
-    from svm_models.regression.estimators import PrivateLPSVR as PrivateLPSVR
     from svm_models.regression.estimators import (
+        LPSVR as LPSVR,
+        LPQuantileRegressor as LPQuantileRegressor,
+        PrivateLPSVR as PrivateLPSVR,
         PrivateQuantileRegressor as PrivateQuantileRegressor,
     )
     from svm_models.repeated_fits import RepeatedFitsWarning as RepeatedFitsWarning

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -218,12 +217,15 @@ def _example(model: str) -> None:
     svm-models example --model svm > records.txt
     svm-models train records.txt --model svm
     """  # noqa: D301
-    text = (
-        resources.files("svm_models")
-        .joinpath("examples", f"{model}.txt")
-        .read_text(encoding="ascii")
-    )
-    click.echo(text, nl=False)
+    import numpy as np  # noqa: PLC0415 (not needed by --version)
+
+    from svm_models.datasets import make_unseparable_ball  # noqa: PLC0415
+
+    X, y = make_unseparable_ball(200, n_features=5, random_state=0)
+    X = np.trunc(X * 1e6) / 1e6  # cut off, not rounded, so that no norm exceeds 1
+    rows = [" ".join(f"{entry:.6f}" for entry in row) for row in X.tolist()]
+    header = "200 5 0.01 1 0.5" if model == "svm" else "200 5 0.01 1"
+    click.echo("\n".join([header, *rows, *map(str, y.tolist())]))
 
 
 def _three_classifiers(records: TrainingFile, randomness: Randomness) -> list[str]:
@@ -274,8 +276,8 @@ def _require_eps_for_noise(risk: RegularizedRisk, eps: float) -> None:
     affordable = math.expm1(min(share * eps - _LEAST_EPS_FOR_NOISE, 700.0))
     if affordable > 0:
         enough |= {"lambda": curvature / n / affordable, "n": curvature / risk.reg / affordable}
-    cures = [
-        f"{name} = {math.ceil(number) if name == 'n' else _rounded_up(number)}"
+    cures = [  # of three digits, little above what is enough
+        f"{name} = {math.ceil(number) if name == 'n' else f'{1.006 * number:.3g}'}"
         for name, number in enough.items()
         if number < 1e15
     ]
@@ -289,11 +291,6 @@ def _require_eps_for_noise(risk: RegularizedRisk, eps: float) -> None:
         ),
         parameter="eps",
     )
-
-
-def _rounded_up(number: float) -> str:
-    """A number of three digits, not below `number` and little above."""
-    return f"{1.006 * number:.3g}"
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """The command line of svm_models, as a user meets it."""
 
+import hashlib
 import importlib.metadata
 import json
 import math
 import subprocess
 import sys
-from importlib import resources
 
 import numpy as np
 import pytest
@@ -347,8 +347,10 @@ def test_extreme_parameters_are_refused_alike(sample, write, header, cure):
 def test_examples_are_as_simulated_and_train(write, model):
     shown = call("example", "--model", model)
     assert shown.exit_code == 0
-    kept = resources.files("svm_models").joinpath("examples", f"{model}.txt")
-    assert shown.stdout == kept.read_text()
+    digest = hashlib.sha256(shown.stdout.encode()).hexdigest()
+    assert digest.startswith({"svm": "741c601ebcfe23bc", "lr": "51558d741083192a"}[model]), (
+        "as it always was"
+    )
     path = write(shown.stdout)
     records = read_training_file(path, with_h=model == "svm")
     X, y = make_unseparable_ball(200, n_features=5, random_state=0)

@@ -90,13 +90,17 @@ def class_weights(
     return largest, (weights[0] / largest, weights[1] / largest)
 
 
-def warn_of_read_classes(classes: Any, eps: Any, *, stacklevel: int = 3) -> None:
+def warn_of_read_classes(
+    classes: Any, eps: Any, *, stacklevel: int = 3, several: bool = False
+) -> None:
     """Warn, whatever the records, where a private fit is about to read its classes from them."""
     if classes is None and not (isinstance(eps, Real) and eps == math.inf):
+        which = "classes" if several else "two classes"
+        what = "how many classes there are" if several else "whether fit raises"
+        given = "classes=(a, b, c), labels" if several else "classes=(a, b), two labels"
         warnings.warn(
-            "The two classes are read from the records, and no budget pays for that: the label of"
-            " one record can decide whether fit raises. Pass classes=(a, b), two labels that are"
-            " known without the records.",
+            f"The {which} are read from the records, and no budget pays for that: the label of one"
+            f" record can decide {what}. Pass {given} that are known without the records.",
             NotPrivateWarning,
             stacklevel=stacklevel,
         )

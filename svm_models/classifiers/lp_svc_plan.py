@@ -27,17 +27,8 @@ _ENOUGH, _HOPELESS = 0.008, 0.12
 _TIMES, _BESIDES = 2.5, 0.002
 
 
-@dataclass(frozen=True)
-class Shares:
-    """Shares of squared Gaussian parameters: moments, moments again, the sum at weights 1/2."""
-
-    moments: float
-    again: float
-    centre: float
-
-
-_ONCE = Shares(whitening.SHARE_OF_MOMENTS, 0.0, 0.35)
-_TWICE = Shares(0.05, 0.08, 0.33)
+# Shares of squared Gaussian parameters: moments, moments again, the sum at weights 1/2.
+_ONCE, _TWICE = (whitening.SHARE_OF_MOMENTS, 0.0, 0.35), (0.05, 0.08, 0.33)
 
 
 @dataclass(frozen=True)
@@ -58,12 +49,6 @@ class Rule:
     answer: float = 0.0
     choice: float = 0.0
     pure: float = 0.0
-
-    @property
-    def shares(self) -> Shares:
-        """What buys what."""
-        of_fit, found = 1 - self.answer - self.choice, _TWICE if self.twice else _ONCE
-        return Shares(found.moments * of_fit, found.again * of_fit, found.centre * of_fit)
 
     @classmethod
     def of(cls, n: int, p: int, sigma: float) -> Rule:
@@ -88,7 +73,8 @@ def priced(
 ) -> list[tuple[privacy.Mechanism, int, str]]:
     """What takes the whole of a ledger, in the order of the draws; nothing is charged."""
     of_moments, of_sums = whitening.sensitivity_of_moments(neighbours), neighbours.moved * CENTRE
-    shares, moved = rule.shares, float(neighbours.moved)
+    moved, of_fit = float(neighbours.moved), 1 - rule.answer - rule.choice
+    first, again, centre = (share * of_fit for share in (_TWICE if rule.twice else _ONCE))
 
     def requests(intensity: float) -> list[tuple[privacy.Mechanism, int, str]]:
         def once(sensitivity: float, share: float) -> privacy.GaussianMechanism:
@@ -96,19 +82,18 @@ def priced(
                 sensitivity, sensitivity / (intensity * math.sqrt(share))
             )
 
-        of_fit = 1 - rule.answer - rule.choice
-        of_rounds = of_fit - shares.moments - shares.again - shares.centre
+        of_rounds = of_fit - first - again - centre
         each = intensity * math.sqrt(of_rounds / rule.rounds)
         sums = privacy.WeightedGaussianMechanism(
             of_sums, of_sums / each, weights_of_rounds(rule.rounds)
         )
         found: list[tuple[privacy.Mechanism, int, str]] = [
-            (once(of_moments, shares.moments), 1, whitening.PURPOSE)
+            (once(of_moments, first), 1, whitening.PURPOSE)
         ]
         if rule.twice:
-            found.append((once(of_moments, shares.again), 1, whitening.PURPOSE_AGAIN))
+            found.append((once(of_moments, again), 1, whitening.PURPOSE_AGAIN))
         found += [
-            (once(of_sums, shares.centre), 1, "release half of the sum of records"),
+            (once(of_sums, centre), 1, "release half of the sum of records"),
             (sums, rule.rounds, "release the sum of weighted records each round"),
         ]
         if rule.choice:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from inspect import signature
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from privlp import Budget, InvalidParameterError, InvalidProblemError, NotPrivateWarning
+from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.gaussian_dp import eps_of, mu_of
 from svm_models import account as accounts
 from svm_models.classifiers.base import PrivateLinearClassifier, PrivateMetaClassifier
-from svm_models.classifiers.classes import declared_classes
+from svm_models.classifiers.classes import declared_classes, warn_of_read_classes
 from svm_models.classifiers.lp_svc import PrivateLPSVC
 from svm_models.parameters import FloatArray, privacy, require_delta
 from svm_models.records.validation import require_classes, validated
@@ -114,7 +112,7 @@ class PrivateOneVsRestClassifier(PrivateMetaClassifier):
         if estimator._needs_delta:
             require_delta(estimator, eps, delta)
         randomness = accounts.randomness_of(self.random_state)
-        self._warn_of_read_classes()
+        warn_of_read_classes(self.classes, self.eps, several=True)
         hidden = accounts.adds_or_removes(self.relation)
         X, y = validated(self, X, y, dtype=np.float64, count_is_private=hidden)
         self.classes_ = several_classes(y, self.classes)
@@ -157,16 +155,6 @@ class PrivateOneVsRestClassifier(PrivateMetaClassifier):
             return record
         words = accounts.relation_in_words(self, number=str(len(self.classes_)))
         return replace(record, relation=words)
-
-    def _warn_of_read_classes(self) -> None:
-        if self.classes is None and not (isinstance(self.eps, Real) and self.eps == math.inf):
-            warnings.warn(
-                "The classes are read from the records, and no budget pays for that: the label of"
-                " one record can decide how many classes there are. Pass classes=(a, b, c), labels"
-                " that are known without the records.",
-                NotPrivateWarning,
-                stacklevel=3,
-            )
 
     def decision_function(self, X: Any) -> FloatArray:
         """The decision for each class, shape (n, k); (n,) for two classes, of the second.

@@ -6,7 +6,6 @@ import csv
 import http.client
 import importlib
 import io
-import math
 import os
 import warnings
 import zlib
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from privlp.errors import MissingDependencyError, ReadError
 from privlp.files import unpacked
 from svm_models.datasets.schema import ADULT, KDDCUP99, MISSING, Numeric, Schema
+from svm_models.records.files import number_in
 
 VARIABLE = "PRIVLP_DATA"
 _ADULT_FILES = ("adult.data", "adult.test")
@@ -265,15 +265,8 @@ def _problem(line: bytes, schema: Schema) -> str:
     for column, field in zip(schema.columns, fields, strict=False):
         if not field:
             return f"column {column.name} is empty"
-        if isinstance(column, Numeric) and not _is_number(field):
+        if isinstance(column, Numeric) and number_in(field) is None:
             return f"column {column.name} must hold a finite number"
     if fields[-1].removesuffix(".") not in (schema.positive, *schema.negative):
         return "the label in the last column is not one of those documented"
     return ""
-
-
-def _is_number(field: str) -> bool:
-    try:
-        return math.isfinite(float(field)) and "_" not in field
-    except ValueError:
-        return False

@@ -90,7 +90,7 @@ def read_csv_file(
             raise ReadError(
                 f"{path!r}, line {number}: found {len(entries)} columns, {len(first)} are expected."
             )
-        row = [_number(entry) for k, entry in enumerate(entries) if k != at]
+        row = [number_in(entry) for k, entry in enumerate(entries) if k != at]
         if None in row:
             column = row.index(None) + 1
             raise ReadError(
@@ -109,7 +109,7 @@ def _names_columns(
     path: str, number: int, first: list[str], label: str | None, header: bool | None
 ) -> bool:
     """Whether the first line names the columns: never one that holds a number, or NaN."""
-    if header is None and any(_number(entry) is not None for entry in first):
+    if header is None and any(number_in(entry) is not None for entry in first):
         return False
     named = label is not None and [entry.strip() for entry in first].count(label) == 1
     if header is None and not named:
@@ -167,7 +167,7 @@ def _position(names: list[str], label: str | None) -> int:
     return numbers.index(label)
 
 
-def _number(entry: str) -> float | None:
+def number_in(entry: str) -> float | None:
     """The finite number that is written there, if any."""
     try:
         number = float(entry)

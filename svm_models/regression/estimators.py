@@ -126,9 +126,6 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
     quantile: Any = 0.5
     _: KW_ONLY
 
-    def _gives_one_fit(self) -> bool:
-        return np.ndim(self.quantile) == 0
-
     def _loss(self, reach: float) -> tuple[ResidualLoss, tuple[float, ...]]:  # noqa: ARG002
         quantiles = quantiles_of(self.quantile)
         return Pinball(quantiles), quantiles
@@ -219,9 +216,6 @@ class LPQuantileRegressor(LinearRegressor):
     def __init__(self, quantile: Any = 0.5, *, fit_intercept: bool = True) -> None:
         self.quantile = quantile
         self.fit_intercept = fit_intercept
-
-    def _gives_one_fit(self) -> bool:
-        return np.ndim(self.quantile) == 0
 
     def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         require_flag(self.fit_intercept, "fit_intercept")

@@ -292,11 +292,6 @@ class Forecast:
         )
 
     @property
-    def any_answer(self) -> bool:
-        """Whether noise could place the answer without features anywhere between y's bounds."""
-        return told((0.0,), self.answer) == (0.5,)
-
-    @property
     def flat(self) -> bool:
         """Whether one prediction for everyone costs nothing, whatever the records."""
         return self.ignored >= _ALL_IGNORED
@@ -350,7 +345,7 @@ class Forecast:
             else "the counts and second moments from which the fit starts"
         )
         so = "so one prediction for everyone will most likely take its place"
-        if self.any_answer:
+        if told((0.0,), self.answer) == (0.5,):
             so = f"{so}, and even that may lie anywhere between y_bounds"
         return f"{verdict}: noise drowns {because}, {so}.{would}{supposed}"
 
