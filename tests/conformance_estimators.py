@@ -14,21 +14,8 @@ from unittest import mock
 
 import numpy as np
 
+import svm_models as sm
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Randomness
-from svm_models import (
-    DMWSVC,
-    ObjectivePerturbationClassifier,
-    ObjectivePerturbationLogisticRegression,
-    ObjectivePerturbationSVC,
-    OutputPerturbationClassifier,
-    OutputPerturbationLogisticRegression,
-    OutputPerturbationSVC,
-    PrivateLPSVC,
-    PrivateLPSVR,
-    PrivateModelSelector,
-    PrivateOneVsRestClassifier,
-    PrivateQuantileRegressor,
-)
 from svm_models import whitening as whitened_twice
 from svm_models.account import Neighbours
 from svm_models.classifiers import base, minimise, perturbation
@@ -44,26 +31,7 @@ from svm_models.regression import descent as regression_descent
 from svm_models.regression import records as regression_records
 from svm_models.regression.base import PrivateLinearRegressor
 from svm_models.whitening import PURPOSE_AGAIN, shortened
-from tests.conformance_kit import (
-    NOISE_LEFT,
-    Bug,
-    Case,
-    Claim,
-    NotApplicable,
-    Patch,
-    Played,
-    Statistical,
-    Subject,
-    claim_of,
-    claim_of_law,
-    claim_of_two,
-    noisier,
-    of_another_law,
-    play,
-    release_many,
-    sharpest,
-    with_less_noise,
-)
+from tests import conformance_kit as kit
 from tests.conformance_subjects import NOT_OF_EQUAL_RANGE, ONE_DRAW, _faults, replaced, stops_when
 
 Records = tuple[np.ndarray, np.ndarray]
@@ -100,9 +68,9 @@ def _halved(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arguments: 0.5 * function(*arguments)
 
 
-def _one_draw(**faults: Any) -> dict[Bug, Patch | str]:
+def _one_draw(**faults: Any) -> dict[kit.Bug, kit.Patch | str]:
     """Faults of a release of which there is one draw."""
-    return {**_faults(**faults), Bug.COUNT: ONE_DRAW}
+    return {**_faults(**faults), kit.Bug.COUNT: ONE_DRAW}
 
 
 @contextmanager
@@ -159,22 +127,22 @@ _LESS_STEEP = "the loss is nowhere as steep as its bound on both sides"
 _AS_REPLACED = "as where a record is replaced: the same code"
 
 
-def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> Played:
+def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> kit.Played:
     call, weakly = (
         _fit(estimator, eps=2.0, delta=delta, reg=reg, **options) for reg in (4.0, 0.2631)
     )
     steep = sharp > 0.9
     faults = _one_draw(
-        SCALE=Patch(_UNSCALED, _opposite(3.0)) if steep else _LESS_STEEP,
-        RELATION=Patch(_REMOVED) if steep else _LESS_STEEP,
+        SCALE=kit.Patch(_UNSCALED, _opposite(3.0)) if steep else _LESS_STEEP,
+        RELATION=kit.Patch(_REMOVED) if steep else _LESS_STEEP,
         MINIMISER=(
             "as for the SVC: the same code"
             if options or not steep
-            else Patch(_one_newton_step, _ONE_REPLACED, weakly)
+            else kit.Patch(_one_newton_step, _ONE_REPLACED, weakly)
         ),
     )
     name = f"{estimator.__name__}: minimiser{', Gaussian' if delta else ''}"
-    return Played(
+    return kit.Played(
         name,
         frozenset([estimator.__name__]),
         call,
@@ -185,15 +153,15 @@ def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> Playe
     )
 
 
-def _output_added(estimator: Any, delta: float, sharp: float) -> Played:
+def _output_added(estimator: Any, delta: float, sharp: float) -> kit.Played:
     steep = sharp > 0.9
     faults = _one_draw(
-        SCALE=Patch(_UNSCALED, _without_the_first(_records([3.0]))) if steep else _LESS_STEEP,
-        RELATION=Patch(_HALF_A_SLOPE) if steep else _LESS_STEEP,
-        STOP=Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
+        SCALE=kit.Patch(_UNSCALED, _without_the_first(_records([3.0]))) if steep else _LESS_STEEP,
+        RELATION=kit.Patch(_HALF_A_SLOPE) if steep else _LESS_STEEP,
+        STOP=kit.Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
         MINIMISER=_AS_REPLACED,
     )
-    return Played(
+    return kit.Played(
         f"{estimator.__name__}: minimiser, record added{', Gaussian' if delta else ''}",
         frozenset([estimator.__name__]),
         _fit(estimator, eps=2.0, delta=delta, reg=4.0, **_added(1)),
@@ -213,11 +181,11 @@ _GRID = np.concatenate([-np.geomspace(60, 1e-3, 40), np.geomspace(1e-3, 60, 40)]
 
 def _of_one_seed(mechanism: Any, value: Any, _: Randomness, runs: int) -> np.ndarray:
     """The same noise in every run."""
-    return np.repeat(release_many(mechanism, value, Randomness(7), 1), runs, axis=0)
+    return np.repeat(kit.release_many(mechanism, value, Randomness(7), 1), runs, axis=0)
 
 
 @dataclass
-class Perturbed(Subject):
+class Perturbed(kit.Subject):
     """A minimiser of an objective with a random linear term: it is released, the term is not.
 
     One record in one dimension, ``call(records)`` fits. The minimiser is computed by the real code
@@ -227,7 +195,7 @@ class Perturbed(Subject):
     name: str
     covers: frozenset[str]
     call: Callable[[Records], Any]
-    faults: dict[Bug, Patch | str]
+    faults: dict[kit.Bug, kit.Patch | str]
     data: tuple[Records, Records] = _opposite()
     steep: bool = True
 
@@ -244,24 +212,24 @@ class Perturbed(Subject):
                 # Second moments are a release of their own: both sides see the same.
                 return np.ones(1) if purpose.startswith(_MOMENTS) else value
 
-            found.append(play(self.call, records, answer).result.coef_[0, 0])
+            found.append(kit.play(self.call, records, answer).result.coef_[0, 0])
         return np.array(found)
 
     def _paid(self, records: Records) -> Any:
         return next(
             r.mechanism
-            for r in play(self.call, records).tape.releases
+            for r in kit.play(self.call, records).tape.releases
             if r.purpose == self._PURPOSE
         )
 
     def _maps(
-        self, patch: Patch | None = None
+        self, patch: kit.Patch | None = None
     ) -> tuple[Any, list[Callable[[np.ndarray], np.ndarray]]]:
         """The linear term's mechanism with the noise that audits best, and both minimisers."""
-        patch = patch or Patch()
+        patch = patch or kit.Patch()
         data = patch.data or self.data
         with patch.inject():
-            mechanism = sharpest(self._paid(data[0]))
+            mechanism = kit.sharpest(self._paid(data[0]))
             scale = getattr(mechanism, "sigma", None) or mechanism.scale
             tables = [self._minimisers(records, scale) for records in data]
         return mechanism, [
@@ -272,9 +240,9 @@ class Perturbed(Subject):
     def _right(self) -> tuple[Any, list[Callable[[np.ndarray], np.ndarray]]]:
         return self._maps()
 
-    def _claim(self, mechanism: Any) -> Claim:
+    def _claim(self, mechanism: Any) -> kit.Claim:
         """Where the curvature has no part, the loss is that of the noise."""
-        claim = claim_of(mechanism)
+        claim = kit.claim_of(mechanism)
         return (
             replace(claim, eps=claim.eps + mechanism.curvature_cost)
             if isinstance(mechanism, GaussianMechanism)
@@ -285,65 +253,67 @@ class Perturbed(Subject):
         self,
         mechanism: Any,
         maps: Any,
-        claim: Claim,
-        release: Callable[..., np.ndarray] = release_many,
-    ) -> Statistical:
+        claim: kit.Claim,
+        release: Callable[..., np.ndarray] = kit.release_many,
+    ) -> kit.Statistical:
         def sample(side: int, rng: np.random.Generator, runs: int) -> Any:
             return maps[side](release(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0]).tolist()
 
-        return Statistical(sample, claim)
+        return kit.Statistical(sample, claim)
 
-    def correct(self) -> Statistical:
+    def correct(self) -> kit.Statistical:
         mechanism, maps = self._right
         return self._audit_of(mechanism, maps, self._claim(mechanism))
 
-    def twin(self, bug: Bug) -> Case:
+    def twin(self, bug: kit.Bug) -> kit.Case:
         fault = self.faults.get(bug)
         if isinstance(fault, str):
-            return NotApplicable(fault)
+            return kit.NotApplicable(fault)
         if fault is not None:
             mechanism, maps = self._maps(fault)
             return self._audit_of(mechanism, maps, self._claim(mechanism))
         return self._faulty_draw(bug)
 
-    def _faulty_draw(self, bug: Bug) -> Case:
+    def _faulty_draw(self, bug: kit.Bug) -> kit.Case:
         mechanism, maps = self._right
         claim = self._claim(mechanism)
-        if bug is Bug.TWICE:
+        if bug is kit.Bug.TWICE:
             return self._two(fresh=False)
-        if bug is Bug.SEED:
+        if bug is kit.Bug.SEED:
             return self._audit_of(mechanism, maps, claim, _of_one_seed)
         if not self.steep:
-            return NotApplicable(_LESS_STEEP)
-        if bug in NOISE_LEFT:
-            return self._audit_of(with_less_noise(mechanism, NOISE_LEFT[bug]), maps, claim)
+            return kit.NotApplicable(_LESS_STEEP)
+        if bug in kit.NOISE_LEFT:
+            return self._audit_of(kit.with_less_noise(mechanism, kit.NOISE_LEFT[bug]), maps, claim)
         if isinstance(mechanism, GaussianMechanism):
-            claim = claim_of_law(mechanism, mechanism.curvature_cost)
-        return self._audit_of(mechanism, maps, claim, of_another_law)
+            claim = kit.claim_of_law(mechanism, mechanism.curvature_cost)
+        return self._audit_of(mechanism, maps, claim, kit.of_another_law)
 
-    def fresh(self) -> Statistical:
+    def fresh(self) -> kit.Statistical:
         return self._two(fresh=True)
 
-    def _two(self, *, fresh: bool) -> Statistical:
+    def _two(self, *, fresh: bool) -> kit.Statistical:
         """Two fits, on the records and on their opposites."""
         mechanism, maps = self._right
-        mechanism = noisier(mechanism)
+        mechanism = kit.noisier(mechanism)
 
         def sample(side: int, rng: np.random.Generator, runs: int) -> Any:
-            one = release_many(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0]
+            one = kit.release_many(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0]
             two = (
-                release_many(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0] if fresh else one
+                kit.release_many(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0]
+                if fresh
+                else one
             )
             return (maps[side](one) - maps[1 - side](two)).tolist()
 
-        claim, cost = claim_of_two(mechanism), mechanism.curvature_cost
-        return Statistical(sample, replace(claim, eps=claim.eps + 2 * cost))
+        claim, cost = kit.claim_of_two(mechanism), mechanism.curvature_cost
+        return kit.Statistical(sample, replace(claim, eps=claim.eps + 2 * cost))
 
 
 def _objective_added(estimator: Any, delta: float, kind: str, steep: bool = True) -> Perturbed:
     faults = _one_draw(
-        SCALE=Patch(_UNSCALED, _without_the_first(_records([3.0]))),
-        RELATION=Patch(_HALF_A_SLOPE) if steep else _LESS_STEEP,
+        SCALE=kit.Patch(_UNSCALED, _without_the_first(_records([3.0]))),
+        RELATION=kit.Patch(_HALF_A_SLOPE) if steep else _LESS_STEEP,
         MINIMISER=_AS_REPLACED,
     )
     return Perturbed(
@@ -360,9 +330,9 @@ def _objective(
     estimator: Any, delta: float, kind: str, steep: bool = True, **options: Any
 ) -> Perturbed:
     faults = _one_draw(
-        SCALE=Patch(_UNSCALED, _opposite(3.0)),
-        RELATION=Patch(_REMOVED) if steep else _LESS_STEEP,
-        MINIMISER=Patch(_loose_tolerance, _ONE_REPLACED),
+        SCALE=kit.Patch(_UNSCALED, _opposite(3.0)),
+        RELATION=kit.Patch(_REMOVED) if steep else _LESS_STEEP,
+        MINIMISER=kit.Patch(_loose_tolerance, _ONE_REPLACED),
     )
     return Perturbed(
         f"{estimator.__name__}: minimiser{', Gaussian' if delta else ''}",
@@ -455,7 +425,7 @@ def _negative_for_everyone(mechanism: Any, value: Any, purpose: str) -> Any:
     return np.array(-1e3 if purpose == OF_ANSWER else value, dtype=float)
 
 
-_LP_ROUTE = _fit(PrivateLPSVC, eps=1.0, delta=1e-6)
+_LP_ROUTE = _fit(sm.PrivateLPSVC, eps=1.0, delta=1e-6)
 #: An eps at which so few records have their second moments measured twice.
 _MEASURED_TWICE = 8.0
 _HALF_A_RECORD = replaced(lp_svc_charges, "CENTRE", 0.25)
@@ -464,58 +434,58 @@ _HALF_A_RECORD = replaced(lp_svc_charges, "CENTRE", 0.25)
 _ROUNDS_DIFFER = _without_the_first(_records([1.0, 0.0], *_NOTHING[:298]))
 
 _PRIVATE_LP = [
-    Played(
+    kit.Played(
         "PrivateLPSVC: second moments",
         frozenset(["PrivateLPSVC"]),
         _LP_ROUTE,
         (_records([1.0, 0.0], *_NOTHING), _records([0.0, 1.0], *_NOTHING)),
         _MOMENTS,
         _faults(
-            SCALE=Patch(
+            SCALE=kit.Patch(
                 _unscaled, (_records([3.0, 0.0], *_NOTHING), _records([0.0, 3.0], *_NOTHING))
             ),
-            RELATION=Patch(_REMOVED),
+            RELATION=kit.Patch(_REMOVED),
         ),
     ),
-    Played(
+    kit.Played(
         "PrivateLPSVC: second moments again",
         frozenset(["PrivateLPSVC"]),
-        _fit(PrivateLPSVC, eps=_MEASURED_TWICE, delta=1e-6),
+        _fit(sm.PrivateLPSVC, eps=_MEASURED_TWICE, delta=1e-6),
         (_records([1.0, 0.0], *_NOTHING), _records([0.0, 1.0], *_NOTHING)),
         PURPOSE_AGAIN,
-        _faults(SCALE=Patch(_long_moments), RELATION=Patch(_REMOVED)),
+        _faults(SCALE=kit.Patch(_long_moments), RELATION=kit.Patch(_REMOVED)),
     ),
-    Played(
+    kit.Played(
         "PrivateLPSVC: sum",
         frozenset(["PrivateLPSVC"]),
         _LP_ROUTE,
         (_records([1.0, 0.0], *_NOTHING), _records([-1.0, 0.0], *_NOTHING)),
         _SUMS,
         _faults(
-            SCALE=Patch(_unshortened()),
-            RELATION=Patch(_REMOVED),
-            STOP=Patch(_impatient_fit, _right_or_wrong()),
+            SCALE=kit.Patch(_unshortened()),
+            RELATION=kit.Patch(_REMOVED),
+            STOP=kit.Patch(_impatient_fit, _right_or_wrong()),
         ),
     ),
-    Played(
+    kit.Played(
         "PrivateLPSVC: half of the sum",
         frozenset(["PrivateLPSVC"]),
         _LP_ROUTE,
         (_records([1.0, 0.0], *_NOTHING), _records([-1.0, 0.0], *_NOTHING)),
         _HALF,
-        _faults(SCALE=Patch(_unshortened()), RELATION=Patch(_REMOVED), STOP=_BEFORE_ALL),
+        _faults(SCALE=kit.Patch(_unshortened()), RELATION=kit.Patch(_REMOVED), STOP=_BEFORE_ALL),
     ),
     *(
-        Played(
+        kit.Played(
             f"PrivateLPSVC: {name}{of_which}",
             frozenset(["PrivateLPSVC"]),
-            _fit(PrivateLPSVC, eps=1.0, delta=1e-6, **options),
+            _fit(sm.PrivateLPSVC, eps=1.0, delta=1e-6, **options),
             data,
             purpose,
             _faults(
                 SCALE="a record counts once, however long",
-                RELATION=Patch(relation),
-                STOP=Patch(_TRUE_NUMBER, _ROUNDS_DIFFER) if options else _BEFORE_ALL,
+                RELATION=kit.Patch(relation),
+                STOP=kit.Patch(_TRUE_NUMBER, _ROUNDS_DIFFER) if options else _BEFORE_ALL,
             ),
             answer=_negative_for_everyone,
         )
@@ -531,23 +501,25 @@ _PRIVATE_LP = [
         for name, purpose in (("larger class", OF_ANSWER), ("comparison with one class", OF_CHOICE))
     ),
     *(
-        Played(
+        kit.Played(
             f"PrivateLPSVC: {name}, record added",
             frozenset(["PrivateLPSVC"]),
-            _fit(PrivateLPSVC, eps=1.0, delta=1e-6, **_added(300)),
+            _fit(sm.PrivateLPSVC, eps=1.0, delta=1e-6, **_added(300)),
             _without_the_first(_records([1.0, 0.0], *_NOTHING)),
             purpose,
-            _faults(SCALE=scale, RELATION=Patch(half), STOP=Patch(_TRUE_NUMBER, _ROUNDS_DIFFER)),
+            _faults(
+                SCALE=scale, RELATION=kit.Patch(half), STOP=kit.Patch(_TRUE_NUMBER, _ROUNDS_DIFFER)
+            ),
         )
         for name, purpose, half, scale in (
             (
                 "second moments",
                 _MOMENTS,
                 _half_a_moment,
-                Patch(_unscaled, _without_the_first(_records([3.0, 0.0], *_NOTHING))),
+                kit.Patch(_unscaled, _without_the_first(_records([3.0, 0.0], *_NOTHING))),
             ),
-            ("sum", _SUMS, _HALF_A_RECORD, Patch(_unshortened())),
-            ("half of the sum", _HALF, _HALF_A_RECORD, Patch(_unshortened())),
+            ("sum", _SUMS, _HALF_A_RECORD, kit.Patch(_unshortened())),
+            ("half of the sum", _HALF, _HALF_A_RECORD, kit.Patch(_unshortened())),
         )
     ),
 ]
@@ -559,13 +531,13 @@ _AS_OBJECTIVE = "what buys the radius is shown as objective perturbation"
 _LARGE = 3.0
 
 
-def _selected(score: str) -> Played:
+def _selected(score: str) -> kit.Played:
     name = f"DMWSVC: selection by {score}"
     call = _fit(
-        DMWSVC, eps=1.0, delta=1e-6, s=19.9, alpha=0.09, radius=2.0, score=score, data_norm=10.0
+        sm.DMWSVC, eps=1.0, delta=1e-6, s=19.9, alpha=0.09, radius=2.0, score=score, data_norm=10.0
     )
-    scale = Patch(NOT_OF_EQUAL_RANGE)
-    return Played(
+    scale = kit.Patch(NOT_OF_EQUAL_RANGE)
+    return kit.Played(
         name,
         frozenset(["DMWSVC"]),
         call,
@@ -589,14 +561,14 @@ def _radius(mechanism: Any, value: Any, purpose: str) -> Any:
 _DMW = [
     _selected("distance"),
     _selected("count"),
-    Played(
+    kit.Played(
         "DMWSVC: hinge losses, for the radius",
         frozenset(["DMWSVC"]),
-        _fit(DMWSVC, eps=1.0, delta=1e-6, s=1.5, alpha=50.0, form="soft"),
+        _fit(sm.DMWSVC, eps=1.0, delta=1e-6, s=1.5, alpha=50.0, form="soft"),
         (_records([1.0], [0.0]), _records([-1.0], [0.0])),
         "sum of hinge losses",
         _one_draw(
-            SCALE=Patch(_UNSCALED, (_records([3.0], [0.0]), _records([-3.0], [0.0]))),
+            SCALE=kit.Patch(_UNSCALED, (_records([3.0], [0.0]), _records([-3.0], [0.0]))),
             MINIMISER=_AS_OBJECTIVE,
         ),
         answer=_radius,
@@ -607,8 +579,13 @@ _DMW = [
 
 
 def _tune(records: Records) -> Any:
-    candidates = [OutputPerturbationSVC(eps=1.0, reg=1.0), OutputPerturbationSVC(eps=1.0, reg=2.0)]
-    return PrivateModelSelector(candidates, eps=1.0, classes=(-1, 1), random_state=0).fit(*records)
+    candidates = [
+        sm.OutputPerturbationSVC(eps=1.0, reg=1.0),
+        sm.OutputPerturbationSVC(eps=1.0, reg=2.0),
+    ]
+    return sm.PrivateModelSelector(candidates, eps=1.0, classes=(-1, 1), random_state=0).fit(
+        *records
+    )
 
 
 def _for_and_against(mechanism: Any, value: Any, purpose: str) -> Any:
@@ -630,22 +607,22 @@ def _held_out() -> tuple[Records, Records]:
     return (X, y), (X, other)
 
 
-_ONE_VS_REST = Played(
+_ONE_VS_REST = kit.Played(
     "PrivateOneVsRestClassifier: minimiser",
     frozenset(["PrivateOneVsRestClassifier"]),
-    lambda records: PrivateOneVsRestClassifier(
-        OutputPerturbationSVC(reg=4.0), eps=6.0, delta=0.0, classes=(-1, 1, 2), random_state=0
+    lambda records: sm.PrivateOneVsRestClassifier(
+        sm.OutputPerturbationSVC(reg=4.0), eps=6.0, delta=0.0, classes=(-1, 1, 2), random_state=0
     ).fit(*records),
     _opposite(),
     "perturb the minimiser",
     _one_draw(
-        SCALE=Patch(_UNSCALED, _opposite(3.0)),
-        RELATION=Patch(_REMOVED),
+        SCALE=kit.Patch(_UNSCALED, _opposite(3.0)),
+        RELATION=kit.Patch(_REMOVED),
         MINIMISER="as for the SVC: the same code",
     ),
 )
 
-_CHOICE = Played(
+_CHOICE = kit.Played(
     "PrivateModelSelector: choice",
     frozenset(["PrivateModelSelector"]),
     _tune,
@@ -656,7 +633,7 @@ _CHOICE = Played(
             RELATION="n is public; a record costs one mistake",
             MINIMISER="candidates pay for themselves",
         ),
-        Bug.COUNT: "each part of the records pays for one draw",
+        kit.Bug.COUNT: "each part of the records pays for one draw",
     },
     answer=_for_and_against,
 )
@@ -666,7 +643,7 @@ _CHOICE = Played(
 
 def _whitened(**options: Any) -> Callable[[Records], Any]:
     """With so small a ridge that one record is as long as it may be."""
-    fit = _fit(ObjectivePerturbationSVC, eps=3.0, delta=9e-4, reg=40.0, whiten=True, **options)
+    fit = _fit(sm.ObjectivePerturbationSVC, eps=3.0, delta=9e-4, reg=40.0, whiten=True, **options)
 
     def call(records: Records) -> Any:
         with mock.patch.object(whitened_twice, "ridge_of", return_value=0.01):
@@ -684,7 +661,7 @@ _LEFT_LONG = replaced(
 
 def _whitened_minimiser(name: str, data: Any, **options: Any) -> Perturbed:
     faults = _one_draw(
-        SCALE=Patch(_LEFT_LONG), RELATION=Patch(_HALF_A_SLOPE), MINIMISER=_AS_REPLACED
+        SCALE=kit.Patch(_LEFT_LONG), RELATION=kit.Patch(_HALF_A_SLOPE), MINIMISER=_AS_REPLACED
     )
     return Perturbed(
         f"ObjectivePerturbationSVC: minimiser, whitened{name}",
@@ -695,22 +672,22 @@ def _whitened_minimiser(name: str, data: Any, **options: Any) -> Perturbed:
     )
 
 
-def _whitened_moments(name: str, data: Any, scale: Any, **options: Any) -> Played:
-    return Played(
+def _whitened_moments(name: str, data: Any, scale: Any, **options: Any) -> kit.Played:
+    return kit.Played(
         f"ObjectivePerturbationSVC: second moments, whitened{name}",
         frozenset(["ObjectivePerturbationSVC"]),
         _whitened(**options),
         data,
         _MOMENTS,
         _one_draw(
-            SCALE=Patch(_unscaled, scale),
-            RELATION=Patch(_half_a_moment),
+            SCALE=kit.Patch(_unscaled, scale),
+            RELATION=kit.Patch(_half_a_moment),
             MINIMISER="moments are released before",
         ),
     )
 
 
-_WHITENED: list[Subject] = [
+_WHITENED: list[kit.Subject] = [
     _whitened_minimiser("", _opposite()),
     _whitened_minimiser(", record added", _without_the_first(_records([1.0])), **_added(1)),
     _whitened_moments(
@@ -743,22 +720,26 @@ def _of_the_heavy_class(*rest: Any) -> tuple[Records, Records]:
 
 
 _WEIGHTED = [
-    Played(
+    kit.Played(
         "OutputPerturbationSVC: minimiser, weighted classes",
         frozenset(["OutputPerturbationSVC"]),
-        _fit(OutputPerturbationSVC, eps=2.0, reg=12.0, class_weight={1: 3.0}),
+        _fit(sm.OutputPerturbationSVC, eps=2.0, reg=12.0, class_weight={1: 3.0}),
         _of_the_heavy_class(),
         "perturb the minimiser",
-        _one_draw(SCALE=Patch(_NOT_NORMALISED), RELATION=Patch(_REMOVED), MINIMISER=_AS_REPLACED),
+        _one_draw(
+            SCALE=kit.Patch(_NOT_NORMALISED), RELATION=kit.Patch(_REMOVED), MINIMISER=_AS_REPLACED
+        ),
     ),
-    Played(
+    kit.Played(
         "PrivateLPSVC: sum, weighted classes",
         frozenset(["PrivateLPSVC"]),
-        _fit(PrivateLPSVC, eps=1.0, delta=1e-6, class_weight={1: 3.0}),
+        _fit(sm.PrivateLPSVC, eps=1.0, delta=1e-6, class_weight={1: 3.0}),
         _of_the_heavy_class(*_NOTHING),
         _SUMS,
         _faults(
-            SCALE=Patch(_NOT_NORMALISED), RELATION=Patch(_REMOVED), STOP="as with equal weights"
+            SCALE=kit.Patch(_NOT_NORMALISED),
+            RELATION=kit.Patch(_REMOVED),
+            STOP="as with equal weights",
         ),
     ),
 ]
@@ -771,16 +752,18 @@ def _one_weight(mechanism: Any, value: Any, purpose: str) -> Any:
     return np.array([1.0]) if purpose == "perturb the minimiser" else value
 
 
-def _thresholds(name: str, data: Any, half: Any, each_side: int, **options: Any) -> list[Played]:
+def _thresholds(
+    name: str, data: Any, half: Any, each_side: int, **options: Any
+) -> list[kit.Played]:
     """With so few candidates that audits are sharp."""
-    fit = _fit(OutputPerturbationSVC, eps=1.0, reg=1.0, threshold_share=0.1, **options)
+    fit = _fit(sm.OutputPerturbationSVC, eps=1.0, reg=1.0, threshold_share=0.1, **options)
 
     def call(records: Records) -> Any:
         with mock.patch.object(threshold, "_EACH_SIDE", each_side):
             return fit(records)
 
     return [
-        Played(
+        kit.Played(
             f"private classifiers: {words}{name}",
             frozenset(["OutputPerturbationSVC"]),
             call,
@@ -791,7 +774,7 @@ def _thresholds(name: str, data: Any, half: Any, each_side: int, **options: Any)
         )
         for words, purpose, relation in (
             ("number of each class", "count the classes", "moves by one either way"),
-            ("threshold", "choose a threshold", Patch(half)),
+            ("threshold", "choose a threshold", kit.Patch(half)),
         )
     ]
 
@@ -813,16 +796,16 @@ _THRESHOLDS = [
     ),
 ]
 
-_COUNT = Played(
+_COUNT = kit.Played(
     "private classifiers: number of records",
     frozenset(["OutputPerturbationSVC"]),
-    _fit(OutputPerturbationSVC, eps=1.0, reg=1.0, **_added(None)),
+    _fit(sm.OutputPerturbationSVC, eps=1.0, reg=1.0, **_added(None)),
     _without_the_first(_records([1.0])),
     "count the records",
     _one_draw(
         SCALE="a record counts once, however long",
         RELATION="the number is public where a record is replaced",
-        STOP=Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
+        STOP=kit.Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
         MINIMISER="nothing is minimised",
     ),
 )
@@ -833,8 +816,8 @@ _REGS = (1.0, *[2.0] * 7)
 
 
 def _tune_added(records: Records) -> Any:
-    candidates = [OutputPerturbationSVC(reg=reg) for reg in _REGS]
-    return _fit(PrivateModelSelector, estimators=candidates, eps=1.0, **_added(90))(records)
+    candidates = [sm.OutputPerturbationSVC(reg=reg) for reg in _REGS]
+    return _fit(sm.PrivateModelSelector, estimators=candidates, eps=1.0, **_added(90))(records)
 
 
 def _dealt_to_the_last_part() -> tuple[Records, Records]:
@@ -853,7 +836,7 @@ def _for_or_against(mechanism: Any, value: Any, purpose: str) -> Any:
     return np.array([1.0 if mechanism.sensitivity > 0.08 else -1.0])
 
 
-_CHOICE_ADDED = Played(
+_CHOICE_ADDED = kit.Played(
     "PrivateModelSelector: choice, record added",
     frozenset(["PrivateModelSelector"]),
     _tune_added,
@@ -865,7 +848,7 @@ _CHOICE_ADDED = Played(
             STOP="one draw",
             MINIMISER="candidates pay for themselves",
         ),
-        Bug.COUNT: "each part of the records pays for one draw",
+        kit.Bug.COUNT: "each part of the records pays for one draw",
     },
     answer=_for_or_against,
 )
@@ -879,7 +862,7 @@ def _numbers(*pairs: tuple[float, float]) -> Records:
     return X[:, None], y
 
 
-def _regress(estimator: Callable[..., Any] = PrivateQuantileRegressor, **options: Any) -> Any:
+def _regress(estimator: Callable[..., Any] = sm.PrivateQuantileRegressor, **options: Any) -> Any:
     def call(records: Records) -> Any:
         given = {"delta": 1e-6, "X_bounds": (-1, 1), "y_bounds": (-1, 1), **options}
         return estimator(1.0, random_state=0, **given).fit(*records)
@@ -933,14 +916,16 @@ def _compared(**options: Any) -> Callable[[Records], Any]:
     return call
 
 
-def _comparison(which: str, options: dict[str, Any], data: Any, fault: Patch, stop: Any) -> Played:
-    return Played(
+def _comparison(
+    which: str, options: dict[str, Any], data: Any, fault: kit.Patch, stop: Any
+) -> kit.Played:
+    return kit.Played(
         f"PrivateQuantileRegressor: comparison with a constant{which}",
         frozenset(["PrivateQuantileRegressor"]),
         _compared(**options),
         data,
         OF_CHOICE,
-        _faults(SCALE=Patch(_of_any_distance), RELATION=fault, STOP=stop),
+        _faults(SCALE=kit.Patch(_of_any_distance), RELATION=fault, STOP=stop),
     )
 
 
@@ -958,17 +943,17 @@ _RELEASED: list[tuple[str, str, dict[str, Any], Any, Any, list[Any]]] = [
 
 def _regression(
     name: str, purpose: str, options: dict[str, Any], one: Any, other: Any, rest: list[Any]
-) -> Played:
+) -> kit.Played:
     counts = purpose.startswith("count")
-    return Played(
+    return kit.Played(
         f"PrivateQuantileRegressor: {name}",
         frozenset(["PrivateQuantileRegressor"]),
         _regress(**options),
         (_numbers(one, *rest), _numbers(other, *rest)),
         purpose,
         _faults(
-            SCALE=_COUNTED_ONCE if counts else Patch(_of_any_length),
-            RELATION=_EITHER_WAY if counts else Patch(_REMOVED),
+            SCALE=_COUNTED_ONCE if counts else kit.Patch(_of_any_length),
+            RELATION=_EITHER_WAY if counts else kit.Patch(_REMOVED),
             STOP=_ROUNDS_ARE_PLANNED,
         ),
     )
@@ -976,18 +961,18 @@ def _regression(
 
 def _regression_added(
     name: str, purpose: str, options: dict[str, Any], one: Any, _: Any, rest: list[Any]
-) -> Played:
+) -> kit.Played:
     counts = purpose.startswith("count")
-    return Played(
+    return kit.Played(
         f"PrivateQuantileRegressor: {name}, record added",
         frozenset(["PrivateQuantileRegressor"]),
         _regress(**options, **_added(60)),
         _without_the_first(_numbers(one, *rest)),
         purpose,
         _faults(
-            SCALE=_COUNTED_ONCE if counts else Patch(_of_any_length),
-            RELATION=_EITHER_WAY if counts else Patch(_HALF_A_RECORD_ADDED),
-            STOP=Patch(_TRUE_NUMBER_OF_PAIRS, _without_the_first(_numbers(one, (0.0, 0.0)))),
+            SCALE=_COUNTED_ONCE if counts else kit.Patch(_of_any_length),
+            RELATION=_EITHER_WAY if counts else kit.Patch(_HALF_A_RECORD_ADDED),
+            STOP=kit.Patch(_TRUE_NUMBER_OF_PAIRS, _without_the_first(_numbers(one, (0.0, 0.0)))),
         ),
         # What is counted is compared with a share of the records.
         sharp=0.3 if counts else 0.95,
@@ -995,61 +980,67 @@ def _regression_added(
     )
 
 
-_REGRESSION: list[Subject] = [
+_REGRESSION: list[kit.Subject] = [
     *(_regression(*released) for released in _RELEASED),
     *(_regression_added(*released) for released in _RELEASED),
     _comparison(
         "",
         {},
         (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
-        Patch(_REMOVED),
+        kit.Patch(_REMOVED),
         _ROUNDS_ARE_PLANNED,
     ),
     _comparison(
         ", record added",
         _added(60),
         _without_the_first(_numbers((1.0, 1.0), *_IN_THE_MIDDLE)),
-        Patch(_HALF_A_RECORD_ADDED),
-        Patch(_TRUE_NUMBER_OF_PAIRS, _without_the_first(_numbers((1.0, 1.0), (0.0, 0.0)))),
+        kit.Patch(_HALF_A_RECORD_ADDED),
+        kit.Patch(_TRUE_NUMBER_OF_PAIRS, _without_the_first(_numbers((1.0, 1.0), (0.0, 0.0)))),
     ),
-    Played(
+    kit.Played(
         "PrivateQuantileRegressor: slopes of several quantiles",
         frozenset(["PrivateQuantileRegressor"]),
         _regress(quantile=(0.2, 0.5, 0.9), fit_intercept=False),
         (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
         "sum the slopes",
-        _faults(SCALE=Patch(_of_any_length), RELATION=Patch(_REMOVED), STOP=_ROUNDS_ARE_PLANNED),
+        _faults(
+            SCALE=kit.Patch(_of_any_length), RELATION=kit.Patch(_REMOVED), STOP=_ROUNDS_ARE_PLANNED
+        ),
     ),
-    Played(
+    kit.Played(
         "PrivateLPSVR: slopes",
         frozenset(["PrivateLPSVR"]),
-        _regress(PrivateLPSVR, fit_intercept=False),
+        _regress(sm.PrivateLPSVR, fit_intercept=False),
         (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
         "sum the slopes",
-        _faults(SCALE=Patch(_of_any_length), RELATION=Patch(_REMOVED), STOP=_ROUNDS_ARE_PLANNED),
+        _faults(
+            SCALE=kit.Patch(_of_any_length), RELATION=kit.Patch(_REMOVED), STOP=_ROUNDS_ARE_PLANNED
+        ),
     ),
 ]
 
 _OBJECTIVE_KINDS = {0.0: "ObjectivePerturbation", 9e-4: "GaussianObjectivePerturbation"}
 
-ESTIMATORS: list[Subject] = [
-    *(_output(OutputPerturbationSVC, delta, 0.95) for delta in (0.0, 9e-4)),
-    _output(OutputPerturbationClassifier, 0.0, 0.95, loss=huber(0.25)),
-    _output(OutputPerturbationLogisticRegression, 0.0, 0.4),
+ESTIMATORS: list[kit.Subject] = [
+    *(_output(sm.OutputPerturbationSVC, delta, 0.95) for delta in (0.0, 9e-4)),
+    _output(sm.OutputPerturbationClassifier, 0.0, 0.95, loss=huber(0.25)),
+    _output(sm.OutputPerturbationLogisticRegression, 0.0, 0.4),
     *(
-        _objective(ObjectivePerturbationSVC, delta, kind)
+        _objective(sm.ObjectivePerturbationSVC, delta, kind)
         for delta, kind in _OBJECTIVE_KINDS.items()
     ),
-    _objective(ObjectivePerturbationClassifier, 0.0, "ObjectivePerturbation", loss=huber(0.25)),
-    _objective(ObjectivePerturbationLogisticRegression, 0.0, "ObjectivePerturbation", steep=False),
-    *(_output_added(OutputPerturbationSVC, delta, 0.95) for delta in (0.0, 9e-4)),
-    _output_added(OutputPerturbationLogisticRegression, 0.0, 0.4),
+    _objective(sm.ObjectivePerturbationClassifier, 0.0, "ObjectivePerturbation", loss=huber(0.25)),
+    _objective(
+        sm.ObjectivePerturbationLogisticRegression, 0.0, "ObjectivePerturbation", steep=False
+    ),
+    *(_output_added(sm.OutputPerturbationSVC, delta, 0.95) for delta in (0.0, 9e-4)),
+    _output_added(sm.OutputPerturbationLogisticRegression, 0.0, 0.4),
     *(
-        _objective_added(ObjectivePerturbationSVC, delta, kind)
+        _objective_added(sm.ObjectivePerturbationSVC, delta, kind)
         for delta, kind in _OBJECTIVE_KINDS.items()
     ),
     _objective_added(
-        ObjectivePerturbationLogisticRegression, 0.0, "ObjectivePerturbation", steep=False
+        sm.ObjectivePerturbationLogisticRegression, 0.0, "ObjectivePerturbation", steep=False
     ),
     *_DMW,
     *_PRIVATE_LP,

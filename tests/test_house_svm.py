@@ -14,15 +14,9 @@ import pytest
 import scipy.sparse as sp
 
 import svm_models
+import svm_models as sm
 from privlp import __version__
 from privlp.rows.access import InMemory
-from svm_models import (
-    DMWSVC,
-    ObjectivePerturbationClassifier,
-    OutputPerturbationClassifier,
-    PrivateLPSVC,
-    make_separable_sphere,
-)
 from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.dmw import _hinge_losses
 from svm_models.classifiers.losses import huber, logistic
@@ -33,7 +27,7 @@ from svm_models.whitening import moments_of, second_moments
 from tests.toy_rows import SplitRows
 
 ROOT = Path(__file__).parent.parent
-X, Y = make_separable_sphere(300, n_features=4, margin=0.1, random_state=0)
+X, Y = sm.make_separable_sphere(300, n_features=4, margin=0.1, random_state=0)
 PRIVATE = [
     getattr(svm_models, name)
     for name in svm_models.__all__
@@ -75,7 +69,10 @@ def smooth_hinge(tmp_path):
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize(
     ("estimator", "steepness"),
-    [(ObjectivePerturbationClassifier, 2.0), (OutputPerturbationClassifier, 2.0 / (300 * 0.05))],
+    [
+        (sm.ObjectivePerturbationClassifier, 2.0),
+        (sm.OutputPerturbationClassifier, 2.0 / (300 * 0.05)),
+    ],
 )
 def test_a_new_loss_is_one_file(smooth_hinge, estimator, steepness, delta):
     """Without noise its minimum is certified; with noise its bounds decide what is charged."""
@@ -147,7 +144,7 @@ def test_moments_and_hinge_losses_are_the_same_in_blocks():
 
 @pytest.mark.parametrize("eps", [1.0, math.inf])
 def test_private_lp_svc_trains_on_blocks(monkeypatch, eps):
-    model = PrivateLPSVC(eps, classes=(-1, 1), random_state=0)
+    model = sm.PrivateLPSVC(eps, classes=(-1, 1), random_state=0)
     whole = model.fit(X, Y).coef_
     seen = []
 
@@ -168,7 +165,7 @@ def test_private_lp_svc_trains_on_blocks(monkeypatch, eps):
 def test_an_estimator_has_two_bases_of_ours(estimator):
     ours = [c.__name__ for c in estimator.__mro__ if c.__module__.startswith("svm_models")]
     assert ours == [estimator.__name__, "PrivateLinearClassifier", "LinearBinaryClassifier"]
-    assert DMWSVC in PRIVATE
+    assert sm.DMWSVC in PRIVATE
     assert len(PRIVATE) == 8
 
 

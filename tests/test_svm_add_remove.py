@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+import svm_models as sm
 from privlp import (
     Budget,
     InvalidParameterError,
@@ -18,19 +19,6 @@ from privlp import (
     RelationMismatchError,
 )
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
-from svm_models import (
-    DMWSVC,
-    ObjectivePerturbationClassifier,
-    ObjectivePerturbationLogisticRegression,
-    ObjectivePerturbationSVC,
-    OutputPerturbationClassifier,
-    OutputPerturbationLogisticRegression,
-    OutputPerturbationSVC,
-    PrivateLPSVC,
-    PrivateModelSelector,
-    RandomFourierFeatures,
-    make_separable_sphere,
-)
 from svm_models.account import Account, Neighbours, counted
 from svm_models.classifiers import perturbation
 from svm_models.classifiers.base import PrivateLinearClassifier
@@ -53,32 +41,33 @@ pytestmark = pytest.mark.usefixtures("short_advice")
 DECLARED = {"relation": "add-remove", "nominal_n": 20}
 COUNTED = {"relation": "add-remove"}
 PRIVATE = {
-    "output, SVC": OutputPerturbationSVC(reg=0.1, **DECLARED),
-    "output, SVC, Gaussian": OutputPerturbationSVC(reg=0.1, delta=1e-3, **COUNTED),
-    "output, logistic": OutputPerturbationLogisticRegression(reg=0.1, **COUNTED),
-    "output, any loss": OutputPerturbationClassifier(huber(0.25), reg=0.1, **DECLARED),
-    "objective, SVC": ObjectivePerturbationSVC(reg=0.1, **DECLARED),
-    "objective, SVC, counted": ObjectivePerturbationSVC(reg=0.1, **COUNTED),
-    "objective, SVC, Gaussian": ObjectivePerturbationSVC(reg=0.1, delta=1e-3, **DECLARED),
-    "objective, logistic": ObjectivePerturbationLogisticRegression(reg=0.1, **DECLARED),
-    "objective, any loss": ObjectivePerturbationClassifier(huber(0.25), reg=0.1, **COUNTED),
-    "LP": PrivateLPSVC(delta=1e-3, **DECLARED),
-    "LP, counted": PrivateLPSVC(delta=1e-3, **COUNTED),
-    "DMW": DMWSVC(delta=1e-3, radius=2.0, alpha=2.0, **DECLARED),
-    "DMW, radius bought": DMWSVC(delta=1e-3, alpha=9.0, reg=0.3, **COUNTED),
-    "DMW, published": DMWSVC(
+    "output, SVC": sm.OutputPerturbationSVC(reg=0.1, **DECLARED),
+    "output, SVC, Gaussian": sm.OutputPerturbationSVC(reg=0.1, delta=1e-3, **COUNTED),
+    "output, logistic": sm.OutputPerturbationLogisticRegression(reg=0.1, **COUNTED),
+    "output, any loss": sm.OutputPerturbationClassifier(huber(0.25), reg=0.1, **DECLARED),
+    "objective, SVC": sm.ObjectivePerturbationSVC(reg=0.1, **DECLARED),
+    "objective, SVC, counted": sm.ObjectivePerturbationSVC(reg=0.1, **COUNTED),
+    "objective, SVC, Gaussian": sm.ObjectivePerturbationSVC(reg=0.1, delta=1e-3, **DECLARED),
+    "objective, logistic": sm.ObjectivePerturbationLogisticRegression(reg=0.1, **DECLARED),
+    "objective, any loss": sm.ObjectivePerturbationClassifier(huber(0.25), reg=0.1, **COUNTED),
+    "LP": sm.PrivateLPSVC(delta=1e-3, **DECLARED),
+    "LP, counted": sm.PrivateLPSVC(delta=1e-3, **COUNTED),
+    "DMW": sm.DMWSVC(delta=1e-3, radius=2.0, alpha=2.0, **DECLARED),
+    "DMW, radius bought": sm.DMWSVC(delta=1e-3, alpha=9.0, reg=0.3, **COUNTED),
+    "DMW, published": sm.DMWSVC(
         delta=1e-3, radius=2.0, alpha=20.0, method="dmw-published", **DECLARED
     ),
-    "selector": PrivateModelSelector(
-        [ObjectivePerturbationSVC(reg=0.1), OutputPerturbationSVC(reg=0.3)],
+    "selector": sm.PrivateModelSelector(
+        [sm.ObjectivePerturbationSVC(reg=0.1), sm.OutputPerturbationSVC(reg=0.3)],
         relation="add-remove",
         nominal_n=24,
     ),
-    "selector of pipelines": PrivateModelSelector(
-        [make_pipeline(RandomFourierFeatures(0.5, 4), OutputPerturbationSVC(reg=0.1))], **COUNTED
+    "selector of pipelines": sm.PrivateModelSelector(
+        [make_pipeline(sm.RandomFourierFeatures(0.5, 4), sm.OutputPerturbationSVC(reg=0.1))],
+        **COUNTED,
     ),
 }
-X, Y = make_separable_sphere(3_000, n_features=4, random_state=0)
+X, Y = sm.make_separable_sphere(3_000, n_features=4, random_state=0)
 
 
 def with_and_without(row):
@@ -109,7 +98,7 @@ def test_a_twin_that_knows_the_true_number_is_seen(name, monkeypatch):
 def test_a_twin_with_half_the_noise_is_seen(monkeypatch):
     """Of a record that is replaced, at the price of one that is added or removed."""
     monkeypatch.setattr(Neighbours, "replacing", classmethod(lambda cls, n: cls(n, n, 1)))
-    replaced = PrivateLPSVC(delta=1e-3, fallback=False)
+    replaced = sm.PrivateLPSVC(delta=1e-3, fallback=False)
     pair = csr(rows_of([(0, 1.0)])), csr(rows_of([(0, -1.0)]))
     with pytest.raises(AssertionError, match="release half of the sum"):
         assert_neighbours_are_alike(replaced, *pair, (labels_ending_in(1),) * 2, quiet=True)
@@ -121,9 +110,9 @@ def test_audit_of_a_selection():
     subject = Played(
         "DMWSVC: selection, record added",
         frozenset(),
-        lambda records: DMWSVC(1.0, 1e-6, 19.9, 0.09, radius=2.0, classes=(-1, 1), **DECLARED).fit(
-            *records
-        ),
+        lambda records: sm.DMWSVC(
+            1.0, 1e-6, 19.9, 0.09, radius=2.0, classes=(-1, 1), **DECLARED
+        ).fit(*records),
         ((np.eye(21, 1), np.ones(21, dtype=int)), (np.zeros((20, 1)), np.ones(20, dtype=int))),
         "select a vertex",
         {},
@@ -147,7 +136,7 @@ def test_there_may_be_no_record(name, container):
 def test_without_records_no_classes_are_read():
     for count in (0, 1):
         with pytest.raises(InvalidProblemError, match="y has one class only; give labels of two"):
-            ObjectivePerturbationSVC(**COUNTED).fit(X[:count], Y[:count])
+            sm.ObjectivePerturbationSVC(**COUNTED).fit(X[:count], Y[:count])
 
 
 # noise
@@ -160,12 +149,12 @@ def entry(estimator, purpose):
 @pytest.mark.parametrize(
     ("estimator", "purpose", "ratio"),
     [
-        (OutputPerturbationSVC(reg=0.1), "perturb", 2),
-        (ObjectivePerturbationSVC(reg=0.1), "perturb", 2),
-        (ObjectivePerturbationLogisticRegression(reg=0.1, delta=1e-6), "perturb", 2),
-        (PrivateLPSVC(), "release the sum", 2),
-        (PrivateLPSVC(), "release half of the sum", 2),
-        (PrivateLPSVC(), "release the second moments", math.sqrt(2)),
+        (sm.OutputPerturbationSVC(reg=0.1), "perturb", 2),
+        (sm.ObjectivePerturbationSVC(reg=0.1), "perturb", 2),
+        (sm.ObjectivePerturbationLogisticRegression(reg=0.1, delta=1e-6), "perturb", 2),
+        (sm.PrivateLPSVC(), "release the sum", 2),
+        (sm.PrivateLPSVC(), "release half of the sum", 2),
+        (sm.PrivateLPSVC(), "release the second moments", math.sqrt(2)),
     ],
 )
 def test_sensitivities_are_half_of_those_of_a_replaced_record(estimator, purpose, ratio):
@@ -218,10 +207,10 @@ def test_a_count_is_near_the_truth():
 
 def test_the_statement_says_so():
     options = {"classes": (-1, 1), "random_state": 0}
-    declared = str(PrivateLPSVC(**DECLARED | {"nominal_n": 3_000}, **options).fit(X, Y).privacy_)
+    declared = str(sm.PrivateLPSVC(**DECLARED | {"nominal_n": 3_000}, **options).fit(X, Y).privacy_)
     assert "added or removed; the number of records is private; the nominal number 3000" in declared
-    tuned = PrivateModelSelector([ObjectivePerturbationSVC()], **COUNTED, **options).fit(X, Y)
-    for model in (ObjectivePerturbationSVC(**COUNTED, **options).fit(X, Y), tuned):
+    tuned = sm.PrivateModelSelector([sm.ObjectivePerturbationSVC()], **COUNTED, **options).fit(X, Y)
+    for model in (sm.ObjectivePerturbationSVC(**COUNTED, **options).fit(X, Y), tuned):
         words = str(model.privacy_.statement())
         assert "added or removed; the number of records is private; the two classes, which" in words
         assert "replaced" not in words
@@ -230,9 +219,9 @@ def test_the_statement_says_so():
 
 def test_one_budget_does_not_take_both_relations():
     budget = Budget(2.0, 0.0)
-    ObjectivePerturbationSVC(eps=0.5, classes=(-1, 1), budget=budget).fit(X, Y)
+    sm.ObjectivePerturbationSVC(eps=0.5, classes=(-1, 1), budget=budget).fit(X, Y)
     with pytest.raises(RelationMismatchError, match=r"replaced.*added or removed"):
-        ObjectivePerturbationSVC(eps=0.5, classes=(-1, 1), budget=budget, **DECLARED).fit(
+        sm.ObjectivePerturbationSVC(eps=0.5, classes=(-1, 1), budget=budget, **DECLARED).fit(
             X[:50], Y[:50]
         )
 
@@ -240,20 +229,28 @@ def test_one_budget_does_not_take_both_relations():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (PrivateLPSVC(relation="remove"), "relation must be 'replace' or 'add-remove', got 'remo"),
-        (PrivateLPSVC(nominal_n=50), "nominal_n has no use with relation='replace'"),
-        (ObjectivePerturbationSVC(**{**DECLARED, "nominal_n": 0}), "nominal_n must be a positive"),
-        (ObjectivePerturbationSVC(reg=-1.0, **COUNTED), "reg must be a positive"),
-        (PrivateLPSVC(delta=0.0, **COUNTED), "delta must be positive"),
-        (PrivateLPSVC(rounds=0, **COUNTED), "rounds must be a positive integer"),
-        (PrivateLPSVC(fallback=2, **COUNTED), "fallback must be True or False"),
-        (DMWSVC(form="soft", **COUNTED), "form='soft' has a variable for each record"),
         (
-            PrivateModelSelector([ObjectivePerturbationSVC(**COUNTED)]),
+            sm.PrivateLPSVC(relation="remove"),
+            "relation must be 'replace' or 'add-remove', got 'remo",
+        ),
+        (sm.PrivateLPSVC(nominal_n=50), "nominal_n has no use with relation='replace'"),
+        (
+            sm.ObjectivePerturbationSVC(**{**DECLARED, "nominal_n": 0}),
+            "nominal_n must be a positive",
+        ),
+        (sm.ObjectivePerturbationSVC(reg=-1.0, **COUNTED), "reg must be a positive"),
+        (sm.PrivateLPSVC(delta=0.0, **COUNTED), "delta must be positive"),
+        (sm.PrivateLPSVC(rounds=0, **COUNTED), "rounds must be a positive integer"),
+        (sm.PrivateLPSVC(fallback=2, **COUNTED), "fallback must be True or False"),
+        (sm.DMWSVC(form="soft", **COUNTED), "form='soft' has a variable for each record"),
+        (
+            sm.PrivateModelSelector([sm.ObjectivePerturbationSVC(**COUNTED)]),
             "Candidate 0 has relation='add-remove', the selector 'replace'",
         ),
         (
-            PrivateModelSelector([ObjectivePerturbationSVC()], **{**DECLARED, "nominal_n": 15}),
+            sm.PrivateModelSelector(
+                [sm.ObjectivePerturbationSVC()], **{**DECLARED, "nominal_n": 15}
+            ),
             "nominal_n=15 is too small for 2 parts; give at least 16, or fewer candidates",
         ),
     ],
@@ -271,16 +268,16 @@ def test_messages_before_anything_is_spent(model, message):
 )
 def test_messages_hold_no_number_of_records(records, labels):
     with pytest.raises((ValueError, TypeError)) as caught:
-        ObjectivePerturbationSVC(classes=(-1, 1), **COUNTED).fit(records, labels)
+        sm.ObjectivePerturbationSVC(classes=(-1, 1), **COUNTED).fit(records, labels)
     assert not re.search(r"3000|2999", str(caught.value))
     with pytest.raises(InvalidProblemError, match="more than 10 times nominal_n=20 records") as far:
-        ObjectivePerturbationSVC(classes=(-1, 1), **DECLARED).fit(X, Y)
+        sm.ObjectivePerturbationSVC(classes=(-1, 1), **DECLARED).fit(X, Y)
     assert "3000" not in str(far.value)
 
 
 def test_a_large_delta_is_measured_by_the_nominal_number():
     with pytest.warns(NotPrivateWarning, match="delta = 0.1 is at least 1/n = 0.05:"):
-        PrivateLPSVC(delta=0.1, classes=(-1, 1), random_state=0, **DECLARED).fit(X[:30], Y[:30])
+        sm.PrivateLPSVC(delta=0.1, classes=(-1, 1), random_state=0, **DECLARED).fit(X[:30], Y[:30])
 
 
 def test_noise_is_drawn_after_all_is_charged(monkeypatch):
@@ -291,7 +288,7 @@ def test_noise_is_drawn_after_all_is_charged(monkeypatch):
         return release(self, value, randomness)
 
     monkeypatch.setattr(GaussianMechanism, "release", spying)
-    PrivateLPSVC(budget=budget, classes=(-1, 1), **COUNTED).fit(X, Y)
+    sm.PrivateLPSVC(budget=budget, classes=(-1, 1), **COUNTED).fit(X, Y)
     assert set(seen) == {budget.spent()}
     assert 0.97 < budget.spent() <= 1.0  # a budget of any calls adds up better than the fit's own
 
@@ -300,14 +297,14 @@ def test_noise_is_drawn_after_all_is_charged(monkeypatch):
 @pytest.mark.parametrize(
     "kind",
     [
-        ObjectivePerturbationSVC,
-        ObjectivePerturbationLogisticRegression,
-        ObjectivePerturbationClassifier,
+        sm.ObjectivePerturbationSVC,
+        sm.ObjectivePerturbationLogisticRegression,
+        sm.ObjectivePerturbationClassifier,
     ],
 )
 def test_no_reg_is_refused_after_a_count_was_paid_for(kind, whiten):
     """One record would add enough regularisation, and so many do not."""
-    X, y = make_separable_sphere(400, random_state=0)
+    X, y = sm.make_separable_sphere(400, random_state=0)
     given = {
         "reg": 1e-12,
         "delta": 1e-6,

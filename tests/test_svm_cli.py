@@ -14,14 +14,8 @@ from click.testing import CliRunner
 pytest.importorskip("sklearn")
 
 import privlp
+import svm_models as sm
 from privlp.privacy import Ledger, Randomness
-from svm_models import (
-    HuberSVC,
-    OutputPerturbationSVC,
-    PrivateLPSVC,
-    RegularizedLogisticRegression,
-    make_unseparable_ball,
-)
 from svm_models.account import Account
 from svm_models.classifiers.losses import huber, logistic
 from svm_models.classifiers.minimise import RegularizedRisk
@@ -56,7 +50,7 @@ def weights_and_statuses(result):
 
 @pytest.fixture(scope="module")
 def sample():
-    X, y = make_unseparable_ball(60, n_features=3, random_state=1)
+    X, y = sm.make_unseparable_ball(60, n_features=3, random_state=1)
     return 0.9 * X, y
 
 
@@ -105,7 +99,7 @@ def test_three_lines_of_weights_and_a_status(sample, write, model):
     weights, statuses = weights_and_statuses(result)
     assert weights.shape == (3, 3)
     assert statuses == ["0", "0", "0"]
-    exact = HuberSVC(0.05, h=0.4) if model == "svm" else RegularizedLogisticRegression(0.05)
+    exact = sm.HuberSVC(0.05, h=0.4) if model == "svm" else sm.RegularizedLogisticRegression(0.05)
     assert np.array_equal(weights[0], exact.fit(*sample).coef_[0])
     assert not np.allclose(weights[0], weights[1], atol=1e-3)
     assert not np.allclose(weights[0], weights[2], atol=1e-3)
@@ -140,7 +134,7 @@ def test_private_lines_are_those_of_the_mechanisms(sample, write):
         call("train", write(as_text(sample, "60 3 0.05 2 0.5")), "--model", "svm", "--seed", 7)
     )
     generator = np.random.default_rng(7)
-    output = OutputPerturbationSVC(
+    output = sm.OutputPerturbationSVC(
         eps=2.0, reg=0.05, h=0.5, classes=(-1, 1), random_state=generator
     ).fit(*sample)
     assert np.array_equal(weights[1], output.coef_[0])
@@ -167,7 +161,7 @@ def test_an_uncertified_first_line_says_so_and_the_private_ones_never_do(
         self.coef_, self.gradient_norm_ = np.zeros((1, 3)), 1.0
         return self
 
-    monkeypatch.setattr(RegularizedLogisticRegression, "fit", short)
+    monkeypatch.setattr(sm.RegularizedLogisticRegression, "fit", short)
     result = call("train", write(as_text(sample, "60 3 0.05 2")), "--model", "lr")
     assert weights_and_statuses(result)[1] == ["1", "0", "0"]
 
@@ -353,7 +347,7 @@ def test_examples_are_as_simulated_and_train(write, model):
     )
     path = write(shown.stdout)
     records = read_training_file(path, with_h=model == "svm")
-    X, y = make_unseparable_ball(200, n_features=5, random_state=0)
+    X, y = sm.make_unseparable_ball(200, n_features=5, random_state=0)
     assert np.allclose(records.X, X, atol=2e-6)
     assert np.array_equal(records.y, y)
     assert (records.reg, records.eps, records.h) == (0.01, 1.0, 0.5 if model == "svm" else None)
@@ -451,7 +445,7 @@ def test_fit_is_that_of_the_estimator(sample, write):
     labels = np.where(y > 0, "m", "f")
     rows = [[*map(repr, row), label] for row, label in zip(X.tolist(), labels, strict=True)]
     path = write("\n".join(["a,b,c,sex", *map(",".join, rows)]))
-    svm = PrivateLPSVC(eps=2.0, delta=1e-6, classes=("f", "m"), random_state=3).fit(X, labels)
+    svm = sm.PrivateLPSVC(eps=2.0, delta=1e-6, classes=("f", "m"), random_state=3).fit(X, labels)
     found = json.loads(call("fit", path, *FIT, "--seed", 3, "--json").stdout)
     assert (found["columns"], found["negative"], found["positive"]) == (["a", "b", "c"], "f", "m")
     assert found["weights"] == svm.coef_[0].tolist()

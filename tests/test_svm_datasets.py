@@ -19,13 +19,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.utils import Bunch
 
-from privlp import (
-    InvalidParameterError,
-    LinearProgram,
-    MissingDependencyError,
-    ReadError,
-    solve_exact,
-)
+import privlp
 from svm_models.datasets import (
     fetch_adult,
     fetch_kddcup99,
@@ -391,10 +385,10 @@ def test_unit_gives_the_known_optimum(original_files, monkeypatch):
     monkeypatch.setenv("PRIVLP_DATA", original_files)
     X, y = fetch_adult(preprocessing="unit", return_X_y=True)
     n, p = X.shape
-    dual = LinearProgram(
+    dual = privlp.LinearProgram(
         np.ones(n), X.T * y, np.ones(p), row_lower=-np.ones(p), bounds=(0, 1), sense="max"
     )
-    assert solve_exact(dual).objective == pytest.approx(15995.0468372526, rel=1e-8)
+    assert privlp.solve_exact(dual).objective == pytest.approx(15995.0468372526, rel=1e-8)
 
 
 def test_all_of_kddcup99(connections):
@@ -416,7 +410,7 @@ NO_LABEL = "the label in the last column is not one of those documented"
 COPY = "Copy the original file there"
 
 
-def refused(fetch, message, error=ReadError, **options):
+def refused(fetch, message, error=privlp.ReadError, **options):
     """The text of the error, in which no record stands."""
     with pytest.raises(error, match=message) as caught:
         fetch(**options)
@@ -551,21 +545,21 @@ def test_scikit_learn_refuses(monkeypatch):
 def test_missing_libraries(monkeypatch, fetch, module):
     monkeypatch.setitem(sys.modules, module, None)
     install = r"need scikit-learn and pandas: install them by pip install 'privlp\[svm\]'"
-    refused(fetch, install, MissingDependencyError)
+    refused(fetch, install, privlp.MissingDependencyError)
 
 
 @pytest.mark.parametrize("value", ["minmax", None, ["thesis"], np.array(["thesis", "unit"])])
 @pytest.mark.parametrize("fetch", [fetch_adult, fetch_kddcup99])
 def test_unknown_preprocessing(fetch, value):
     known = "preprocessing must be one of 'thesis', 'unit', 'public', got"
-    refused(fetch, known, InvalidParameterError, preprocessing=value)
+    refused(fetch, known, privlp.InvalidParameterError, preprocessing=value)
 
 
 @pytest.mark.parametrize("n", [0, 2.0, True, "5", 9])
 def test_bad_subsamples(folder, n):
     whole = f"n must be a positive integer, got {n!r}"
     message = "n must be at most 8, the number of records, got 9" if n == 9 else whole
-    refused(fetch_kddcup99, message, InvalidParameterError, n=n)
+    refused(fetch_kddcup99, message, privlp.InvalidParameterError, n=n)
 
 
 SIMULATIONS = (make_nested_balls, make_separable_sphere, make_unseparable_ball)
@@ -575,7 +569,7 @@ SIMULATIONS = (make_nested_balls, make_separable_sphere, make_unseparable_ball)
 def test_bad_random_states(make):
     for seed in (-1, 1.0, "0", True, np.random.RandomState(0)):
         message = r"must be None, a non-negative int or a numpy\.random\.Generator, not"
-        refused(make, message, InvalidParameterError, n=5, random_state=seed)
+        refused(make, message, privlp.InvalidParameterError, n=5, random_state=seed)
 
 
 # simulations
@@ -713,4 +707,4 @@ def test_unseparable_ball_has_the_right_noise():
 )
 def test_bad_arguments_of_simulations(makes, options, message):
     for make in makes:
-        refused(make, message, InvalidParameterError, **({"n": 10} | options))
+        refused(make, message, privlp.InvalidParameterError, **({"n": 10} | options))

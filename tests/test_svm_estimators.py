@@ -12,30 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import svm_models
+import svm_models as sm
 from privlp import NotPrivateWarning
-from svm_models import (
-    DMWSVC,
-    LPSVC,
-    LPSVR,
-    QPSVC,
-    DualPerturbationSVC,
-    HuberSVC,
-    LPQuantileRegressor,
-    ObjectivePerturbationClassifier,
-    ObjectivePerturbationLogisticRegression,
-    ObjectivePerturbationSVC,
-    OutputPerturbationClassifier,
-    OutputPerturbationLogisticRegression,
-    OutputPerturbationSVC,
-    PrivateLPSVC,
-    PrivateLPSVR,
-    PrivateModelSelector,
-    PrivateOneVsRestClassifier,
-    PrivateQuantileRegressor,
-    RandomFourierFeatures,
-    RegularizedLogisticRegression,
-    make_separable_sphere,
-)
 
 #: The checks that compare two fits need a seed; those that compare scores get little noise.
 SEEDED = {"eps": 100.0, "random_state": 0}
@@ -44,26 +22,26 @@ SEEDED = {"eps": 100.0, "random_state": 0}
 BOUNDS = {"X_bounds": (-200, 200), "y_bounds": (-400, 400)}
 
 ESTIMATORS = [
-    LPSVC(),
-    QPSVC(),
-    HuberSVC(),
-    RegularizedLogisticRegression(),
-    OutputPerturbationSVC(**SEEDED),
-    ObjectivePerturbationSVC(delta=1e-5, **SEEDED),
-    OutputPerturbationLogisticRegression(**SEEDED),
-    ObjectivePerturbationLogisticRegression(**SEEDED),
-    OutputPerturbationClassifier(**SEEDED),
-    ObjectivePerturbationClassifier(**SEEDED),
-    DMWSVC(eps=10.0, radius=5.0, alpha=1.0, random_state=0),
-    PrivateLPSVC(),
-    DualPerturbationSVC(**SEEDED),
-    RandomFourierFeatures(n_components=7, random_state=0),
-    PrivateModelSelector([ObjectivePerturbationSVC(), OutputPerturbationSVC()], **SEEDED),
-    PrivateOneVsRestClassifier(OutputPerturbationSVC(), **SEEDED),
-    LPQuantileRegressor(),
-    LPSVR(),
-    PrivateQuantileRegressor(**BOUNDS, **SEEDED),
-    PrivateLPSVR(**BOUNDS, **SEEDED),
+    sm.LPSVC(),
+    sm.QPSVC(),
+    sm.HuberSVC(),
+    sm.RegularizedLogisticRegression(),
+    sm.OutputPerturbationSVC(**SEEDED),
+    sm.ObjectivePerturbationSVC(delta=1e-5, **SEEDED),
+    sm.OutputPerturbationLogisticRegression(**SEEDED),
+    sm.ObjectivePerturbationLogisticRegression(**SEEDED),
+    sm.OutputPerturbationClassifier(**SEEDED),
+    sm.ObjectivePerturbationClassifier(**SEEDED),
+    sm.DMWSVC(eps=10.0, radius=5.0, alpha=1.0, random_state=0),
+    sm.PrivateLPSVC(),
+    sm.DualPerturbationSVC(**SEEDED),
+    sm.RandomFourierFeatures(n_components=7, random_state=0),
+    sm.PrivateModelSelector([sm.ObjectivePerturbationSVC(), sm.OutputPerturbationSVC()], **SEEDED),
+    sm.PrivateOneVsRestClassifier(sm.OutputPerturbationSVC(), **SEEDED),
+    sm.LPQuantileRegressor(),
+    sm.LPSVR(),
+    sm.PrivateQuantileRegressor(**BOUNDS, **SEEDED),
+    sm.PrivateLPSVR(**BOUNDS, **SEEDED),
 ]
 
 #: Skipped by scikit-learn itself unless an environment variable is set.
@@ -91,7 +69,7 @@ def test_scikit_learns_checks(estimator):
         tried += 1
         try:
             with warnings.catch_warnings(), contextlib.suppress(SkipTest):
-                if isinstance(estimator, DualPerturbationSVC) or hasattr(estimator, "budget"):
+                if isinstance(estimator, sm.DualPerturbationSVC) or hasattr(estimator, "budget"):
                     warnings.simplefilter("ignore", NotPrivateWarning)  # classes are left out
                 check(each)
         except Exception:
@@ -109,7 +87,7 @@ def test_every_public_estimator_is_checked():
 # beyond the checks
 
 PRIVATE = [e for e in ESTIMATORS if hasattr(e, "budget") and hasattr(e, "classes")]
-X, Y = make_separable_sphere(120, random_state=0)
+X, Y = sm.make_separable_sphere(120, random_state=0)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=name_of)
@@ -121,7 +99,7 @@ def test_repr_names_the_parameters_that_were_given(estimator):
 @pytest.mark.parametrize("estimator", [e for e in PRIVATE if e.random_state == 0], ids=name_of)
 def test_the_last_step_of_a_pipeline(estimator):
     pipeline = make_pipeline(
-        RandomFourierFeatures(n_components=5, random_state=0),
+        sm.RandomFourierFeatures(n_components=5, random_state=0),
         clone(estimator).set_params(classes=(-1, 1)),
     ).fit(X, Y)
     assert pipeline.predict(X).shape == Y.shape

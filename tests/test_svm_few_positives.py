@@ -8,42 +8,26 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
+import svm_models as sm
 from privlp import Budget, InvalidParameterError
 from privlp.privacy import Ledger, Randomness
-from svm_models import (
-    DMWSVC,
-    ObjectivePerturbationClassifier,
-    ObjectivePerturbationLogisticRegression,
-    ObjectivePerturbationSVC,
-    OutputPerturbationClassifier,
-    OutputPerturbationLogisticRegression,
-    OutputPerturbationSVC,
-    PrivateLPSVC,
-)
 from svm_models.account import Account, Neighbours
 from svm_models.classifiers.classes import private_threshold
 from svm_models.classifiers.losses import huber, logistic
 from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.records import decisions_of
-from tests.test_svm_hostile_records import (
-    HOSTILE,
-    LABELS,
-    assert_neighbours_are_alike,
-    csr,
-    labels_ending_in,
-    rows_of,
-)
+from tests import test_svm_hostile_records as hostile
 
 pytestmark = pytest.mark.usefixtures("short_advice")
 
 WEIGHTED = [
-    OutputPerturbationSVC,
-    OutputPerturbationLogisticRegression,
-    OutputPerturbationClassifier,
-    ObjectivePerturbationSVC,
-    ObjectivePerturbationLogisticRegression,
-    ObjectivePerturbationClassifier,
-    PrivateLPSVC,
+    sm.OutputPerturbationSVC,
+    sm.OutputPerturbationLogisticRegression,
+    sm.OutputPerturbationClassifier,
+    sm.ObjectivePerturbationSVC,
+    sm.ObjectivePerturbationLogisticRegression,
+    sm.ObjectivePerturbationClassifier,
+    sm.PrivateLPSVC,
 ]
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12_000, 5))
@@ -63,7 +47,7 @@ def balanced(fitted):
 @pytest.mark.parametrize("container", [np.array, sp.csr_array])
 @pytest.mark.parametrize(
     ("estimator", "loss"),
-    [(ObjectivePerturbationSVC, huber()), (OutputPerturbationLogisticRegression, logistic())],
+    [(sm.ObjectivePerturbationSVC, huber()), (sm.OutputPerturbationLogisticRegression, logistic())],
 )
 def test_without_noise_it_is_the_minimiser_of_the_weighted_losses(estimator, loss, container):
     """Found by another solver, of reg/2 ||w||^2 + mean of weighted losses."""
@@ -94,7 +78,7 @@ def test_derivatives_of_weighted_losses():
 
 @pytest.mark.parametrize("estimator", WEIGHTED)
 def test_equal_weights_change_nothing(estimator):
-    options = {**OPTIONS, "delta": 1e-6} if estimator is PrivateLPSVC else OPTIONS
+    options = {**OPTIONS, "delta": 1e-6} if estimator is sm.PrivateLPSVC else OPTIONS
     plain = estimator(**options).fit(X, Y)
     equal = estimator(class_weight={"rare": 1.0}, **options).fit(X, Y)
     np.testing.assert_allclose(equal.coef_, plain.coef_, rtol=1e-9)
@@ -106,18 +90,21 @@ def test_equal_weights_change_nothing(estimator):
 def test_a_record_moves_no_release_by_more_than_is_charged(estimator, nominal_n):
     relation = {"relation": "add-remove", "nominal_n": nominal_n} if nominal_n else {}
     model = estimator(delta=1e-3, class_weight={1: 9.0, -1: 0.1}, **relation)
-    if estimator is not PrivateLPSVC:
+    if estimator is not sm.PrivateLPSVC:
         model.set_params(reg=0.1)
     for row in ("ordinary", "huge", "cancel"):
-        rows, other = rows_of(HOSTILE[row]), rows_of([(0, 1.0)])
-        labels = labels_ending_in(1), labels_ending_in(1)
+        rows, other = hostile.rows_of(hostile.HOSTILE[row]), hostile.rows_of([(0, 1.0)])
+        labels = hostile.labels_ending_in(1), hostile.labels_ending_in(1)
         if relation:
-            other, labels = rows[:-1], (labels[0], LABELS[:-1])
-        assert_neighbours_are_alike(model, csr(rows), csr(other), labels, quiet=True)
+            other, labels = rows[:-1], (labels[0], hostile.LABELS[:-1])
+        hostile.assert_neighbours_are_alike(
+            model, hostile.csr(rows), hostile.csr(other), labels, quiet=True
+        )
 
 
 @pytest.mark.parametrize(
-    "model", [PrivateLPSVC(2.0, 1e-9), ObjectivePerturbationLogisticRegression(eps=2.0, reg=1e-3)]
+    "model",
+    [sm.PrivateLPSVC(2.0, 1e-9), sm.ObjectivePerturbationLogisticRegression(eps=2.0, reg=1e-3)],
 )
 def test_weights_find_the_rare_class(model):
     plain = model.set_params(class_weight=None, **OPTIONS).fit(X, Y)
@@ -139,7 +126,7 @@ def test_weights_find_the_rare_class(model):
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_wrong_weights_are_refused_before_anything_is_spent(weights, message, relation):
     budget = Budget(1.0, 1e-6)
-    for estimator in (PrivateLPSVC, ObjectivePerturbationSVC):
+    for estimator in (sm.PrivateLPSVC, sm.ObjectivePerturbationSVC):
         model = estimator(class_weight=weights, budget=budget, relation=relation, **OPTIONS)
         with pytest.raises(InvalidParameterError, match=message):
             model.fit(X, Y)
@@ -153,10 +140,10 @@ def test_wrong_weights_are_refused_before_anything_is_spent(weights, message, re
 @pytest.mark.parametrize(
     ("model", "least"),
     [
-        (PrivateLPSVC(4.0, 1e-9), 0.7),
-        (ObjectivePerturbationLogisticRegression(eps=4.0, reg=1e-3), 0.7),
-        (OutputPerturbationSVC(eps=math.inf, reg=1e-3), 0.7),
-        (DMWSVC(8.0, 1e-9), 0.6),  # it has selected one feature
+        (sm.PrivateLPSVC(4.0, 1e-9), 0.7),
+        (sm.ObjectivePerturbationLogisticRegression(eps=4.0, reg=1e-3), 0.7),
+        (sm.OutputPerturbationSVC(eps=math.inf, reg=1e-3), 0.7),
+        (sm.DMWSVC(8.0, 1e-9), 0.6),  # it has selected one feature
     ],
 )
 def test_a_threshold_finds_the_rare_class(model, least, relation):
@@ -173,7 +160,7 @@ def test_a_threshold_finds_the_rare_class(model, least, relation):
 
 def test_all_of_eps_is_spent_in_its_shares():
     options = {**OPTIONS, "relation": "add-remove"}
-    fitted = ObjectivePerturbationSVC(eps=0.5, threshold_share=0.2, **options).fit(X, Y)
+    fitted = sm.ObjectivePerturbationSVC(eps=0.5, threshold_share=0.2, **options).fit(X, Y)
     assert 0.4999 < fitted.privacy_.eps <= 0.5
     purposes = [entry.purpose for entry in fitted.privacy_.entries]
     assert purposes == [
@@ -205,9 +192,9 @@ def test_wrong_shares_are_refused_before_anything_is_spent(share):
     with pytest.raises(
         InvalidParameterError, match=r"threshold_share must be between 0 and 1, got"
     ):
-        ObjectivePerturbationSVC(threshold_share=share, budget=budget, **OPTIONS).fit(X, Y)
+        sm.ObjectivePerturbationSVC(threshold_share=share, budget=budget, **OPTIONS).fit(X, Y)
     with pytest.raises(InvalidParameterError, match=r"must be between 0 and 0.98, got 0.99"):
-        ObjectivePerturbationSVC(
+        sm.ObjectivePerturbationSVC(
             threshold_share=0.99, relation="add-remove", budget=budget, **OPTIONS
         ).fit(X, Y)
     assert budget.spent() == 0.0
@@ -216,10 +203,12 @@ def test_wrong_shares_are_refused_before_anything_is_spent(share):
 @pytest.mark.parametrize("relation", [{}, {"relation": "add-remove"}])
 @pytest.mark.parametrize("row", ["ordinary", "huge", "zero"])
 def test_neighbours_move_scores_by_no_more_than_is_charged(row, relation):
-    model = OutputPerturbationSVC(reg=0.1, threshold_share=0.3, **relation)
-    rows, other = rows_of(HOSTILE[row]), rows_of([(0, 1.0)])
-    labels = labels_ending_in(1), labels_ending_in(-1)
+    model = sm.OutputPerturbationSVC(reg=0.1, threshold_share=0.3, **relation)
+    rows, other = hostile.rows_of(hostile.HOSTILE[row]), hostile.rows_of([(0, 1.0)])
+    labels = hostile.labels_ending_in(1), hostile.labels_ending_in(-1)
     if relation:
-        other, labels = rows[:-1], (labels[0], LABELS[:-1])
+        other, labels = rows[:-1], (labels[0], hostile.LABELS[:-1])
     for quiet in (True, False):
-        assert_neighbours_are_alike(model, csr(rows), csr(other), labels, quiet=quiet)
+        hostile.assert_neighbours_are_alike(
+            model, hostile.csr(rows), hostile.csr(other), labels, quiet=quiet
+        )

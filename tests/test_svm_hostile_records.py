@@ -17,33 +17,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+import privlp
 import svm_models
-from privlp import (
-    Budget,
-    InvalidParameterError,
-    InvalidProblemError,
-    MostlyNoiseWarning,
-    NotPrivateWarning,
-)
+import svm_models as sm
 from privlp.audits.tape import Tape, differences, largest_changes
-from svm_models import (
-    DMWSVC,
-    LPSVC,
-    HuberSVC,
-    ObjectivePerturbationClassifier,
-    ObjectivePerturbationLogisticRegression,
-    ObjectivePerturbationSVC,
-    OutputPerturbationClassifier,
-    OutputPerturbationLogisticRegression,
-    OutputPerturbationSVC,
-    PrivateLPSVC,
-    PrivateLPSVR,
-    PrivateModelSelector,
-    PrivateOneVsRestClassifier,
-    PrivateQuantileRegressor,
-    RandomFourierFeatures,
-    cross_validate,
-)
 from svm_models.account import DECLARED, READ
 from svm_models.classifiers.losses import huber
 from svm_models.classifiers.minimise import RegularizedRisk
@@ -61,37 +38,39 @@ LABELS = np.where(COMMON[:, 0] > 0, 1, -1)
 SETTINGS = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 PRIVATE = {
-    "output, SVC": OutputPerturbationSVC(reg=0.1),
-    "output, SVC, Gaussian": OutputPerturbationSVC(reg=0.1, delta=1e-3),
-    "output, logistic": OutputPerturbationLogisticRegression(reg=0.1),
-    "output, any loss": OutputPerturbationClassifier(huber(0.25), reg=0.1),
-    "objective, SVC": ObjectivePerturbationSVC(reg=0.1),
-    "objective, SVC, Gaussian": ObjectivePerturbationSVC(reg=0.1, delta=1e-3),
-    "objective, logistic": ObjectivePerturbationLogisticRegression(reg=0.1),
-    "objective, any loss": ObjectivePerturbationClassifier(huber(0.25), reg=0.1, data_norm=1e5),
-    "LP": PrivateLPSVC(delta=1e-3, rounds=4),
-    "LP, short records": PrivateLPSVC(delta=1e-3, rounds=4, data_norm=1e-90),
-    "DMW": DMWSVC(delta=1e-3, radius=2.0, alpha=2.0),
-    "DMW, count": DMWSVC(delta=1e-3, radius=2.0, alpha=2.0, score="count", phi=0.1),
-    "DMW, radius bought": DMWSVC(delta=1e-3, alpha=9.0, reg=0.3),
-    "DMW, published": DMWSVC(delta=1e-3, radius=2.0, alpha=20.0, method="dmw-published"),
-    "DMW, soft": DMWSVC(delta=1e-3, form="soft", alpha=80.0, C=0.5, reg=0.3),
-    "DMW, soft, radius given": DMWSVC(delta=1e-3, form="soft", radius=20.0, alpha=80.0),
-    "quantile": PrivateQuantileRegressor(delta=1e-3, quantile=0.9, y_bounds=(-1, 1), data_norm=1.0),
-    "SVR, features with ranges": PrivateLPSVR(delta=1e-3, y_bounds=(-1, 1), X_bounds=(-0.5, 1)),
-    "selector": PrivateModelSelector(
-        [ObjectivePerturbationSVC(reg=0.1), OutputPerturbationSVC(reg=0.3)]
+    "output, SVC": sm.OutputPerturbationSVC(reg=0.1),
+    "output, SVC, Gaussian": sm.OutputPerturbationSVC(reg=0.1, delta=1e-3),
+    "output, logistic": sm.OutputPerturbationLogisticRegression(reg=0.1),
+    "output, any loss": sm.OutputPerturbationClassifier(huber(0.25), reg=0.1),
+    "objective, SVC": sm.ObjectivePerturbationSVC(reg=0.1),
+    "objective, SVC, Gaussian": sm.ObjectivePerturbationSVC(reg=0.1, delta=1e-3),
+    "objective, logistic": sm.ObjectivePerturbationLogisticRegression(reg=0.1),
+    "objective, any loss": sm.ObjectivePerturbationClassifier(huber(0.25), reg=0.1, data_norm=1e5),
+    "LP": sm.PrivateLPSVC(delta=1e-3, rounds=4),
+    "LP, short records": sm.PrivateLPSVC(delta=1e-3, rounds=4, data_norm=1e-90),
+    "DMW": sm.DMWSVC(delta=1e-3, radius=2.0, alpha=2.0),
+    "DMW, count": sm.DMWSVC(delta=1e-3, radius=2.0, alpha=2.0, score="count", phi=0.1),
+    "DMW, radius bought": sm.DMWSVC(delta=1e-3, alpha=9.0, reg=0.3),
+    "DMW, published": sm.DMWSVC(delta=1e-3, radius=2.0, alpha=20.0, method="dmw-published"),
+    "DMW, soft": sm.DMWSVC(delta=1e-3, form="soft", alpha=80.0, C=0.5, reg=0.3),
+    "DMW, soft, radius given": sm.DMWSVC(delta=1e-3, form="soft", radius=20.0, alpha=80.0),
+    "quantile": sm.PrivateQuantileRegressor(
+        delta=1e-3, quantile=0.9, y_bounds=(-1, 1), data_norm=1.0
     ),
-    "selector of pipelines": PrivateModelSelector(
+    "SVR, features with ranges": sm.PrivateLPSVR(delta=1e-3, y_bounds=(-1, 1), X_bounds=(-0.5, 1)),
+    "selector": sm.PrivateModelSelector(
+        [sm.ObjectivePerturbationSVC(reg=0.1), sm.OutputPerturbationSVC(reg=0.3)]
+    ),
+    "selector of pipelines": sm.PrivateModelSelector(
         [
-            make_pipeline(RandomFourierFeatures(0.5, 4), OutputPerturbationSVC(reg=r))
+            make_pipeline(sm.RandomFourierFeatures(0.5, 4), sm.OutputPerturbationSVC(reg=r))
             for r in (0.1, 1.0)
         ]
     ),
-    "selector of a selector": PrivateModelSelector(
+    "selector of a selector": sm.PrivateModelSelector(
         [
-            PrivateModelSelector([OutputPerturbationSVC(reg=0.1)]),
-            make_pipeline(RandomFourierFeatures(0.5, 4), ObjectivePerturbationSVC(reg=0.1)),
+            sm.PrivateModelSelector([sm.OutputPerturbationSVC(reg=0.1)]),
+            make_pipeline(sm.RandomFourierFeatures(0.5, 4), sm.ObjectivePerturbationSVC(reg=0.1)),
         ]
     ),
 }
@@ -269,8 +248,10 @@ def frozen(X):
 
 def told(estimator):
     """All that a fit tells but for the records: equal on neighbours that saw the same releases."""
-    kept = estimator.best_estimator_ if isinstance(estimator, PrivateModelSelector) else estimator
-    kept = kept.best_estimator_ if isinstance(kept, PrivateModelSelector) else kept
+    kept = (
+        estimator.best_estimator_ if isinstance(estimator, sm.PrivateModelSelector) else estimator
+    )
+    kept = kept.best_estimator_ if isinstance(kept, sm.PrivateModelSelector) else kept
     kept = kept[-1] if hasattr(kept, "steps") else kept
     rounds = (
         getattr(kept, "rounds_", None),
@@ -294,7 +275,7 @@ def fit_on(tape, estimator, X, y):
     before, labels = frozen(X), y.tobytes()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error")
-        warnings.simplefilter("always", MostlyNoiseWarning)
+        warnings.simplefilter("always", privlp.MostlyNoiseWarning)
         fitted = declaring(estimator, random_state=tape).fit(X, y)
     fitted.warned_of_noise = [str(warning.message) for warning in caught]
     assert frozen(X) == before
@@ -420,7 +401,7 @@ def test_any_record(name, row, form, label, quiet):
 def test_every_private_estimator_is_replayed():
     public = {getattr(svm_models, name) for name in svm_models.__all__}
     # One against the rest: the classifiers that it trains are replayed by themselves.
-    replayed = {type(estimator) for estimator in PRIVATE.values()} | {PrivateOneVsRestClassifier}
+    replayed = {type(estimator) for estimator in PRIVATE.values()} | {sm.PrivateOneVsRestClassifier}
     assert replayed == {kind for kind in public if hasattr(kind, "budget")} | {
         kind for kind in public if hasattr(kind, "get_params") and "budget" in kind().get_params()
     }
@@ -444,7 +425,7 @@ def test_one_record_leaves_the_others_their_accuracy():
     y = np.where(X[:, 0] > 0, 1, -1)
     rows = [list(enumerate(record)) for record in X.tolist()]
     rows[0] = HOSTILE["sum to infinity"]
-    fitted = PrivateLPSVC(1.0, 1e-6, classes=(-1, 1), random_state=0).fit(csr(rows, width=2), y)
+    fitted = sm.PrivateLPSVC(1.0, 1e-6, classes=(-1, 1), random_state=0).fit(csr(rows, width=2), y)
     assert fitted.score(X, y) > 0.95
 
 
@@ -526,7 +507,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", PRIVATE)
 def test_what_is_refused_is_refused_before_it_costs(name):
     for records in REFUSED.values():
-        budget = Budget(math.inf, 0.5)
+        budget = privlp.Budget(math.inf, 0.5)
         estimator = declaring(PRIVATE[name])
         estimator.budget = budget  # a clone of it would be refused
         with (
@@ -539,27 +520,27 @@ def test_what_is_refused_is_refused_before_it_costs(name):
 
 @pytest.mark.parametrize("array", [csr, lambda rows: csr(rows, sp.csr_matrix)])
 def test_columns_out_of_range_are_refused_when_predicting(array):
-    fitted = HuberSVC(0.1).fit(dense(ORDINARY), LABELS)
-    with pytest.raises(InvalidProblemError, match="X must hold real numbers"):
+    fitted = sm.HuberSVC(0.1).fit(dense(ORDINARY), LABELS)
+    with pytest.raises(privlp.InvalidProblemError, match="X must hold real numbers"):
         fitted.predict(array([[(P + 90_000_000, 1.0)]]))
 
 
 def test_candidates_of_other_classes_are_refused_before_anything_is_paid():
-    budget = Budget(1.0, 0.0)
+    budget = privlp.Budget(1.0, 0.0)
     grid = [
-        OutputPerturbationSVC(reg=0.1),
-        make_pipeline(RandomFourierFeatures(), OutputPerturbationSVC(classes=(0, 1))),
+        sm.OutputPerturbationSVC(reg=0.1),
+        make_pipeline(sm.RandomFourierFeatures(), sm.OutputPerturbationSVC(classes=(0, 1))),
     ]
-    selector = PrivateModelSelector(grid, classes=(-1, 1), budget=budget)
+    selector = sm.PrivateModelSelector(grid, classes=(-1, 1), budget=budget)
     with pytest.raises(
-        InvalidParameterError,
+        privlp.InvalidParameterError,
         match="Candidate 1 declares other classes than the selector has; leave them out",
     ):
         selector.fit(COMMON, LABELS)
     assert budget.entries == ()
 
 
-@pytest.mark.parametrize("exact", [HuberSVC(0.1), LPSVC()], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("exact", [sm.HuberSVC(0.1), sm.LPSVC()], ids=lambda e: type(e).__name__)
 def test_exact_classifiers_leave_their_records_alone(exact):
     X = read_only(csr(rows_of(HOSTILE["unsorted duplicates"])))
     before = copy.deepcopy(frozen(X))
@@ -574,11 +555,11 @@ def test_exact_classifiers_leave_their_records_alone(exact):
 def test_classes_that_are_read_are_pointed_out(name):
     estimator = clone(PRIVATE[name]).set_params(random_state=0)
     with pytest.warns(
-        NotPrivateWarning, match=r"label of one record can decide .* Pass classes=\(a, b\)"
+        privlp.NotPrivateWarning, match=r"label of one record can decide .* Pass classes=\(a, b\)"
     ) as caught:
         estimator.fit(COMMON, LABELS)
     assert {warning.filename for warning in caught} == {__file__}
-    assert sum(warning.category is NotPrivateWarning for warning in caught) == 1
+    assert sum(warning.category is privlp.NotPrivateWarning for warning in caught) == 1
     assert READ in estimator.privacy_.relation
     assert DECLARED not in estimator.privacy_.relation
     assert "which were read from the records" in str(estimator.privacy_)
@@ -601,35 +582,37 @@ def test_the_warning_does_not_depend_on_the_labels(name, labels):
     """It comes before they are read: as an error it stops a fit that one label could stop."""
     estimator = clone(PRIVATE[name])
     with warnings.catch_warnings():
-        warnings.simplefilter("error", NotPrivateWarning)
-        with pytest.raises(NotPrivateWarning, match="The two classes are read from the records"):
+        warnings.simplefilter("error", privlp.NotPrivateWarning)
+        with pytest.raises(
+            privlp.NotPrivateWarning, match="The two classes are read from the records"
+        ):
             estimator.fit(COMMON, labels)
 
 
 def test_without_privacy_nothing_is_said_of_classes():
-    assert ObjectivePerturbationSVC(math.inf).fit(COMMON, LABELS).classes_.tolist() == [-1, 1]
+    assert sm.ObjectivePerturbationSVC(math.inf).fit(COMMON, LABELS).classes_.tolist() == [-1, 1]
 
 
 def test_a_shared_budget_tells_both():
-    budget = Budget(1.0, 0.0)
-    OutputPerturbationSVC(0.5, 0.1, classes=(-1, 1), budget=budget, random_state=0).fit(
+    budget = privlp.Budget(1.0, 0.0)
+    sm.OutputPerturbationSVC(0.5, 0.1, classes=(-1, 1), budget=budget, random_state=0).fit(
         COMMON, LABELS
     )
-    with pytest.warns(NotPrivateWarning, match="read from the records"):
-        OutputPerturbationSVC(0.4, 0.1, budget=budget, random_state=0).fit(COMMON, LABELS)
+    with pytest.warns(privlp.NotPrivateWarning, match="read from the records"):
+        sm.OutputPerturbationSVC(0.4, 0.1, budget=budget, random_state=0).fit(COMMON, LABELS)
     assert budget.record().relation == f"{DECLARED} and {READ}"
 
 
 def test_cross_validation_tells_its_classifiers_the_classes():
     """One fold has records of one class only; warnings are errors."""
     models = {
-        "svc": ObjectivePerturbationSVC(reg=0.1),
-        "pipeline": make_pipeline(RandomFourierFeatures(), OutputPerturbationSVC(reg=0.1)),
-        "selector": PrivateModelSelector([OutputPerturbationSVC(reg=0.1)]),
-        "exact": HuberSVC(),
+        "svc": sm.ObjectivePerturbationSVC(reg=0.1),
+        "pipeline": make_pipeline(sm.RandomFourierFeatures(), sm.OutputPerturbationSVC(reg=0.1)),
+        "selector": sm.PrivateModelSelector([sm.OutputPerturbationSVC(reg=0.1)]),
+        "exact": sm.HuberSVC(),
     }
     labels = np.append(np.ones(N - 1), -1)
-    found = cross_validate(models, COMMON, labels, folds=4)
+    found = sm.cross_validate(models, COMMON, labels, folds=4)
     assert {result.errors.shape for result in found.values()} == {(4, 1)}
 
 

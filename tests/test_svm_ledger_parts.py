@@ -7,16 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privlp import Budget, BudgetExceededError, ConstraintPrivate
-from privlp.privacy import (
-    ExponentialMechanism,
-    GaussianMechanism,
-    GaussianObjectivePerturbation,
-    LaplaceMechanism,
-    Ledger,
-    ObjectivePerturbation,
-    Randomness,
-)
+from privlp import Budget, BudgetExceededError, ConstraintPrivate, privacy
 from privlp.privacy.charges import Call, largest_sum
 from privlp.privacy.gaussian_dp import delta_of
 from privlp.privacy.prices import composed_epsilon
@@ -27,7 +18,7 @@ SETTINGS = settings(deadline=None, max_examples=examples(40))
 
 
 def charge(ledger, mechanism, count=1, purpose="test"):
-    return ledger.charge(mechanism, count, purpose, REPLACE, Randomness(0))
+    return ledger.charge(mechanism, count, purpose, REPLACE, privacy.Randomness(0))
 
 
 def planned(eps, delta):
@@ -36,16 +27,16 @@ def planned(eps, delta):
 
 
 def laplace(eps):
-    return LaplaceMechanism(1.0, 1.0 / eps)
+    return privacy.LaplaceMechanism(1.0, 1.0 / eps)
 
 
 def gaussian(sigma):
-    return GaussianMechanism(1.0, sigma)
+    return privacy.GaussianMechanism(1.0, sigma)
 
 
 def spent_on(mechanisms, delta):
     """One ledger that pays for all."""
-    ledger = Ledger(1e6, delta)
+    ledger = privacy.Ledger(1e6, delta)
     for mechanism in mechanisms:
         charge(ledger, mechanism)
     return ledger.spent()
@@ -72,9 +63,9 @@ def test_pure_parts_cost_what_the_dearest_costs(parts, common):
 
 MECHANISMS = st.one_of(
     st.floats(0.01, 3.0).map(laplace),
-    st.floats(0.01, 3.0).map(lambda eps: ExponentialMechanism(1.0, eps)),
+    st.floats(0.01, 3.0).map(lambda eps: privacy.ExponentialMechanism(1.0, eps)),
     st.floats(0.5, 20.0).map(gaussian),
-    st.floats(0.5, 20.0).map(lambda sigma: GaussianObjectivePerturbation(1.0, sigma, 0.1)),
+    st.floats(0.5, 20.0).map(lambda sigma: privacy.GaussianObjectivePerturbation(1.0, sigma, 0.1)),
 )
 
 
@@ -197,7 +188,7 @@ def test_calibration_inside_a_part():
 
 
 def objective(sigma, cost=0.0, *, one_sided=False):
-    return GaussianObjectivePerturbation(1.0, sigma, cost, one_sided)
+    return privacy.GaussianObjectivePerturbation(1.0, sigma, cost, one_sided)
 
 
 def corners_at(eps, sigma, one_sided, extra=0.0):
@@ -214,7 +205,7 @@ def corners_at(eps, sigma, one_sided, extra=0.0):
 @pytest.mark.parametrize("beside", [None, 5.0])
 def test_one_draw_costs_the_curves_of_its_corners(one_sided, sigma, beside):
     delta, extra = 1e-6, 0.0
-    ledger = Ledger(1e6, delta)
+    ledger = privacy.Ledger(1e6, delta)
     charge(ledger, objective(sigma, 0.25, one_sided=one_sided))
     if beside is not None:
         charge(ledger, gaussian(beside))
@@ -229,11 +220,11 @@ def test_one_draw_costs_the_curves_of_its_corners(one_sided, sigma, beside):
 
 def test_slopes_of_one_sign_are_cheaper():
     """About 6 % of the noise at delta = 1e-6, and no more than one corner is saved."""
-    both, one = Ledger(100.0, 1e-6), Ledger(100.0, 1e-6)
+    both, one = privacy.Ledger(100.0, 1e-6), privacy.Ledger(100.0, 1e-6)
     charge(both, objective(3.0))
     charge(one, objective(3.0, one_sided=True))
     assert one.spent() < 0.96 * both.spent()
-    alone = Ledger(100.0, 1e-6)
+    alone = privacy.Ledger(100.0, 1e-6)
     charge(alone, gaussian(3.0))
     assert alone.spent() <= one.spent() <= alone.spent() * 1.01
 
@@ -241,7 +232,7 @@ def test_slopes_of_one_sign_are_cheaper():
 @pytest.mark.parametrize("apart", [False, True])
 def test_draws_with_corners_compose_by_all_pairs_of_corners(apart):
     """One charge of two draws, or two charges."""
-    ledger, delta = Ledger(100.0, 1e-5), 1e-5
+    ledger, delta = privacy.Ledger(100.0, 1e-5), 1e-5
     for _ in range(2 if apart else 1):
         charge(ledger, objective(3.0), count=1 if apart else 2)
     eps, mu = ledger.spent(), 1 / 3.0
@@ -260,21 +251,21 @@ def test_corners_of_another_part_are_not_paid():
 
 
 def test_curvature_is_paid_as_pure_eps():
-    ledger, without = Ledger(100.0, 1e-5), Ledger(100.0, 1e-5)
+    ledger, without = privacy.Ledger(100.0, 1e-5), privacy.Ledger(100.0, 1e-5)
     charge(ledger, objective(3.0, 0.25), count=2)
     charge(without, objective(3.0), count=2)
     assert ledger.spent() == pytest.approx(without.spent() + 0.5)
-    pure = Ledger(10.0, 0.0)
-    charge(pure, ObjectivePerturbation(1.0, 2.0, 0.25))
+    pure = privacy.Ledger(10.0, 0.0)
+    charge(pure, privacy.ObjectivePerturbation(1.0, 2.0, 0.25))
     assert pure.spent() == pytest.approx(0.75)
 
 
 def test_gaussian_objective_perturbation_has_no_pure_price():
     assert math.isinf(objective(2.0).pure_eps)
     with pytest.raises(BudgetExceededError, match="eps = inf at delta = 0"):
-        charge(Ledger(100.0, 0.0), objective(1e6))
+        charge(privacy.Ledger(100.0, 0.0), objective(1e6))
     with pytest.raises(BudgetExceededError):
-        charge(Ledger(1e9, 0.5), objective(0.0))
+        charge(privacy.Ledger(1e9, 0.5), objective(0.0))
 
 
 def counted(monkeypatch):
@@ -311,7 +302,7 @@ def test_a_share_of_a_planned_budget_counts_with_its_limits():
     share = budget.share(0.6, 5e-7)
     charge(share.ledger(0.1, 0.0), laplace(0.1))
     assert budget.spent() == pytest.approx(0.6)
-    alone = Ledger(10.0, 5e-7)
+    alone = privacy.Ledger(10.0, 5e-7)
     charge(alone, gaussian(20.0))
     charge(budget, gaussian(20.0))
     assert budget.spent() == pytest.approx(0.6 + alone.spent())

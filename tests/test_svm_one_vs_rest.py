@@ -8,42 +8,35 @@ import pytest
 from scipy import stats
 from sklearn.datasets import load_digits
 
+import svm_models as sm
 from privlp import Budget, InvalidParameterError, InvalidProblemError, NotPrivateWarning
 from privlp.privacy import Ledger
 from privlp.privacy.gaussian_dp import mu_of
-from svm_models import (
-    DMWSVC,
-    HuberSVC,
-    ObjectivePerturbationSVC,
-    OutputPerturbationSVC,
-    PrivateLPSVC,
-    PrivateOneVsRestClassifier,
-)
 
 RNG = np.random.default_rng(0)
 LABELS = np.array(["a", "b", "c", "d"])
 Y = RNG.integers(4, size=3000)
 X = np.eye(4)[Y] / 2 + RNG.uniform(-0.2, 0.2, (3000, 4))
 Y = LABELS[Y]
-QUICK = OutputPerturbationSVC(reg=0.1)
+QUICK = sm.OutputPerturbationSVC(reg=0.1)
 
 
 def several(estimator=QUICK, eps=2.0, delta=1e-6, **options):
     options = {"classes": LABELS, "random_state": 0, **options}
-    return PrivateOneVsRestClassifier(estimator, eps, delta, **options)
+    return sm.PrivateOneVsRestClassifier(estimator, eps, delta, **options)
 
 
 @pytest.mark.parametrize(
     ("estimator", "options"),
     [
-        (PrivateLPSVC(), {}),
-        (PrivateLPSVC(), {"relation": "add-remove"}),
-        (PrivateLPSVC(), {"relation": "add-remove", "nominal_n": 3000}),
-        (PrivateLPSVC(threshold_share=0.2), {}),
-        (ObjectivePerturbationSVC(reg=0.1), {"delta": 0.0}),
-        (ObjectivePerturbationSVC(reg=0.1), {}),
-        (OutputPerturbationSVC(reg=0.1), {}),
-        (DMWSVC(radius=3.0, alpha=9.0), {}),
+        (sm.PrivateLPSVC(), {}),
+        (sm.PrivateLPSVC(), {"relation": "add-remove"}),
+        (sm.PrivateLPSVC(), {"relation": "add-remove", "nominal_n": 3000}),
+        (sm.PrivateLPSVC(threshold_share=0.2), {}),
+        (sm.ObjectivePerturbationSVC(reg=0.1), {"delta": 0.0}),
+        (sm.ObjectivePerturbationSVC(reg=0.1), {}),
+        (sm.OutputPerturbationSVC(reg=0.1), {}),
+        (sm.DMWSVC(radius=3.0, alpha=9.0), {}),
     ],
 )
 def test_all_classes_together_spend_the_budget_and_no_more(estimator, options):
@@ -59,7 +52,7 @@ def test_all_classes_together_spend_the_budget_and_no_more(estimator, options):
 
 def test_gaussian_parameters_of_the_classes_add_up_by_squares():
     """Each class gets mu/sqrt(k), where a part of eps and delta would be about mu/k."""
-    fitted = several(PrivateLPSVC(rounds=5)).fit(X, Y)
+    fitted = several(sm.PrivateLPSVC(rounds=5)).fit(X, Y)
     parts = [mu_of(one.eps, one.delta) for one in fitted.estimators_]
     assert len(fitted.privacy_.entries) == sum(
         len(one.privacy_.entries) for one in fitted.estimators_
@@ -72,9 +65,9 @@ def test_a_twin_that_gives_every_class_the_whole_budget_is_refused():
     def whole(self, estimator, eps, delta, count):
         return {"eps": eps, "delta": delta}, Budget(eps, delta, composition="planned")
 
-    refused = several(PrivateLPSVC(rounds=5))
+    refused = several(sm.PrivateLPSVC(rounds=5))
     with (
-        mock.patch.object(PrivateOneVsRestClassifier, "_split", whole),
+        mock.patch.object(sm.PrivateOneVsRestClassifier, "_split", whole),
         pytest.raises(Exception, match="budget"),
     ):
         refused.fit(X, Y)
@@ -88,11 +81,11 @@ def _joint_loss(split, runs):
     alarm has probability 1e-3 at most; seeds are fixed.
     """
     votes = []
-    with mock.patch.object(PrivateOneVsRestClassifier, "_split", split):
+    with mock.patch.object(sm.PrivateOneVsRestClassifier, "_split", split):
         for x in (1.0, -1.0):
             seen = 0
             for seed in range(runs):
-                fit = several(OutputPerturbationSVC(reg=4.0), 1.5, 0.0, random_state=seed)
+                fit = several(sm.OutputPerturbationSVC(reg=4.0), 1.5, 0.0, random_state=seed)
                 fit.set_params(classes=(0, 1, 2)).fit([[x]], [1])
                 signs = [float(one.coef_[0, 0]) > 0 for one in fit.estimators_]
                 seen += signs == [False, True, False]
@@ -102,7 +95,7 @@ def _joint_loss(split, runs):
 
 
 def test_the_joint_release_keeps_eps():
-    assert _joint_loss(PrivateOneVsRestClassifier._split, 100) <= 1.5
+    assert _joint_loss(sm.PrivateOneVsRestClassifier._split, 100) <= 1.5
 
 
 def test_a_twin_that_charges_one_class_only_is_caught():
@@ -120,7 +113,7 @@ def test_a_twin_that_charges_one_class_only_is_caught():
 
 def test_a_shared_budget_pays_for_every_class():
     budget = Budget(2.0, 1e-6)
-    several(PrivateLPSVC(rounds=5), eps=1.0, delta=5e-7, budget=budget).fit(X, Y)
+    several(sm.PrivateLPSVC(rounds=5), eps=1.0, delta=5e-7, budget=budget).fit(X, Y)
     assert 0 < budget.spent() <= 1.0
     assert len(budget.calls) == 4
     with pytest.raises(Exception, match="do not fit"):
@@ -133,7 +126,7 @@ def test_two_classes_need_one_classifier():
     assert len(fitted.estimators_) == 1
     assert fitted.decision_function(X[:3]).shape == (3,)
     assert fitted.score(X[Y < "c"], Y[Y < "c"]) > 0.9
-    one = OutputPerturbationSVC(eps=1.0, delta=1e-6, reg=0.1, classes=(0, 1), random_state=0)
+    one = sm.OutputPerturbationSVC(eps=1.0, delta=1e-6, reg=0.1, classes=(0, 1), random_state=0)
     coef = one.fit(X[Y < "c"], (Y[Y < "c"] == "b").astype(int)).coef_
     np.testing.assert_array_equal(fitted.estimators_[0].coef_, coef)
 
@@ -145,7 +138,7 @@ def test_a_class_without_records_is_kept():
 
 
 def test_what_a_class_is_charged_does_not_depend_on_labels():
-    entries = [several(PrivateLPSVC(rounds=5)).fit(X, y).privacy_.entries for y in (Y, Y[::-1])]
+    entries = [several(sm.PrivateLPSVC(rounds=5)).fit(X, y).privacy_.entries for y in (Y, Y[::-1])]
     assert entries[0] == entries[1]
 
 
@@ -153,34 +146,34 @@ def test_without_noise_digits_are_told_apart():
     data = load_digits()
     Z = np.column_stack([data.data / 16, np.ones(len(data.data))])
     Z /= np.linalg.norm(Z, axis=1, keepdims=True)
-    exact = several(HuberSVC(), eps=math.inf)
+    exact = several(sm.HuberSVC(), eps=math.inf)
     with pytest.raises(InvalidParameterError, match="HuberSVC may learn from records without"):
         exact.fit(Z, data.target)
-    estimator = OutputPerturbationSVC(reg=1e-4)
+    estimator = sm.OutputPerturbationSVC(reg=1e-4)
     fitted = several(estimator, eps=math.inf, classes=range(10)).fit(Z, data.target)
     assert fitted.score(Z, data.target) > 0.95
     assert not fitted.privacy_.private
 
 
 def test_without_noise_each_classifier_is_that_of_its_class_alone():
-    fitted = several(PrivateLPSVC(rounds=20), eps=math.inf).fit(X, Y)
+    fitted = several(sm.PrivateLPSVC(rounds=20), eps=math.inf).fit(X, Y)
     for label, one in zip(LABELS, fitted.estimators_, strict=True):
-        alone = PrivateLPSVC(math.inf, 1e-6, rounds=20, classes=(0, 1), random_state=1)
+        alone = sm.PrivateLPSVC(math.inf, 1e-6, rounds=20, classes=(0, 1), random_state=1)
         np.testing.assert_allclose(one.coef_, alone.fit(X, (label == Y).astype(int)).coef_)
 
 
 @pytest.mark.parametrize(
     ("estimator", "options", "message"),
     [
-        (PrivateLPSVC(eps=0.5), {}, "PrivateLPSVC sets eps. Leave it out and give eps to"),
-        (PrivateLPSVC(delta=1e-9), {}, "PrivateLPSVC sets delta"),
-        (PrivateLPSVC(classes=(0, 1)), {}, "sets classes"),
-        (PrivateLPSVC(budget=Budget(1.0, 0.0)), {}, "sets budget"),
-        (PrivateLPSVC(random_state=3), {}, "sets random_state"),
-        (PrivateLPSVC(relation="add-remove"), {}, "sets relation"),
-        (PrivateLPSVC(class_weight={1: 2.0}), {}, "sets class_weight, which has no meaning"),
-        (HuberSVC(), {}, "HuberSVC may learn from records without paying"),
-        (PrivateLPSVC(), {"delta": 0.0}, "delta must be positive: PrivateLPSVC adds Gaussian"),
+        (sm.PrivateLPSVC(eps=0.5), {}, "PrivateLPSVC sets eps. Leave it out and give eps to"),
+        (sm.PrivateLPSVC(delta=1e-9), {}, "PrivateLPSVC sets delta"),
+        (sm.PrivateLPSVC(classes=(0, 1)), {}, "sets classes"),
+        (sm.PrivateLPSVC(budget=Budget(1.0, 0.0)), {}, "sets budget"),
+        (sm.PrivateLPSVC(random_state=3), {}, "sets random_state"),
+        (sm.PrivateLPSVC(relation="add-remove"), {}, "sets relation"),
+        (sm.PrivateLPSVC(class_weight={1: 2.0}), {}, "sets class_weight, which has no meaning"),
+        (sm.HuberSVC(), {}, "HuberSVC may learn from records without paying"),
+        (sm.PrivateLPSVC(), {"delta": 0.0}, "delta must be positive: PrivateLPSVC adds Gaussian"),
         (QUICK, {"eps": 0.0}, "eps must be positive"),
         (QUICK, {"relation": "swap"}, "relation must be 'replace' or 'add-remove'"),
         (QUICK, {"nominal_n": 9}, "nominal_n has no use with relation='replace'"),

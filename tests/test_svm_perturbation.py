@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+import svm_models as sm
 from privlp import Budget, BudgetExceededError, InvalidParameterError
 from privlp.privacy import (
     EuclideanLaplaceMechanism,
@@ -20,36 +21,24 @@ from privlp.privacy import (
     ObjectivePerturbation,
     Randomness,
 )
-from svm_models import (
-    MarginLoss,
-    ObjectivePerturbationClassifier,
-    ObjectivePerturbationLogisticRegression,
-    ObjectivePerturbationSVC,
-    OutputPerturbationClassifier,
-    OutputPerturbationLogisticRegression,
-    OutputPerturbationSVC,
-)
 from svm_models.account import Account
 from svm_models.classifiers import perturbation
 from svm_models.classifiers.losses import huber, logistic
 from svm_models.classifiers.minimise import TOLERANCE, RegularizedRisk
-from svm_models.classifiers.perturbation import (
-    _pure_curvature_cost,
-    curvature_cost,
-    eps_for_noise,
-    perturb_objective,
-    perturb_output,
-)
 from svm_models.records import signed
 from tests.effort import examples, pairs
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
-OUTPUT = [OutputPerturbationSVC, OutputPerturbationLogisticRegression, OutputPerturbationClassifier]
+OUTPUT = [
+    sm.OutputPerturbationSVC,
+    sm.OutputPerturbationLogisticRegression,
+    sm.OutputPerturbationClassifier,
+]
 OBJECTIVE = [
-    ObjectivePerturbationSVC,
-    ObjectivePerturbationLogisticRegression,
-    ObjectivePerturbationClassifier,
+    sm.ObjectivePerturbationSVC,
+    sm.ObjectivePerturbationLogisticRegression,
+    sm.ObjectivePerturbationClassifier,
 ]
 ALL = OUTPUT + OBJECTIVE
 SETTINGS = settings(deadline=None, max_examples=examples(60))
@@ -160,7 +149,7 @@ def test_what_is_paid_for(estimator):
         ]
 
 
-@pytest.mark.parametrize("estimator", [OutputPerturbationSVC, ObjectivePerturbationSVC])
+@pytest.mark.parametrize("estimator", [sm.OutputPerturbationSVC, sm.ObjectivePerturbationSVC])
 def test_fits_share_a_budget(estimator):
     budget = Budget(1.0, 0.0)
     first = estimator(eps=0.4, budget=budget, random_state=0).fit(X, Y)
@@ -170,7 +159,7 @@ def test_fits_share_a_budget(estimator):
     assert len(budget.entries) == len(first.privacy_.entries) + len(second.privacy_.entries)
 
 
-@pytest.mark.parametrize("estimator", [OutputPerturbationSVC, ObjectivePerturbationSVC])
+@pytest.mark.parametrize("estimator", [sm.OutputPerturbationSVC, sm.ObjectivePerturbationSVC])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_overspending_is_refused_before_any_draw(no_draws, estimator, delta):
     budget = Budget(1.0, 1e-6)
@@ -225,7 +214,7 @@ FORMULAS = pytest.mark.parametrize(
 def test_noise_of_output_perturbation(n, eps, reg, data_norm, loss):
     M, _ = records(n, norm=data_norm)
     _, (mechanism,) = charged(
-        perturb_output, RegularizedRisk.in_memory(M, loss, reg, data_norm), eps
+        perturbation.perturb_output, RegularizedRisk.in_memory(M, loss, reg, data_norm), eps
     )
     g = 2.0**-36 * 1.0 * data_norm
     sensitivity = 2 * (1.0 * data_norm / n + 2 * g) / reg
@@ -241,14 +230,14 @@ def test_noise_of_objective_perturbation(n, eps, reg, data_norm, loss):
     risk = RegularizedRisk.in_memory(M, loss, reg, data_norm)
     q = {"logistic": 1 / 4, "Huber hinge": 1.0 if eps != 4.0 else 5.0}[loss.name]
     cost = math.log(1 + q * data_norm**2 / (n * reg))
-    assert curvature_cost(risk) == pytest.approx(cost, rel=1e-12)
-    assert eps_for_noise(risk, eps) == pytest.approx(0.99 * eps - cost)
+    assert perturbation.curvature_cost(risk) == pytest.approx(cost, rel=1e-12)
+    assert perturbation.eps_for_noise(risk, eps) == pytest.approx(0.99 * eps - cost)
     if loss.name == "logistic":
         cost = 0.0  # slope and curvature are not both large
     elif cost > eps / 16:
         reg = q * data_norm**2 / (n * math.expm1(eps / 16))
         cost = eps / 16
-    _, mechanisms = charged(perturb_objective, risk, eps)
+    _, mechanisms = charged(perturbation.perturb_objective, risk, eps)
     cover, noise = sorted(mechanisms, key=lambda mechanism: mechanism.sensitivity)
     assert noise.sensitivity == pytest.approx(2 * data_norm)
     assert noise.curvature_cost == pytest.approx(cost)
@@ -267,7 +256,7 @@ def test_regularisation_is_added_until_the_curvature_costs_a_sixteenth(no_noise,
     raised = max(reg, 1 / (len(M) * math.expm1(eps / 16)))
     assert raised > reg
     w, mechanisms = charged(
-        perturb_objective, RegularizedRisk.in_memory(M, huber(), reg, 1.0), eps, delta
+        perturbation.perturb_objective, RegularizedRisk.in_memory(M, huber(), reg, 1.0), eps, delta
     )
     np.testing.assert_allclose(
         w, RegularizedRisk.in_memory(M, huber(), raised, 1.0).minimise(), atol=1e-8 / raised
@@ -280,14 +269,14 @@ def test_for_logistic_loss_regularisation_is_added_until_the_curvature_costs_not
     M = signed(X, Y)
     raised = 1 / (len(M) * 0.495 * eps)
     w, mechanisms = charged(
-        perturb_objective, RegularizedRisk.in_memory(M, logistic(), 1e-3, 1.0), eps
+        perturbation.perturb_objective, RegularizedRisk.in_memory(M, logistic(), 1e-3, 1.0), eps
     )
     np.testing.assert_allclose(
         w, RegularizedRisk.in_memory(M, logistic(), raised, 1.0).minimise(), atol=1e-7 / raised
     )
     assert paying_for_the_curvature(mechanisms).curvature_cost == 0.0
     below = RegularizedRisk.in_memory(M, logistic(), 0.8 * raised, 1.0)
-    _, mechanisms = charged(perturb_objective, below, eps, add_regularization=False)
+    _, mechanisms = charged(perturbation.perturb_objective, below, eps, add_regularization=False)
     assert paying_for_the_curvature(mechanisms).curvature_cost > 0.0
 
 
@@ -299,24 +288,24 @@ def test_price_of_logistic_curvature_is_the_largest_loss_over_all_slopes(log_slo
     risk = RegularizedRisk.in_memory(np.ones((1, 1)), logistic(), 1 / k, 1.0)
     p = np.concatenate([np.linspace(0, 1, 4001), 1 - np.geomspace(1e-9, 1e-3, 200)])
     largest = float(np.max(slope * (1 + p) + np.log1p(k * p * (1 - p))))
-    price = 2 * slope + _pure_curvature_cost(risk, slope)
+    price = 2 * slope + perturbation._pure_curvature_cost(risk, slope)
     assert largest * (1 - 1e-12) <= price <= largest * (1 + 1e-4)
-    assert price <= 2 * slope + curvature_cost(risk) + 1e-12
+    assert price <= 2 * slope + perturbation.curvature_cost(risk) + 1e-12
 
 
 def test_no_regularisation_is_added_where_the_curvature_is_cheap(no_noise):
     risk = RegularizedRisk.in_memory(signed(X, Y), huber(), 0.5, 1.0)
     np.testing.assert_allclose(
-        charged(perturb_objective, risk, 1.0)[0], risk.minimise(), atol=1e-8 / risk.reg
+        charged(perturbation.perturb_objective, risk, 1.0)[0], risk.minimise(), atol=1e-8 / risk.reg
     )
 
 
 def test_no_regularisation_is_added_if_not_wanted(no_noise):
     risk = RegularizedRisk.in_memory(signed(X, Y), huber(), 0.02, 1.0)
-    w, mechanisms = charged(perturb_objective, risk, 1.0, add_regularization=False)
+    w, mechanisms = charged(perturbation.perturb_objective, risk, 1.0, add_regularization=False)
     np.testing.assert_allclose(w, risk.minimise(), atol=1e-8 / risk.reg)
     assert paying_for_the_curvature(mechanisms).scale == pytest.approx(
-        2 / eps_for_noise(risk, 1.0), rel=1e-6
+        2 / perturbation.eps_for_noise(risk, 1.0), rel=1e-6
     )
 
 
@@ -324,12 +313,12 @@ def test_no_regularisation_is_added_if_not_wanted(no_noise):
 def test_a_curvature_that_costs_more_than_eps_is_refused(no_draws, delta):
     no_draws()
     risk = RegularizedRisk.in_memory(signed(X, Y), huber(), 1e-3, 1.0)
-    assert curvature_cost(risk) > 1.0
+    assert perturbation.curvature_cost(risk) > 1.0
     with pytest.raises(BudgetExceededError, match="too small a budget for these releases"):
-        charged(perturb_objective, risk, 1.0, delta, add_regularization=False)
+        charged(perturbation.perturb_objective, risk, 1.0, delta, add_regularization=False)
 
 
-@pytest.mark.parametrize("perturb", [perturb_output, perturb_objective])
+@pytest.mark.parametrize("perturb", [perturbation.perturb_output, perturbation.perturb_objective])
 @pytest.mark.parametrize("reg", [1e-3, 5.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 def test_no_more_noise_than_needed(perturb, reg, delta):
@@ -369,7 +358,7 @@ def test_some_neighbours_are_as_far_apart_as_the_bound_allows(loss, n):
     common = np.zeros((n - 1, 2))
     reg = 4.0
     if loss.name == "logistic":  # shifted, so that it is steep around weights of zero
-        loss = MarginLoss(
+        loss = sm.MarginLoss(
             value=lambda z: logistic().value(z - 8.0),
             slope=lambda z: logistic().slope(z - 8.0),
             curvature=lambda z: logistic().curvature(z - 8.0),
@@ -413,7 +402,9 @@ def test_determinants_of_some_neighbours_differ_by_as_much():
         for last in ([1.0, 0.0], [0.0, 0.0])
     )
     ratio = np.linalg.slogdet(first)[1] - np.linalg.slogdet(second)[1]
-    cost = curvature_cost(RegularizedRisk.in_memory(np.zeros((n, 2)), huber(), reg, 1.0))
+    cost = perturbation.curvature_cost(
+        RegularizedRisk.in_memory(np.zeros((n, 2)), huber(), reg, 1.0)
+    )
     assert 0.9 * cost < ratio <= cost + 1e-12
 
 
@@ -463,7 +454,7 @@ def test_long_records_are_scaled_down_each_by_itself(estimator, form):
 
 @pytest.mark.parametrize("data_norm", [1e-90, 1e-3, 1e3, 1e13])
 def test_extreme_norms(data_norm):
-    svm = ObjectivePerturbationSVC(eps=math.inf, reg=data_norm**2, data_norm=data_norm).fit(
+    svm = sm.ObjectivePerturbationSVC(eps=math.inf, reg=data_norm**2, data_norm=data_norm).fit(
         1e10 * data_norm * X, Y
     )
     reference = RegularizedRisk.in_memory(signed(X / (1 - 1e-9), Y), huber(), 1.0, 1.0).minimise()
@@ -486,7 +477,7 @@ def test_a_seed_repeats_a_fit_and_is_owned_up_to(estimator):
     "source", [np.random.default_rng(3), np.random.RandomState(3), np.int64(3)]
 )
 def test_every_seeded_source_is_owned_up_to(source):
-    assert OutputPerturbationSVC(random_state=source).fit(X, Y).privacy_.seeded
+    assert sm.OutputPerturbationSVC(random_state=source).fit(X, Y).privacy_.seeded
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -500,7 +491,7 @@ def test_without_a_seed_every_fit_differs(estimator):
 # losses of one's own
 
 #: Squared hinge, continued by its tangent where its slope reaches -4.
-CLIPPED_SQUARED_HINGE = MarginLoss(
+CLIPPED_SQUARED_HINGE = sm.MarginLoss(
     value=lambda z: np.where(z < -1, 4 - 4 * (z + 1), np.maximum(0.0, 1 - z) ** 2),
     slope=lambda z: -2 * np.clip(1 - z, 0.0, 2.0),
     curvature=lambda z: np.where(np.abs(z) < 1, 2.0, 0.0),
@@ -510,7 +501,7 @@ CLIPPED_SQUARED_HINGE = MarginLoss(
 
 
 @pytest.mark.parametrize(
-    "estimator", [OutputPerturbationClassifier, ObjectivePerturbationClassifier]
+    "estimator", [sm.OutputPerturbationClassifier, sm.ObjectivePerturbationClassifier]
 )
 def test_a_loss_of_ones_own(estimator):
     loss = CLIPPED_SQUARED_HINGE
@@ -523,7 +514,7 @@ def test_a_loss_of_ones_own(estimator):
     assert max(e.sensitivity for e in svm.privacy_.entries) == pytest.approx(
         2
         * loss.slope_bound
-        * (1.0 if estimator is ObjectivePerturbationClassifier else 1 / (len(X) * 0.05)),
+        * (1.0 if estimator is sm.ObjectivePerturbationClassifier else 1 / (len(X) * 0.05)),
         rel=1e-6,
     )
 
@@ -533,15 +524,15 @@ def test_a_loss_of_ones_own(estimator):
 def test_bounds_of_a_loss(name, bound):
     bounds = {"slope_bound": 1.0, "curvature_bound": 1.0, name: bound}
     with pytest.raises(InvalidParameterError, match=f"{name} must be a positive finite number"):
-        MarginLoss(np.abs, np.sign, np.zeros_like, **bounds)
+        sm.MarginLoss(np.abs, np.sign, np.zeros_like, **bounds)
 
 
 @pytest.mark.parametrize(
-    "estimator", [OutputPerturbationClassifier, ObjectivePerturbationClassifier]
+    "estimator", [sm.OutputPerturbationClassifier, sm.ObjectivePerturbationClassifier]
 )
 def test_the_default_loss_is_logistic(estimator):
-    named = {OutputPerturbationClassifier: OutputPerturbationLogisticRegression}.get(
-        estimator, ObjectivePerturbationLogisticRegression
+    named = {sm.OutputPerturbationClassifier: sm.OutputPerturbationLogisticRegression}.get(
+        estimator, sm.ObjectivePerturbationLogisticRegression
     )
     np.testing.assert_array_equal(
         estimator(random_state=2).fit(X, Y).coef_, named(random_state=2).fit(X, Y).coef_
@@ -569,12 +560,12 @@ def test_the_default_loss_is_logistic(estimator):
     ],
 )
 def test_parameters_out_of_their_domain(parameters, message):
-    for estimator in (OutputPerturbationSVC, ObjectivePerturbationSVC):
+    for estimator in (sm.OutputPerturbationSVC, sm.ObjectivePerturbationSVC):
         with pytest.raises(InvalidParameterError, match=message):
             estimator(**parameters).fit(X, Y)
 
 
-@pytest.mark.parametrize("estimator", [OutputPerturbationSVC, ObjectivePerturbationSVC])
+@pytest.mark.parametrize("estimator", [sm.OutputPerturbationSVC, sm.ObjectivePerturbationSVC])
 @pytest.mark.parametrize("h", [0.0, 0.51, math.nan, "0.5"])
 def test_h_out_of_its_domain(estimator, h):
     with pytest.raises(InvalidParameterError, match="h must be"):
@@ -582,9 +573,9 @@ def test_h_out_of_its_domain(estimator, h):
 
 
 @pytest.mark.parametrize(
-    "estimator", [OutputPerturbationClassifier, ObjectivePerturbationClassifier]
+    "estimator", [sm.OutputPerturbationClassifier, sm.ObjectivePerturbationClassifier]
 )
-@pytest.mark.parametrize("loss", ["hinge", np.abs, MarginLoss])
+@pytest.mark.parametrize("loss", ["hinge", np.abs, sm.MarginLoss])
 def test_a_loss_of_another_type(estimator, loss):
     with pytest.raises(
         InvalidParameterError, match=r"loss must be a svm_models\.MarginLoss, got \w+"

@@ -10,23 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import privlp
 import svm_models
-from privlp import (
-    Budget,
-    InvalidParameterError,
-    MostlyNoiseWarning,
-    UnsupportedProblemError,
-    Verdict,
-)
-from svm_models import (
-    LPSVR,
-    FitPlan,
-    LPQuantileRegressor,
-    PrivateLPSVC,
-    PrivateLPSVR,
-    PrivateQuantileRegressor,
-    plan,
-)
+import svm_models as sm
 from svm_models.account import SHARE_OF_THE_COUNT, counted
 from svm_models.regression.base import PrivateLinearRegressor
 from tests.effort import each, runs
@@ -34,11 +20,13 @@ from tests.effort import each, runs
 BOUNDS = {"X_bounds": (0, 10), "y_bounds": (-20, 60)}
 ADDED = {"relation": "add-remove"}
 KINDS = {
-    "median": lambda eps, **o: PrivateQuantileRegressor(eps, 1e-6, **BOUNDS, **o),
-    "0.9": lambda eps, **o: PrivateQuantileRegressor(eps, 1e-6, 0.9, **BOUNDS, **o),
-    "three": lambda eps, **o: PrivateQuantileRegressor(eps, 1e-6, (0.1, 0.5, 0.9), **BOUNDS, **o),
-    "vectors": lambda eps, **o: PrivateLPSVR(eps, 1e-6, epsilon=1.0, **BOUNDS, **o),
-    "no constant": lambda eps, **o: PrivateQuantileRegressor(
+    "median": lambda eps, **o: sm.PrivateQuantileRegressor(eps, 1e-6, **BOUNDS, **o),
+    "0.9": lambda eps, **o: sm.PrivateQuantileRegressor(eps, 1e-6, 0.9, **BOUNDS, **o),
+    "three": lambda eps, **o: sm.PrivateQuantileRegressor(
+        eps, 1e-6, (0.1, 0.5, 0.9), **BOUNDS, **o
+    ),
+    "vectors": lambda eps, **o: sm.PrivateLPSVR(eps, 1e-6, epsilon=1.0, **BOUNDS, **o),
+    "no constant": lambda eps, **o: sm.PrivateQuantileRegressor(
         eps, 1e-6, 0.8, fit_intercept=False, **BOUNDS, **o
     ),
 }
@@ -55,7 +43,7 @@ def warned(estimator, X, y):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator.fit(X, y)
-    assert all(warning.category is MostlyNoiseWarning for warning in caught)
+    assert all(warning.category is privlp.MostlyNoiseWarning for warning in caught)
     assert all(warning.filename == __file__ for warning in caught)
     return [str(warning.message) for warning in caught]
 
@@ -93,13 +81,13 @@ def warned(estimator, X, y):
     ],
 )
 def test_advice_in_words(eps, n, words):
-    found = plan(KINDS["median"](eps), n, 5)
+    found = sm.plan(KINDS["median"](eps), n, 5)
     assert found.advice == words
     assert words.startswith(f"{found.verdict}: ")
 
 
 def ignoring(epsilon, eps=1.0, **options):
-    return PrivateLPSVR(eps, 1e-6, epsilon=epsilon, **{**BOUNDS, **options})
+    return sm.PrivateLPSVR(eps, 1e-6, epsilon=epsilon, **{**BOUNDS, **options})
 
 
 SUPPOSED = " This supposes residuals with a standard deviation of about twice epsilon or more"
@@ -108,19 +96,19 @@ NOT_SEEN = f"{SUPPOSED}, which is private and was not looked at: smaller ones lo
 
 @pytest.mark.parametrize("n", [5000, 600, 40])
 def test_support_vectors_say_what_is_supposed_of_residuals(n):
-    advice = plan(ignoring(1.0), n, 5).advice
+    advice = sm.plan(ignoring(1.0), n, 5).advice
     assert NOT_SEEN in advice
-    assert SUPPOSED not in plan(ignoring(0.0), n, 5).advice
-    assert SUPPOSED not in plan(KINDS["median"](1.0), n, 5).advice
+    assert SUPPOSED not in sm.plan(ignoring(0.0), n, 5).advice
+    assert SUPPOSED not in sm.plan(KINDS["median"](1.0), n, 5).advice
 
 
 @pytest.mark.parametrize("epsilon", [20.1, 39.9])
 def test_errors_that_residuals_can_hardly_exceed_are_never_enough(epsilon):
     """More than a quarter of the range of y, 80: however many records there are."""
-    assert plan(ignoring(20.0), 5000, 5).verdict is Verdict.ENOUGH_ROWS
+    assert sm.plan(ignoring(20.0), 5000, 5).verdict is privlp.Verdict.ENOUGH_ROWS
     for n in (5000, 10**9):
-        found = plan(ignoring(epsilon), n, 5)
-        assert found.verdict is Verdict.ROUGH
+        found = sm.plan(ignoring(epsilon), n, 5)
+        assert found.verdict is privlp.Verdict.ROUGH
         assert found.advice.endswith(
             f"{SUPPOSED}, for which epsilon is too large beside y_bounds: take a smaller epsilon."
         )
@@ -133,8 +121,8 @@ def test_errors_that_residuals_can_hardly_exceed_are_never_enough(epsilon):
 )
 def test_a_loss_that_one_prediction_brings_to_nothing_has_a_warning(epsilon, options):
     """By what is declared alone: the records say nothing, and are as good as any."""
-    found = plan(ignoring(epsilon, **options), 10**6, 2)
-    assert found.verdict is Verdict.TOO_FEW_ROWS
+    found = sm.plan(ignoring(epsilon, **options), 10**6, 2)
+    assert found.verdict is privlp.Verdict.TOO_FEW_ROWS
     assert found.prediction_noise == found.excess_loss == math.inf
     assert found.advice == (
         "Too few rows for this eps: no number would be enough. epsilon is so large beside y_bounds"
@@ -155,22 +143,22 @@ def test_small_residuals_lose_far_more_than_supposed_and_large_ones_less():
     lost = {}
     for sd in (1.0, 4.0, 8.0):
         y = 1 + X @ [-1.0, 0.5, 2.0] + rng.normal(0, sd, 5000)
-        best = mean_beyond(2.0, LPSVR(C=1e3, epsilon=2.0).fit(X, y), X, y)
+        best = mean_beyond(2.0, sm.LPSVR(C=1e3, epsilon=2.0).fit(X, y), X, y)
         fits = [ignoring(2.0, random_state=seed).fit(X, y) for seed in range(3)]
         lost[sd] = np.mean([mean_beyond(2.0, fit, X, y) for fit in fits]) / best - 1
-    foreseen = plan(ignoring(2.0), 5000, 3).excess_loss
+    foreseen = sm.plan(ignoring(2.0), 5000, 3).excess_loss
     assert lost[1.0] > 3 * foreseen
     assert lost[4.0] < foreseen
     assert lost[8.0] < foreseen
 
 
 def test_one_way_out_is_named_without_a_comma():
-    words = plan(KINDS["median"](1.0), 40, 5).advice
+    words = sm.plan(KINDS["median"](1.0), 40, 5).advice
     assert words.endswith("between y_bounds. About 1,900 records would be enough.")
 
 
 def test_print_shows_the_parts_and_the_advice():
-    lines = str(plan(KINDS["median"](1.0, **ADDED), 5000, 5)).splitlines()
+    lines = str(sm.plan(KINDS["median"](1.0, **ADDED), 5000, 5)).splitlines()
     assert lines[0].split("  ")[0] == "part"
     assert lines[2].startswith("count the records  ")
     assert sum("sum the slopes of the records' losses, stage" in line for line in lines) == 3
@@ -184,7 +172,7 @@ def test_print_shows_the_parts_and_the_advice():
 def test_parts_are_what_a_fit_is_charged(kind, options):
     X, y = data(400, 2)
     fit = KINDS[kind](1.0, random_state=0, **options)
-    found = plan(fit, 400, 2)
+    found = sm.plan(fit, 400, 2)
     entries = fit.fit(X, y).privacy_.entries
     assert [(p.purpose.split(", stage")[0], p.draws) for p in found.parts] == [
         (entry.purpose, entry.draws) for entry in entries
@@ -202,13 +190,16 @@ def test_parts_are_what_a_fit_is_charged(kind, options):
 @pytest.mark.parametrize(("kind", "relation"), each(KINDS, ["replace", "add-remove"]))
 def test_the_advised_number_and_eps_are_just_enough(kind, relation):
     estimator = KINDS[kind](0.3, relation=relation)
-    advice = plan(estimator, 300, 4).advice
+    advice = sm.plan(estimator, 300, 4).advice
     n = int(advice.split("About ")[1].split(" records")[0].replace(",", ""))
-    assert plan(estimator, n, 4).verdict is Verdict.ENOUGH_ROWS
-    assert plan(estimator, int(0.9 * n) - 1, 4).verdict is not Verdict.ENOUGH_ROWS
+    assert sm.plan(estimator, n, 4).verdict is privlp.Verdict.ENOUGH_ROWS
+    assert sm.plan(estimator, int(0.9 * n) - 1, 4).verdict is not privlp.Verdict.ENOUGH_ROWS
     eps = float(advice.split("eps = ")[1].split(",")[0])
-    assert plan(estimator.set_params(eps=eps), 300, 4).verdict is Verdict.ENOUGH_ROWS
-    assert plan(estimator.set_params(eps=0.9 * eps), 300, 4).verdict is not Verdict.ENOUGH_ROWS
+    assert sm.plan(estimator.set_params(eps=eps), 300, 4).verdict is privlp.Verdict.ENOUGH_ROWS
+    assert (
+        sm.plan(estimator.set_params(eps=0.9 * eps), 300, 4).verdict
+        is not privlp.Verdict.ENOUGH_ROWS
+    )
 
 
 # what it sees
@@ -233,7 +224,7 @@ def test_noise_falls_with_records_and_eps(kind, n, more, eps, larger, p, options
     for better in (forecast(math.ceil(n * more), eps), forecast(n, eps * larger)):
         for name in ("moved", "excess", "counts", "moments"):
             assert getattr(better, name) <= getattr(one, name) * (1 + 1e-5)
-        order = [Verdict.TOO_FEW_ROWS, Verdict.ROUGH, Verdict.ENOUGH_ROWS]
+        order = [privlp.Verdict.TOO_FEW_ROWS, privlp.Verdict.ROUGH, privlp.Verdict.ENOUGH_ROWS]
         close = abs(better.excess / one.excess - 1) < 1e-5
         assert order.index(better.verdict) >= order.index(one.verdict) or close
 
@@ -247,15 +238,15 @@ def test_no_record_moves_a_warning(kind, seed, level):
             warned(KINDS[kind](eps, random_state=0), X, y)
             for X, y in (data(40, 2, seed), (np.full((40, 2), level), np.full(40, -level)))
         ]
-        found = plan(KINDS[kind](eps), 40, 2)
-        expected = [found.advice] if found.verdict is Verdict.TOO_FEW_ROWS else []
+        found = sm.plan(KINDS[kind](eps), 40, 2)
+        expected = [found.advice] if found.verdict is privlp.Verdict.TOO_FEW_ROWS else []
         assert texts == [expected, expected]
 
 
 def test_a_private_number_moves_no_warning_where_a_nominal_one_is_declared():
     declared = {**ADDED, "nominal_n": 100}
     texts = [warned(KINDS["median"](0.1, **declared), *data(n, 2)) for n in (3, 100, 900)]
-    assert texts == [[plan(KINDS["median"](0.1, **declared), None, 2).advice]] * 3
+    assert texts == [[sm.plan(KINDS["median"](0.1, **declared), None, 2).advice]] * 3
 
 
 def counting(released, eps):
@@ -270,8 +261,8 @@ def test_a_bought_count_decides_the_warning_and_nothing_else_does(released, monk
     found = counting(released, 1.0)
     monkeypatch.setattr("svm_models.account.counted", lambda *_: found)
     texts = [warned(KINDS["median"](1.0, **ADDED), *data(n, 2)) for n in (20, 5000)]
-    expected = plan(KINDS["median"](1.0, **ADDED), int(released), 2)
-    worrying = expected.verdict is Verdict.TOO_FEW_ROWS
+    expected = sm.plan(KINDS["median"](1.0, **ADDED), int(released), 2)
+    worrying = expected.verdict is privlp.Verdict.TOO_FEW_ROWS
     assert worrying == (released == 40)
     assert texts == [[expected.advice] if worrying else []] * 2
 
@@ -285,11 +276,11 @@ def test_the_public_number_is_the_released_count(noisy, eps):
 
 
 def test_a_plan_charges_nothing_and_leaves_the_estimator_alone():
-    budget = Budget(1.0, 1e-6)
+    budget = privlp.Budget(1.0, 1e-6)
     estimator = KINDS["median"](1.0, budget=budget, random_state=np.random.default_rng(0))
     before, state = dict(vars(estimator)), estimator.random_state.bit_generator.state
-    plan(estimator, 5000, 5)
-    plan(estimator, 50, 5)
+    sm.plan(estimator, 5000, 5)
+    sm.plan(estimator, 50, 5)
     assert vars(estimator) == before
     assert estimator.random_state.bit_generator.state == state
     assert budget.spent() == 0
@@ -349,10 +340,10 @@ def two_classes(n, p=5, positive=0.43, told=1.0, seed=0):
     ],
 )
 def test_a_classifier_has_a_plan(n, eps, said):
-    found = plan(PrivateLPSVC(eps, 1e-6), n, 5)
+    found = sm.plan(sm.PrivateLPSVC(eps, 1e-6), n, 5)
     assert found.advice.startswith(said)
-    assert math.isinf(found.excess_loss) is (found.verdict is not Verdict.ENOUGH_ROWS)
-    alone = plan(PrivateLPSVC(eps, 1e-6, fallback=False), n, 5).advice
+    assert math.isinf(found.excess_loss) is (found.verdict is not privlp.Verdict.ENOUGH_ROWS)
+    alone = sm.plan(sm.PrivateLPSVC(eps, 1e-6, fallback=False), n, 5).advice
     assert "one class" not in alone
 
 
@@ -361,7 +352,7 @@ def test_the_larger_class_in_place_of_noise():
     X, y = two_classes(750)
     right = 0
     for seed in range(10):
-        svm = PrivateLPSVC(0.1, 1e-6, classes=(0, 1), random_state=seed)
+        svm = sm.PrivateLPSVC(0.1, 1e-6, classes=(0, 1), random_state=seed)
         (words,) = warned(svm, X, y)
         assert words.startswith("Too few rows for this eps")
         right += svm.score(X, y) > 0.56
@@ -373,7 +364,7 @@ def test_features_that_tell_nothing_give_way_to_the_larger_class():
     X, y = two_classes(750, told=0.0, positive=0.3)
     named = 0
     for seed in range(10):
-        svm = PrivateLPSVC(0.4, 1e-6, classes=(0, 1), random_state=seed)
+        svm = sm.PrivateLPSVC(0.4, 1e-6, classes=(0, 1), random_state=seed)
         said = warned(svm, X, y)
         assert bool(said) is bool(svm.intercept_[0])
         assert svm.score(X, y) > 0.68
@@ -383,20 +374,20 @@ def test_features_that_tell_nothing_give_way_to_the_larger_class():
             assert not svm.predict(-X).any()
             named += 1
     assert named
-    exact = PrivateLPSVC(math.inf, 1e-6, classes=(0, 1), random_state=0).fit(X, y)
+    exact = sm.PrivateLPSVC(math.inf, 1e-6, classes=(0, 1), random_state=0).fit(X, y)
     assert exact.intercept_[0] == 0
 
 
 def test_a_warning_turned_into_an_error_comes_before_anything_is_charged():
     X, y = data(200, 5)
-    budget = Budget(1.0, 1e-6)
+    budget = privlp.Budget(1.0, 1e-6)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", MostlyNoiseWarning)
-        with pytest.raises(MostlyNoiseWarning, match="Too few rows for this eps"):
+        warnings.simplefilter("error", privlp.MostlyNoiseWarning)
+        with pytest.raises(privlp.MostlyNoiseWarning, match="Too few rows for this eps"):
             KINDS["median"](0.1, budget=budget).fit(X, y)
         assert budget.spent() == 0
         fit = KINDS["median"](0.1, random_state=0, **ADDED)
-        with pytest.raises(MostlyNoiseWarning, match="Too few rows for this eps"):
+        with pytest.raises(privlp.MostlyNoiseWarning, match="Too few rows for this eps"):
             fit.fit(X, y)
     assert [entry.purpose for entry in fit.privacy_.entries] == ["count the records"]
 
@@ -412,9 +403,9 @@ def test_a_fit_loses_about_what_its_plan_says():
     """At most that for nine seeds of ten, and a tenth at their mean: normal residuals."""
     for n, eps, q in ((2000, 1.0, 0.5), (4000, 0.5, 0.5), (4000, 0.7, 0.9)):
         X, y = data(n, 3)
-        estimator = PrivateQuantileRegressor(eps, 1e-6, q, **BOUNDS)
-        foreseen = plan(estimator, n, 3).excess_loss
-        best = LPQuantileRegressor(q).fit(X, y).objective_
+        estimator = sm.PrivateQuantileRegressor(eps, 1e-6, q, **BOUNDS)
+        foreseen = sm.plan(estimator, n, 3).excess_loss
+        best = sm.LPQuantileRegressor(q).fit(X, y).objective_
         lost = []
         for seed in range(10):
             r = y - estimator.set_params(random_state=seed).fit(X, y).predict(X)
@@ -449,8 +440,8 @@ def test_a_fit_loses_about_what_its_plan_says():
     ],
 )
 def test_bad_input_is_refused_with_words(change, n, p, message):
-    with pytest.raises(InvalidParameterError, match=message.replace("[", r"\[")):
-        plan(KINDS["median"](1.0).set_params(**change), n, p)
+    with pytest.raises(privlp.InvalidParameterError, match=message.replace("[", r"\[")):
+        sm.plan(KINDS["median"](1.0).set_params(**change), n, p)
 
 
 CLASSIFIERS = [
@@ -458,34 +449,34 @@ CLASSIFIERS = [
     for name in svm_models.__all__
     if hasattr(cls := getattr(svm_models, name), "get_params")
     and "eps" in inspect.signature(cls).parameters
-    and not issubclass(cls, PrivateLinearRegressor | PrivateLPSVC)
+    and not issubclass(cls, PrivateLinearRegressor | sm.PrivateLPSVC)
 ]
 
 
 @pytest.mark.parametrize(
     "refused",
-    [*(object.__new__(cls) for cls in CLASSIFIERS), LPQuantileRegressor()],
+    [*(object.__new__(cls) for cls in CLASSIFIERS), sm.LPQuantileRegressor()],
     ids=lambda refused: type(refused).__name__,
 )
 def test_what_has_no_plan_is_refused_by_name(refused):
     message = rf"There are plans for .* and PrivateLPSVC, not for {type(refused).__name__}\. Try it"
-    with pytest.raises(UnsupportedProblemError, match=message):
-        plan(refused, 100, 5)
+    with pytest.raises(privlp.UnsupportedProblemError, match=message):
+        sm.plan(refused, 100, 5)
 
 
-@pytest.mark.parametrize("refused", [None, "x", PrivateLPSVR], ids=str)
+@pytest.mark.parametrize("refused", [None, "x", sm.PrivateLPSVR], ids=str)
 def test_what_is_no_estimator_is_refused(refused):
-    with pytest.raises(InvalidParameterError) as error:
-        plan(refused, 100, 5)
+    with pytest.raises(privlp.InvalidParameterError) as error:
+        sm.plan(refused, 100, 5)
     assert error.value.parameter == "estimator"
     of_class = "got the class PrivateLPSVR: write PrivateLPSVR(eps, delta, ...)."
     of_other = f"or a PrivateLPSVC with its parameters, got {type(refused).__name__}."
-    assert str(error.value).endswith(of_class if refused is PrivateLPSVR else of_other)
+    assert str(error.value).endswith(of_class if refused is sm.PrivateLPSVR else of_other)
 
 
 def test_the_function_hides_the_module_of_its_name():
     import svm_models.plan as imported
 
-    assert svm_models.plan is plan
-    assert imported is plan
-    assert FitPlan.__module__ == "svm_models.plan"
+    assert svm_models.plan is sm.plan
+    assert imported is sm.plan
+    assert sm.FitPlan.__module__ == "svm_models.plan"

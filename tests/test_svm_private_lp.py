@@ -18,14 +18,8 @@ from svm_models import PrivateLPSVC, make_separable_sphere, whitening
 from svm_models.account import RELATION
 from svm_models.classifiers.losses import huber
 from svm_models.classifiers.lp_svc_plan import Rule
+from svm_models.records import grid as grids
 from svm_models.records import within_norm
-from svm_models.records.grid import (
-    RecordGrid,
-    RecordsOnGrid,
-    SignedRecords,
-    WhitenedRecords,
-    Whitening,
-)
 from svm_models.whitening import PURPOSE_AGAIN, Coordinates, second_moments
 
 #: Classes are left out here where they do not matter.
@@ -125,17 +119,17 @@ def test_projection_onto_the_ball():
 # sensitivity
 
 
-GRID = RecordGrid.of(1_000)
+GRID = grids.RecordGrid.of(1_000)
 
 
 def on_grid(M, grid=GRID):
-    return RecordsOnGrid(SignedRecords(M, None), data_norm=1.0, grid=grid)
+    return grids.RecordsOnGrid(grids.SignedRecords(M, None), data_norm=1.0, grid=grid)
 
 
 def whitened(M, whiten, **options):
     """A block of records, and what is made of a sum over it."""
-    whitening = Whitening.of(whiten, GRID)
-    return WhitenedRecords(on_grid(M), whitening, **options), whitening.of_sum
+    whitening = grids.Whitening.of(whiten, GRID)
+    return grids.WhitenedRecords(on_grid(M), whitening, **options), whitening.of_sum
 
 
 def contribution(record, whiten, w):
@@ -150,8 +144,8 @@ def half_of(record, whiten):
 
 
 def moments_of(M, release=lambda exact: exact, whiten=None, grid=GRID):
-    again = None if whiten is None else Whitening.of(whiten, grid)
-    kernel = partial(RecordsOnGrid.second_moments, whiten=again)
+    again = None if whiten is None else grids.Whitening.of(whiten, grid)
+    kernel = partial(grids.RecordsOnGrid.second_moments, whiten=again)
     return second_moments(InMemory(on_grid(M, grid)), kernel, grid, release)
 
 

@@ -13,15 +13,7 @@ from privlp import InvalidProblemError
 from privlp.rows import parts
 from privlp.rows.blocks import using_memory
 from svm_models import PrivateLPSVC
-from svm_models.records.grid import (
-    MOST_RECORDS,
-    SLACK,
-    RecordGrid,
-    RecordsOnGrid,
-    SignedRecords,
-    WhitenedRecords,
-    Whitening,
-)
+from svm_models.records import grid as grids
 
 pytestmark = pytest.mark.usefixtures("short_advice")
 
@@ -124,14 +116,16 @@ def exact_sum(M, weights, columns):
 def test_sums_are_exact_and_no_record_adds_more_than_a_half(seed, p, most, scale):
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(p, p))
-    grid = RecordGrid.of(most)
-    whiten = Whitening.of(root @ root.T * 10.0**scale, grid)
+    grid = grids.RecordGrid.of(most)
+    whiten = grids.Whitening.of(root @ root.T * 10.0**scale, grid)
     given_records = rng.normal(size=(40, p)) * 10.0 ** rng.uniform(-3, 3, (40, 1))
     signs = rng.choice([-1.0, 1.0], 40)
-    records = RecordsOnGrid(SignedRecords(given_records, signs), data_norm=1.0, grid=grid)
+    records = grids.RecordsOnGrid(
+        grids.SignedRecords(given_records, signs), data_norm=1.0, grid=grid
+    )
     M = np.vstack([part.in_double().table() for _, part in records.parts])
-    assert (np.square(M).sum(axis=1) <= (grid.of_entry * (1 - SLACK)) ** 2).all()
-    rows, z = WhitenedRecords(records, whiten), rng.random(40)
+    assert (np.square(M).sum(axis=1) <= (grid.of_entry * (1 - grids.SLACK)) ** 2).all()
+    rows, z = grids.WhitenedRecords(records, whiten), rng.random(40)
     halves = rows._halves
     weights = np.rint(2 * (z - 0.5) * halves)
     found = whiten.of_sum(rows.scores(z))
@@ -147,12 +141,12 @@ def test_sums_are_exact_and_no_record_adds_more_than_a_half(seed, p, most, scale
 
 def test_bits_fit_into_their_integers():
     for k in range(36):
-        grid, bits = RecordGrid.of(2**k), min(k, 31)
+        grid, bits = grids.RecordGrid.of(2**k), min(k, 31)
         assert bits + 2 * grid.entries <= 62
         assert bits + grid.entries + grid.weights <= 62
         assert 13 + grid.entries + grid.weights <= 53
         assert 11 + 2 * grid.entries <= 53
-    assert RecordGrid.of(MOST_RECORDS) == RecordGrid.of(10**15)
+    assert grids.RecordGrid.of(grids.MOST_RECORDS) == grids.RecordGrid.of(10**15)
 
 
 # messages

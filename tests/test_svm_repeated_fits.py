@@ -17,24 +17,17 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 
+import svm_models as sm
 from privlp import Budget
-from svm_models import (
-    OutputPerturbationSVC,
-    PrivateLPSVR,
-    PrivateModelSelector,
-    PrivateOneVsRestClassifier,
-    RandomFourierFeatures,
-    RepeatedFitsWarning,
-)
 
 pytestmark = pytest.mark.usefixtures("short_advice")
 
 X = np.random.default_rng(0).uniform(-1, 1, (60, 3))
 Y = np.where(X[:, 0] > 0, 1, -1)
 KNOWN = {"classes": (-1, 1)}
-SVC = OutputPerturbationSVC(eps=0.5, **KNOWN)
-SVR = PrivateLPSVR(0.5, 1e-3, y_bounds=(-1, 1), data_norm=2.0)
-READ = OutputPerturbationSVC(eps=0.5)
+SVC = sm.OutputPerturbationSVC(eps=0.5, **KNOWN)
+SVR = sm.PrivateLPSVR(0.5, 1e-3, y_bounds=(-1, 1), data_norm=2.0)
+READ = sm.OutputPerturbationSVC(eps=0.5)
 GRID = {"reg": [0.1, 1.0]}
 
 
@@ -42,7 +35,7 @@ def said(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
-    return [str(w.message) for w in caught if w.category is RepeatedFitsWarning]
+    return [str(w.message) for w in caught if w.category is sm.RepeatedFitsWarning]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +54,7 @@ def said(call):
         ),
         (
             lambda: GridSearchCV(
-                make_pipeline(RandomFourierFeatures(), SVC),
+                make_pipeline(sm.RandomFourierFeatures(), SVC),
                 {"outputperturbationsvc": [SVC, READ]},
                 cv=2,
             ).fit(X, Y),
@@ -92,15 +85,15 @@ def said(call):
         (lambda: learning_curve(SVC, X, Y, cv=2, train_sizes=[0.5, 1.0]), "makes several fits"),
         (lambda: cross_val_score(GridSearchCV(SVC, GRID, cv=2), X, Y), "makes several fits"),
         (
-            lambda: cross_val_score(make_pipeline(RandomFourierFeatures(), SVC), X, Y, cv=2),
+            lambda: cross_val_score(make_pipeline(sm.RandomFourierFeatures(), SVC), X, Y, cv=2),
             "makes 2 fits of OutputPerturbationSVC",
         ),
         (
-            lambda: cross_val_score(PrivateModelSelector([READ], eps=1.0, **KNOWN), X, Y, cv=2),
+            lambda: cross_val_score(sm.PrivateModelSelector([READ], eps=1.0, **KNOWN), X, Y, cv=2),
             "makes 2 fits of PrivateModelSelector",
         ),
         (
-            lambda: cross_val_score(PrivateOneVsRestClassifier(**KNOWN), X, Y, cv=2),
+            lambda: cross_val_score(sm.PrivateOneVsRestClassifier(**KNOWN), X, Y, cv=2),
             "makes 2 fits of PrivateOneVsRestClassifier",
         ),
     ],
@@ -120,12 +113,12 @@ def test_every_search_is_told_of():
     [
         lambda: SVC.fit(X, Y),
         lambda: [SVR.fit(X, X[:, 0]) for _ in range(3)],
-        lambda: make_pipeline(RandomFourierFeatures(), SVC).fit(X, Y),
-        lambda: PrivateModelSelector([READ, READ], eps=1.0, **KNOWN).fit(X, Y),
+        lambda: make_pipeline(sm.RandomFourierFeatures(), SVC).fit(X, Y),
+        lambda: sm.PrivateModelSelector([READ, READ], eps=1.0, **KNOWN).fit(X, Y),
         lambda: cross_val_score(
-            OutputPerturbationSVC(eps=0.5, budget=Budget(9, 0), **KNOWN), X, Y, cv=3
+            sm.OutputPerturbationSVC(eps=0.5, budget=Budget(9, 0), **KNOWN), X, Y, cv=3
         ),
-        lambda: cross_val_score(OutputPerturbationSVC(eps=np.inf, **KNOWN), X, Y, cv=3),
+        lambda: cross_val_score(sm.OutputPerturbationSVC(eps=np.inf, **KNOWN), X, Y, cv=3),
     ],
 )
 def test_single_fits_and_shared_budgets_are_not_told_of(call):
@@ -135,10 +128,10 @@ def test_single_fits_and_shared_budgets_are_not_told_of(call):
 @pytest.mark.parametrize(
     ("estimator", "labels"),
     [
-        (OutputPerturbationSVC(**KNOWN), Y),
+        (sm.OutputPerturbationSVC(**KNOWN), Y),
         (SVR, X[:, 0]),
-        (PrivateModelSelector([READ], eps=1.0, **KNOWN), Y),
-        (PrivateOneVsRestClassifier(**KNOWN), Y),
+        (sm.PrivateModelSelector([READ], eps=1.0, **KNOWN), Y),
+        (sm.PrivateOneVsRestClassifier(**KNOWN), Y),
     ],
     ids=lambda e: type(e).__name__,
 )

@@ -10,28 +10,18 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import svm_models as sm
 from privlp import Budget, BudgetExceededError, InvalidParameterError, InvalidProblemError
-from svm_models import (
-    DMWSVC,
-    HuberSVC,
-    ObjectivePerturbationSVC,
-    OutputPerturbationLogisticRegression,
-    PrivateLPSVC,
-    PrivateModelSelector,
-    RandomFourierFeatures,
-    make_nested_balls,
-    make_separable_sphere,
-)
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
-X, Y = make_separable_sphere(3_000, n_features=4, random_state=0)
-SVC = ObjectivePerturbationSVC
+X, Y = sm.make_separable_sphere(3_000, n_features=4, random_state=0)
+SVC = sm.ObjectivePerturbationSVC
 GRID = [SVC(eps=1.0, reg=reg) for reg in (100.0, 1e-2, 1e-3)]
 
 
 def test_it_costs_what_one_candidate_costs():
-    tuned = PrivateModelSelector(GRID, eps=1.0, random_state=0).fit(X, Y)
+    tuned = sm.PrivateModelSelector(GRID, eps=1.0, random_state=0).fit(X, Y)
     assert not hasattr(GRID[0], "coef_")
     assert GRID[0].budget is None
     assert 0.999 < tuned.privacy_.eps <= 1.0
@@ -42,23 +32,23 @@ def test_it_costs_what_one_candidate_costs():
 
 def test_candidates_of_several_kinds_cost_the_dearest():
     mixed = [
-        ObjectivePerturbationSVC(eps=0.3),
-        OutputPerturbationLogisticRegression(eps=0.5, delta=1e-7),
-        DMWSVC(0.8, 1e-6),
+        sm.ObjectivePerturbationSVC(eps=0.3),
+        sm.OutputPerturbationLogisticRegression(eps=0.5, delta=1e-7),
+        sm.DMWSVC(0.8, 1e-6),
     ]
-    tuned = PrivateModelSelector(mixed, eps=0.8, delta=1e-6, random_state=0).fit(X, Y)
+    tuned = sm.PrivateModelSelector(mixed, eps=0.8, delta=1e-6, random_state=0).fit(X, Y)
     assert 0.6 < tuned.privacy_.eps <= 0.8
 
 
 @pytest.mark.parametrize("eps", [0.3, 4.0])
 def test_candidates_take_eps_and_delta_from_the_selector(eps):
     grid = [
-        ObjectivePerturbationSVC(),
-        make_pipeline(RandomFourierFeatures(1.0, 5, random_state=0), PrivateLPSVC()),
-        DMWSVC(eps=0.2),
-        PrivateModelSelector([OutputPerturbationLogisticRegression(reg=0.1)]),
+        sm.ObjectivePerturbationSVC(),
+        make_pipeline(sm.RandomFourierFeatures(1.0, 5, random_state=0), sm.PrivateLPSVC()),
+        sm.DMWSVC(eps=0.2),
+        sm.PrivateModelSelector([sm.OutputPerturbationLogisticRegression(reg=0.1)]),
     ]
-    tuned = PrivateModelSelector(grid, eps=eps, delta=1e-7, random_state=0)
+    tuned = sm.PrivateModelSelector(grid, eps=eps, delta=1e-7, random_state=0)
     taken = []
     for i in range(4):
         candidates = [grid[i]]
@@ -73,30 +63,32 @@ def test_candidates_take_eps_and_delta_from_the_selector(eps):
 
 def test_a_candidate_that_needs_delta_is_refused_before_anything_is_spent():
     budget = Budget(1.0, 1e-6)
-    for candidates in ([PrivateLPSVC()], [PrivateModelSelector([PrivateLPSVC()])]):
+    for candidates in ([sm.PrivateLPSVC()], [sm.PrivateModelSelector([sm.PrivateLPSVC()])]):
         with pytest.raises(InvalidParameterError, match=r"Candidate 0 \(PrivateLPSVC\) adds Gaus"):
-            PrivateModelSelector(candidates, eps=0.5, budget=budget).fit(X, Y)
+            sm.PrivateModelSelector(candidates, eps=0.5, budget=budget).fit(X, Y)
     assert budget.spent() == 0.0
-    PrivateModelSelector([PrivateLPSVC()], eps=math.inf, random_state=0).fit(X, Y)
+    sm.PrivateModelSelector([sm.PrivateLPSVC()], eps=math.inf, random_state=0).fit(X, Y)
 
 
 def test_without_noise_the_fewest_mistakes_win():
-    grid = [ObjectivePerturbationSVC(eps=math.inf, reg=reg) for reg in (1e-3, 1e-1)]
-    tuned = PrivateModelSelector(grid, eps=math.inf, random_state=0).fit(X, Y)
+    grid = [sm.ObjectivePerturbationSVC(eps=math.inf, reg=reg) for reg in (1e-3, 1e-1)]
+    tuned = sm.PrivateModelSelector(grid, eps=math.inf, random_state=0).fit(X, Y)
     scores = [
-        PrivateModelSelector([g], eps=math.inf, random_state=0).fit(X, Y).score(X, Y) for g in grid
+        sm.PrivateModelSelector([g], eps=math.inf, random_state=0).fit(X, Y).score(X, Y)
+        for g in grid
     ]
     assert tuned.score(X, Y) >= min(scores)
     assert not tuned.privacy_.private
 
 
 def test_pipelines_are_paid_by_their_last_step():
-    records, labels = make_nested_balls(3_000, random_state=0)
-    features = RandomFourierFeatures(5.0, 30, random_state=0)
+    records, labels = sm.make_nested_balls(3_000, random_state=0)
+    features = sm.RandomFourierFeatures(5.0, 30, random_state=0)
     grid = [
-        make_pipeline(features, ObjectivePerturbationSVC(eps=2.0, reg=reg)) for reg in (10.0, 1e-2)
+        make_pipeline(features, sm.ObjectivePerturbationSVC(eps=2.0, reg=reg))
+        for reg in (10.0, 1e-2)
     ]
-    tuned = PrivateModelSelector(grid, eps=2.0, random_state=1).fit(records, labels)
+    tuned = sm.PrivateModelSelector(grid, eps=2.0, random_state=1).fit(records, labels)
     assert tuned.privacy_.eps <= 2.0
     assert len(tuned.privacy_.entries) == 5
     assert tuned.predict(records).shape == labels.shape
@@ -105,7 +97,7 @@ def test_pipelines_are_paid_by_their_last_step():
 def test_the_chosen_candidate_cannot_be_refitted_at_the_price_of_a_part():
     """Parts pay for their own records; a refit on all of them opens an account of its own."""
     budget = Budget(1.0, 0.0)
-    tuned = PrivateModelSelector(GRID, eps=1.0, budget=budget, random_state=0).fit(X, Y)
+    tuned = sm.PrivateModelSelector(GRID, eps=1.0, budget=budget, random_state=0).fit(X, Y)
     refitted = tuned.best_estimator_.fit(X, Y)
     assert refitted.budget is None
     assert len(refitted.privacy_.entries) == 2
@@ -114,46 +106,48 @@ def test_the_chosen_candidate_cannot_be_refitted_at_the_price_of_a_part():
 
 def test_a_part_is_closed_after_the_fit(monkeypatch):
     seen = []
-    original = ObjectivePerturbationSVC.fit
+    original = sm.ObjectivePerturbationSVC.fit
 
     def spy(self, records, labels):
         seen.append(self.budget)
         return original(self, records, labels)
 
-    monkeypatch.setattr(ObjectivePerturbationSVC, "fit", spy)
-    PrivateModelSelector([ObjectivePerturbationSVC(eps=0.1)], eps=1.0, random_state=0).fit(X, Y)
+    monkeypatch.setattr(sm.ObjectivePerturbationSVC, "fit", spy)
+    sm.PrivateModelSelector([sm.ObjectivePerturbationSVC(eps=0.1)], eps=1.0, random_state=0).fit(
+        X, Y
+    )
     with pytest.raises(BudgetExceededError, match="This budget is closed"):
-        ObjectivePerturbationSVC(eps=0.1, budget=seen[0]).fit(X, Y)
+        sm.ObjectivePerturbationSVC(eps=0.1, budget=seen[0]).fit(X, Y)
 
 
 def test_a_fitted_selector_can_be_pickled():
-    tuned = PrivateModelSelector(GRID, eps=1.0, random_state=0).fit(X, Y)
+    tuned = sm.PrivateModelSelector(GRID, eps=1.0, random_state=0).fit(X, Y)
     again = pickle.loads(pickle.dumps(tuned))
     np.testing.assert_array_equal(again.predict(X), tuned.predict(X))
 
 
 def test_the_deal_depends_on_the_number_of_records_and_on_coins_alone(monkeypatch):
     seen = []
-    original = ObjectivePerturbationSVC.fit
+    original = sm.ObjectivePerturbationSVC.fit
 
     def spy(self, records, labels):
         seen.append(np.flatnonzero(np.isin(X[:, 0], records[:, 0])))
         return original(self, records, labels)
 
-    monkeypatch.setattr(ObjectivePerturbationSVC, "fit", spy)
-    PrivateModelSelector(GRID[:1], eps=1.0, random_state=5).fit(X, Y)
+    monkeypatch.setattr(sm.ObjectivePerturbationSVC, "fit", spy)
+    sm.PrivateModelSelector(GRID[:1], eps=1.0, random_state=5).fit(X, Y)
     changed = Y.copy()
     changed[0] *= -1
-    PrivateModelSelector(GRID[:1], eps=1.0, random_state=5).fit(X, changed)
+    sm.PrivateModelSelector(GRID[:1], eps=1.0, random_state=5).fit(X, changed)
     np.testing.assert_array_equal(seen[0], seen[1])
 
 
 def test_a_shared_budget_is_charged_once():
     budget = Budget(1.5, 0.0)
-    PrivateModelSelector(GRID, eps=1.0, budget=budget, random_state=0).fit(X, Y)
+    sm.PrivateModelSelector(GRID, eps=1.0, budget=budget, random_state=0).fit(X, Y)
     assert budget.spent() == pytest.approx(1.0, rel=1e-3)
     with pytest.raises(BudgetExceededError):
-        PrivateModelSelector(GRID, eps=1.0, budget=budget, random_state=0).fit(X, Y)
+        sm.PrivateModelSelector(GRID, eps=1.0, budget=budget, random_state=0).fit(X, Y)
     assert budget.spent() <= 1.5
 
 
@@ -163,7 +157,7 @@ def test_a_shared_budget_is_charged_once():
         ([], {}, "estimators is empty"),
         (GRID[0], {}, "must be a list of private classifiers, not one"),
         ([type(GRID[0])], {}, "must be a list of private classifiers, such as"),
-        ([HuberSVC()], {}, r"Candidate 0 \(HuberSVC\) may learn from records without paying"),
+        ([sm.HuberSVC()], {}, r"Candidate 0 \(HuberSVC\) may learn from records without paying"),
         (
             [make_pipeline(StandardScaler(), GRID[0])],
             {},
@@ -183,7 +177,7 @@ def test_a_shared_budget_is_charged_once():
 def test_wrong_candidates_are_refused_before_anything_is_spent(estimators, options, message):
     budget = Budget(10.0, 0.0)
     with pytest.raises(InvalidParameterError, match=message):
-        PrivateModelSelector(estimators, **{"eps": 1.0, "budget": budget, **options}).fit(X, Y)
+        sm.PrivateModelSelector(estimators, **{"eps": 1.0, "budget": budget, **options}).fit(X, Y)
     assert budget.spent() == 0.0
 
 
@@ -191,9 +185,9 @@ def test_too_few_records_are_refused():
     with pytest.raises(
         InvalidProblemError, match="6 records are too few for 4 parts; give at least 8"
     ):
-        PrivateModelSelector(GRID, eps=1.0).fit(X[:6], np.array([1, -1, 1, -1, 1, -1]))
+        sm.PrivateModelSelector(GRID, eps=1.0).fit(X[:6], np.array([1, -1, 1, -1, 1, -1]))
 
 
 def test_weights_of_records_are_refused():
     with pytest.raises(InvalidParameterError, match="takes X and y only, not sample_weight"):
-        PrivateModelSelector(GRID, eps=1.0).fit(X, Y, sample_weight=np.ones(len(Y)))
+        sm.PrivateModelSelector(GRID, eps=1.0).fit(X, Y, sample_weight=np.ones(len(Y)))

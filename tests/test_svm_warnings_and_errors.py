@@ -5,21 +5,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 
+import svm_models as sm
 from privlp import InvalidParameterError, InvalidProblemError, PrivLPError
 from privlp.privacy import Ledger, Randomness
-from svm_models import (
-    DMWSVC,
-    HuberSVC,
-    MarginLoss,
-    ObjectivePerturbationLogisticRegression,
-    ObjectivePerturbationSVC,
-    OutputPerturbationLogisticRegression,
-    OutputPerturbationSVC,
-    PrivateLPSVC,
-    PrivateModelSelector,
-    PrivateOneVsRestClassifier,
-    RandomFourierFeatures,
-)
 from svm_models.account import Account
 from svm_models.classifiers.losses import logistic
 from svm_models.classifiers.minimise import RegularizedRisk
@@ -32,16 +20,18 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(0, 1, (60, 3))
 Y = np.where(X[:, 0] > 0, 1, -1)
 PRIVATE = [
-    ObjectivePerturbationSVC(random_state=0),
-    ObjectivePerturbationSVC(delta=1e-6, random_state=0),
-    OutputPerturbationSVC(random_state=0),
-    ObjectivePerturbationLogisticRegression(random_state=0),
-    OutputPerturbationLogisticRegression(delta=1e-6, random_state=0),
-    DMWSVC(radius=5.0, random_state=0),
-    DMWSVC(radius=5.0, random_state=0, score="count"),
-    PrivateLPSVC(random_state=0),
-    PrivateModelSelector([ObjectivePerturbationSVC(), OutputPerturbationSVC()], random_state=0),
-    PrivateOneVsRestClassifier(OutputPerturbationSVC(), classes=(-1, 1, 2), random_state=0),
+    sm.ObjectivePerturbationSVC(random_state=0),
+    sm.ObjectivePerturbationSVC(delta=1e-6, random_state=0),
+    sm.OutputPerturbationSVC(random_state=0),
+    sm.ObjectivePerturbationLogisticRegression(random_state=0),
+    sm.OutputPerturbationLogisticRegression(delta=1e-6, random_state=0),
+    sm.DMWSVC(radius=5.0, random_state=0),
+    sm.DMWSVC(radius=5.0, random_state=0, score="count"),
+    sm.PrivateLPSVC(random_state=0),
+    sm.PrivateModelSelector(
+        [sm.ObjectivePerturbationSVC(), sm.OutputPerturbationSVC()], random_state=0
+    ),
+    sm.PrivateOneVsRestClassifier(sm.OutputPerturbationSVC(), classes=(-1, 1, 2), random_state=0),
 ]
 #: What one record may hold: each is a neighbour of an ordinary data set, and must be met with
 #: silence.
@@ -73,9 +63,9 @@ def test_one_record_never_raises_or_warns(classifier, row, data_norm, container)
 
 def test_one_class_is_no_news_where_the_classes_are_declared():
     for classifier in (
-        ObjectivePerturbationSVC(classes=(-1, 1)),
-        DMWSVC(radius=5.0, classes=(-1, 1)),
-        PrivateLPSVC(classes=(-1, 1)),
+        sm.ObjectivePerturbationSVC(classes=(-1, 1)),
+        sm.DMWSVC(radius=5.0, classes=(-1, 1)),
+        sm.PrivateLPSVC(classes=(-1, 1)),
     ):
         assert classifier.fit(X, np.ones(60)).predict(X).shape == (60,)
 
@@ -84,13 +74,13 @@ def test_even_unchecked_infinities_are_met_with_silence():
     records = X.copy()
     records[0] = [np.inf, np.nan, 1.0]
     with config_context(assume_finite=True):
-        ObjectivePerturbationSVC(random_state=0).fit(records, Y)
-        DMWSVC(radius=5.0, random_state=0).fit(records, Y)
-        PrivateLPSVC(random_state=0).fit(records, Y)
+        sm.ObjectivePerturbationSVC(random_state=0).fit(records, Y)
+        sm.DMWSVC(radius=5.0, random_state=0).fit(records, Y)
+        sm.PrivateLPSVC(random_state=0).fit(records, Y)
 
 
 def test_features_of_a_huge_record_are_features():
-    features = RandomFourierFeatures(1e3, 20, random_state=0).fit_transform(
+    features = sm.RandomFourierFeatures(1e3, 20, random_state=0).fit_transform(
         np.array([[1.7e308, -1.7e308], [0.1, 0.2]])
     )
     np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1.0)
@@ -111,7 +101,7 @@ def test_features_of_a_huge_record_are_features():
     ],
 )
 @pytest.mark.parametrize(
-    "classifier", [HuberSVC(), *PRIVATE[:1], PRIVATE[-1]], ids=lambda c: type(c).__name__
+    "classifier", [sm.HuberSVC(), *PRIVATE[:1], PRIVATE[-1]], ids=lambda c: type(c).__name__
 )
 def test_messages_hold_no_record(classifier, records, message):
     with pytest.raises(InvalidProblemError, match=message) as caught:
@@ -123,12 +113,12 @@ def test_messages_hold_no_record(classifier, records, message):
 @pytest.mark.parametrize("norm", [0.0, 1e-101, 1e15, np.inf])
 def test_norms_out_of_range_are_refused(norm):
     with pytest.raises(InvalidParameterError, match="data_norm must be"):
-        ObjectivePerturbationSVC(data_norm=norm).fit(X, Y)
+        sm.ObjectivePerturbationSVC(data_norm=norm).fit(X, Y)
 
 
 @pytest.mark.parametrize(
     "classifier",
-    [OutputPerturbationSVC(reg=1e-11), ObjectivePerturbationSVC(eps=np.inf, reg=1e-11)],
+    [sm.OutputPerturbationSVC(reg=1e-11), sm.ObjectivePerturbationSVC(eps=np.inf, reg=1e-11)],
 )
 def test_hopeless_regularisation_is_refused(classifier):
     with pytest.raises(
@@ -149,7 +139,7 @@ def test_a_loss_with_false_bounds_is_refused(bounds):
 
     claims = {"slope_bound": 1.0, "curvature_bound": 0.25, **bounds}
     with pytest.raises(InvalidParameterError, match="The guarantee rests on these bounds"):
-        MarginLoss(
+        sm.MarginLoss(
             lambda z: np.logaddexp(0, -z), slope, lambda z: -slope(z) * (1 + slope(z)), **claims
         )
 
@@ -159,7 +149,7 @@ def test_a_fit_that_fails_after_a_draw_still_says_what_it_spent(monkeypatch):
         raise PrivLPError("planted")
 
     monkeypatch.setattr("svm_models.classifiers.dmw.solve", fail)
-    svm = DMWSVC(eps=1.0)
+    svm = sm.DMWSVC(eps=1.0)
     with pytest.raises(PrivLPError, match="planted"):
         svm.fit(X, Y)
     assert svm.privacy_.eps == pytest.approx(0.5, rel=1e-4)
@@ -171,7 +161,7 @@ def test_a_seeded_fit_draws_from_one_stream(monkeypatch):
 
     original = dmw.solve
     monkeypatch.setattr(dmw, "solve", lambda *a, **k: seen.append(k["rng"]) or original(*a, **k))
-    DMWSVC(eps=1.0, random_state=0).fit(X, Y)
+    sm.DMWSVC(eps=1.0, random_state=0).fit(X, Y)
     assert isinstance(seen[0], Randomness)
     assert seen[0].seeded
     assert seen[0].generator.bit_generator.state != np.random.default_rng(0).bit_generator.state

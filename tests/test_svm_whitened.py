@@ -7,13 +7,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.linalg import sqrtm
 
+import svm_models as sm
 from privlp import Budget, InvalidParameterError
-from svm_models import (
-    ObjectivePerturbationClassifier,
-    ObjectivePerturbationLogisticRegression,
-    ObjectivePerturbationSVC,
-    PrivateModelSelector,
-)
 from svm_models.classifiers.losses import huber, logistic
 from svm_models.classifiers.minimise import RegularizedRisk, Weighted
 from svm_models.whitening import (
@@ -24,21 +19,14 @@ from svm_models.whitening import (
     shortened,
     spread_of,
 )
+from tests import test_svm_hostile_records as hostile
 from tests.effort import pairs
-from tests.test_svm_hostile_records import (
-    HOSTILE,
-    LABELS,
-    assert_neighbours_are_alike,
-    csr,
-    labels_ending_in,
-    rows_of,
-)
 
 WHITENED = {
-    "SVC": ObjectivePerturbationSVC(reg=0.1, delta=1e-3, whiten=True),
-    "logistic": ObjectivePerturbationLogisticRegression(reg=0.1, delta=1e-3, whiten=True),
-    "any loss": ObjectivePerturbationClassifier(huber(0.25), reg=0.1, delta=1e-3, whiten=True),
-    "weighted, long records": ObjectivePerturbationSVC(
+    "SVC": sm.ObjectivePerturbationSVC(reg=0.1, delta=1e-3, whiten=True),
+    "logistic": sm.ObjectivePerturbationLogisticRegression(reg=0.1, delta=1e-3, whiten=True),
+    "any loss": sm.ObjectivePerturbationClassifier(huber(0.25), reg=0.1, delta=1e-3, whiten=True),
+    "weighted, long records": sm.ObjectivePerturbationSVC(
         reg=0.1, delta=1e-3, whiten=True, data_norm=1e5, class_weight={1: 3.0}
     ),
 }
@@ -58,7 +46,7 @@ def test_without_noise_it_is_the_minimiser_in_whitened_coordinates(container, no
     reach = REACH * math.sqrt(np.trace(moments @ np.linalg.inv(moments + ridge * np.eye(10))))
     whiten = np.real(np.linalg.inv(sqrtm(moments + ridge * np.eye(10)))) / reach
     risk = RegularizedRisk.in_memory(signs[:, None] * X @ whiten, logistic(), 0.01, 1.0)
-    model = ObjectivePerturbationLogisticRegression(
+    model = sm.ObjectivePerturbationLogisticRegression(
         eps=math.inf, reg=0.01, whiten=True, data_norm=norm, **OPTIONS
     )
     found = model.fit(container(norm * X), Y).coef_[0]
@@ -102,7 +90,7 @@ def test_a_record_is_whitened_alike_wherever_it_stands():
 @pytest.mark.parametrize("relation", [{}, {"relation": "add-remove"}])
 def test_the_computed_minimiser_needs_little_noise(relation):
     """Beside weights of norm 1 and more, also at a small reg."""
-    model = ObjectivePerturbationSVC(reg=1e-4, delta=1e-6, whiten=True, **relation, **OPTIONS)
+    model = sm.ObjectivePerturbationSVC(reg=1e-4, delta=1e-6, whiten=True, **relation, **OPTIONS)
     entries = model.fit(X, Y).privacy_.entries
     (cover,) = [entry for entry in entries if entry.purpose.startswith("cover")]
     assert float(cover.parameter.rpartition(" ")[2]) < 0.02
@@ -119,12 +107,14 @@ def test_the_computed_minimiser_needs_little_noise(relation):
 def test_a_record_moves_no_release_by_more_than_is_charged(name, row, relation):
     relation = dict(relation)
     model = type(WHITENED[name])(**{**WHITENED[name].get_params(), **relation})
-    rows, other = rows_of(HOSTILE[row]), rows_of([(0, 1e6)])
-    labels = labels_ending_in(1), labels_ending_in(-1)
+    rows, other = hostile.rows_of(hostile.HOSTILE[row]), hostile.rows_of([(0, 1e6)])
+    labels = hostile.labels_ending_in(1), hostile.labels_ending_in(-1)
     if relation:
-        other, labels = rows[:-1], (labels[0], LABELS[:-1])
+        other, labels = rows[:-1], (labels[0], hostile.LABELS[:-1])
     for quiet in (True, False):
-        assert_neighbours_are_alike(model, csr(rows), csr(other), labels, quiet=quiet)
+        hostile.assert_neighbours_are_alike(
+            model, hostile.csr(rows), hostile.csr(other), labels, quiet=quiet
+        )
 
 
 def test_records_left_long_are_seen(monkeypatch):
@@ -133,14 +123,16 @@ def test_records_left_long_are_seen(monkeypatch):
         lambda block, shorten, **options: shortened(block, shorten=False, **options),
     )
     monkeypatch.setattr("svm_models.whitening.ridge_of", lambda nu: 1e-4)
-    pair = csr(rows_of([(0, 1.0)])), csr(rows_of([(0, -1.0)]))
+    pair = hostile.csr(hostile.rows_of([(0, 1.0)])), hostile.csr(hostile.rows_of([(0, -1.0)]))
     with pytest.raises(AssertionError, match="perturb the objective"):
-        assert_neighbours_are_alike(WHITENED["SVC"], *pair, (labels_ending_in(1),) * 2, quiet=True)
+        hostile.assert_neighbours_are_alike(
+            WHITENED["SVC"], *pair, (hostile.labels_ending_in(1),) * 2, quiet=True
+        )
 
 
 def test_what_is_charged():
     budget = Budget(1.0, 1e-6)
-    model = ObjectivePerturbationSVC(delta=1e-6, whiten=True, budget=budget, **OPTIONS).fit(X, Y)
+    model = sm.ObjectivePerturbationSVC(delta=1e-6, whiten=True, budget=budget, **OPTIONS).fit(X, Y)
     moments, cover, noise = model.privacy_.entries
     assert moments.purpose == "release the second moments of the records"
     assert moments.sensitivity == pytest.approx(math.sqrt(2), rel=1e-6)
@@ -152,7 +144,7 @@ def test_what_is_charged():
 def test_it_beats_the_plain_one_where_records_share_a_direction():
     def score(whiten):
         fits = (
-            ObjectivePerturbationSVC(
+            sm.ObjectivePerturbationSVC(
                 eps=1.0, reg=1e-3, delta=1e-6, whiten=whiten, classes=(-1, 1), random_state=seed
             ).fit(X, Y)
             for seed in range(6)
@@ -173,15 +165,15 @@ def test_it_beats_the_plain_one_where_records_share_a_direction():
 )
 def test_messages_before_anything_is_spent(options, message, relation):
     budget = Budget(1.0, 1e-6)
-    model = ObjectivePerturbationSVC(**options, relation=relation, budget=budget, **OPTIONS)
+    model = sm.ObjectivePerturbationSVC(**options, relation=relation, budget=budget, **OPTIONS)
     with pytest.raises(InvalidParameterError, match=message):
         model.fit(X, Y)
     assert budget.spent() == 0.0
 
 
 def test_a_selector_asks_for_delta():
-    candidates = [ObjectivePerturbationSVC(whiten=True)]
+    candidates = [sm.ObjectivePerturbationSVC(whiten=True)]
     with pytest.raises(InvalidParameterError, match=r"Candidate 0 \(ObjectivePerturbationSVC\)"):
-        PrivateModelSelector(candidates, **OPTIONS).fit(X, Y)
-    tuned = PrivateModelSelector(candidates, delta=1e-6, **OPTIONS).fit(X, Y)
+        sm.PrivateModelSelector(candidates, **OPTIONS).fit(X, Y)
+    tuned = sm.PrivateModelSelector(candidates, delta=1e-6, **OPTIONS).fit(X, Y)
     assert tuned.best_estimator_.delta == 1e-6

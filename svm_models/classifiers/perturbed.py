@@ -18,16 +18,11 @@ import scipy.sparse as sp
 from privlp import InvalidParameterError
 from privlp.checks import require_flag
 from svm_models.account import Account, Neighbours, counts
+from svm_models.classifiers import perturbation
 from svm_models.classifiers.base import COMMON, PrivateLinearClassifier
 from svm_models.classifiers.classes import class_weights
 from svm_models.classifiers.losses import MarginLoss, huber, logistic
 from svm_models.classifiers.minimise import RegularizedRisk
-from svm_models.classifiers.perturbation import (
-    enough_regularization,
-    perturb_objective,
-    perturb_output,
-    perturb_whitened_objective,
-)
 from svm_models.parameters import REG, FloatArray, within
 from svm_models.records import signed
 
@@ -124,7 +119,7 @@ def _check_output(model: Any, p: int) -> None:
 def _perturb_output(
     model: Any, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
 ) -> FloatArray:
-    return perturb_output(_risk(model, X, signs, neighbours), account)
+    return perturbation.perturb_output(_risk(model, X, signs, neighbours), account)
 
 
 def _check_objective(model: Any, p: int) -> None:
@@ -132,7 +127,7 @@ def _check_objective(model: Any, p: int) -> None:
     risk = _of_one_record(model, p)
     if require_flag(model.whiten, "whiten"):
         risk = replace(risk, data_norm=1.0)
-    enough = enough_regularization(risk, float(model.eps), pure=model.delta == 0)
+    enough = perturbation.enough_regularization(risk, float(model.eps), pure=model.delta == 0)
     replace(risk, reg=max(risk.reg, enough)).require_certifiable()
     if model.whiten and model.delta == 0 and math.isfinite(model.eps):
         raise InvalidParameterError(
@@ -144,7 +139,9 @@ def _check_objective(model: Any, p: int) -> None:
 def _perturb_objective(
     model: Any, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
 ) -> FloatArray:
-    perturb = perturb_whitened_objective if model.whiten else perturb_objective
+    perturb = (
+        perturbation.perturb_whitened_objective if model.whiten else perturbation.perturb_objective
+    )
     return perturb(_risk(model, X, signs, neighbours), account, refuse=not counts(model))
 
 
