@@ -103,15 +103,13 @@ def no_source(monkeypatch):
 def folder(tmp_path, monkeypatch):
     """A folder with both data sets in the raw format, named by the environment."""
     train, test = ADULT_RECORDS[:-ADULT_TEST], ADULT_RECORDS[-ADULT_TEST:]
-    (tmp_path / "adult.data").write_text(
-        "".join(", ".join(record) + "\n" for record in train) + "\n"
-    )
-    (tmp_path / "adult.test").write_text(
-        "|1x3 Cross validator\n" + "".join(", ".join(record) + ".\n" for record in test) + "\n"
-    )
-    (tmp_path / "kddcup.data_10_percent").write_text(
-        "".join(",".join(record) + "\n" for record in KDDCUP99_RECORDS)
-    )
+    lines = {
+        "adult.data": [", ".join(record) for record in train],
+        "adult.test": ["|1x3 Cross validator", *(", ".join(record) + "." for record in test)],
+        "kddcup.data_10_percent": [",".join(record) for record in KDDCUP99_RECORDS],
+    }
+    for name, found in lines.items():
+        (tmp_path / name).write_text("\n".join([*found, ""]))
     monkeypatch.setenv("PRIVLP_DATA", str(tmp_path))
     return tmp_path
 

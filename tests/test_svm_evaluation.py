@@ -324,13 +324,8 @@ def test_records_are_not_in_the_store(tmp_path):
 
 
 def test_no_classifiers():
-    with pytest.raises(
-        InvalidParameterError, match="classifiers must be a dict of name to estimator"
-    ):
+    with pytest.raises(InvalidParameterError, match="classifiers must be a dict of name to est"):
         cross_validate({}, X, Y)
 
-
-@pytest.mark.parametrize("repeats", [0, -1])
-def test_repeats_below_one(repeats):
-    with pytest.raises(InvalidParameterError, match=f"repeats must be at least 1, got {repeats}"):
-        cross_validate(MODELS, X, Y, repeats=repeats)
+    with pytest.raises(InvalidParameterError, match="repeats must be at least 1, got 0"):
+        cross_validate(MODELS, X, Y, repeats=0)

@@ -75,8 +75,6 @@ PRIVATE = {
     ),
 }
 
-CLASSIFIERS = [name for name, estimator in PRIVATE.items() if hasattr(estimator, "classes")]
-
 
 def declaring(estimator, **parameters):
     """A clone with these parameters, and with its classes declared if it is a classifier."""
@@ -504,18 +502,14 @@ REFUSED = {
 @pytest.mark.skipif(
     np.finfo(np.longdouble).max == np.finfo(float).max, reason="no extended precision here"
 )
-@pytest.mark.parametrize("name", PRIVATE)
-def test_what_is_refused_is_refused_before_it_costs(name):
-    for records in REFUSED.values():
-        budget = privlp.Budget(math.inf, 0.5)
-        estimator = declaring(PRIVATE[name])
-        estimator.budget = budget  # a clone of it would be refused
-        with (
-            pytest.raises(ValueError, match=r"X contains infinity|X must hold real numbers"),
-            np.errstate(over="ignore"),
-        ):
-            estimator.fit(records(), LABELS)
-        assert budget.entries == ()
+@pytest.mark.parametrize(("name", "records"), each(PRIVATE, REFUSED))
+def test_what_is_refused_is_refused_before_it_costs(name, records):
+    estimator, budget = declaring(PRIVATE[name]), privlp.Budget(math.inf, 0.5)
+    estimator.budget = budget  # a clone of it would be refused
+    message = r"X contains infinity|X must hold real numbers"
+    with pytest.raises(ValueError, match=message), np.errstate(over="ignore"):
+        estimator.fit(REFUSED[records](), LABELS)
+    assert budget.entries == ()
 
 
 @pytest.mark.parametrize("array", [csr, lambda rows: csr(rows, sp.csr_matrix)])
@@ -532,10 +526,8 @@ def test_candidates_of_other_classes_are_refused_before_anything_is_paid():
         make_pipeline(sm.RandomFourierFeatures(), sm.OutputPerturbationSVC(classes=(0, 1))),
     ]
     selector = sm.PrivateModelSelector(grid, classes=(-1, 1), budget=budget)
-    with pytest.raises(
-        privlp.InvalidParameterError,
-        match="Candidate 1 declares other classes than the selector has; leave them out",
-    ):
+    message = "Candidate 1 declares other classes than the selector has; leave them out"
+    with pytest.raises(privlp.InvalidParameterError, match=message):
         selector.fit(COMMON, LABELS)
     assert budget.entries == ()
 
@@ -551,7 +543,7 @@ def test_exact_classifiers_leave_their_records_alone(exact):
 # where the classes are from
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", OF_EACH_KIND)
 def test_classes_that_are_read_are_pointed_out(name):
     estimator = clone(PRIVATE[name]).set_params(random_state=0)
     with pytest.warns(
@@ -565,7 +557,7 @@ def test_classes_that_are_read_are_pointed_out(name):
     assert "which were read from the records" in str(estimator.privacy_)
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", OF_EACH_KIND)
 def test_classes_that_are_declared_are_said_to_be(name):
     estimator = (
         clone(PRIVATE[name]).set_params(random_state=0, classes=(-1, 1)).fit(COMMON, LABELS)
@@ -583,9 +575,7 @@ def test_the_warning_does_not_depend_on_the_labels(name, labels):
     estimator = clone(PRIVATE[name])
     with warnings.catch_warnings():
         warnings.simplefilter("error", privlp.NotPrivateWarning)
-        with pytest.raises(
-            privlp.NotPrivateWarning, match="The two classes are read from the records"
-        ):
+        with pytest.raises(privlp.NotPrivateWarning, match="The two classes are read from the"):
             estimator.fit(COMMON, labels)
 
 
@@ -631,7 +621,7 @@ def test_a_replay_makes_other_draws_again_too():
 
 
 def test_a_tape_changes_nothing():
-    for estimator in PRIVATE.values():
+    for estimator in map(PRIVATE.get, OF_EACH_KIND):
         one = declaring(estimator, random_state=0).fit(COMMON, LABELS)
         two = fit_on(Tape(0), estimator, COMMON, LABELS)
         assert told(one)[2] == told(two)[2]

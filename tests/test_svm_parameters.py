@@ -66,53 +66,12 @@ BASES = {
     "RandomFourierFeatures": {"n_components": 5},
     "DualPerturbationSVC": {"eps": 10.0},
 }
-NO_NUMBERS = [
-    "False",
-    "1",
-    b"1",
-    math.nan,
-    np.float64("nan"),
-    -math.inf,
-    decimal.Decimal("0.5"),
-    [],
-    ("a", "b"),
-    ("0", "1"),
-    (math.nan, 1),
-    np.ones((2, 2)),
-    {},
-    object(),
-    1j,
-    int,
-    np.datetime64("2020-01-01"),
-    np.ma.masked,
-]
-EXTREME = [
-    True,
-    False,
-    None,
-    math.inf,
-    5e-324,
-    1e-320,
-    1e-300,
-    1e-100,
-    1e-30,
-    0,
-    -1,
-    1e15,
-    1e100,
-    1e221,
-    1.7e308,
-    10**9,
-    10**400,
-    np.bool_(True),
-    Fraction(1, 2),
-    (0.5, 0.5),
-    (-1e300, 1e300),
-    (0, 5e-324),
-    (1e-300, 0.5),
-    {1: 1e-320},
-    {1: 1e300},
-]
+NO_NUMBERS = ["False", "1", b"1", math.nan, np.float64("nan"), -math.inf, decimal.Decimal("0.5")]
+NO_NUMBERS += [[], ("a", "b"), ("0", "1"), (math.nan, 1), np.ones((2, 2)), {}, object(), 1j, int]
+NO_NUMBERS += [np.datetime64("2020-01-01"), np.ma.masked]
+EXTREME = [True, False, None, math.inf, 5e-324, 1e-320, 1e-300, 1e-100, 1e-30, 0, -1, 1e15, 1e100]
+EXTREME += [1e221, 1.7e308, 10**9, 10**400, np.bool_(True), Fraction(1, 2), (0.5, 0.5)]
+EXTREME += [(-1e300, 1e300), (0, 5e-324), (1e-300, 0.5), {1: 1e-320}, {1: 1e300}]
 #: Parameters that are numbers, if they are given.
 NUMBERS = {
     *("eps", "delta", "reg", "h", "data_norm", "nominal_n", "threshold_share", "radius", "rounds"),
@@ -175,15 +134,12 @@ def attempted(call):
         (lambda: PrivateLPSVC(eps=1e-15), "eps must be at least 1e-12, got 1e-15"),
         (
             lambda: PrivateLPSVC(eps=1e-9, threshold_share=0.1),
-            "eps must be at least 1e-06, got 1e-09: the result would be noise alone",
+            "eps must be at least 1e-06, got 1e-09",
         ),
-        (
-            lambda: PrivateLPSVC(data_norm=1e-180),
-            "between 1e-100 and 1e+14, got 1e-180. Measure the records in other units",
-        ),
+        (lambda: PrivateLPSVC(data_norm=1e-180), "got 1e-180. Measure the records in other units"),
         (
             lambda: PrivateLPSVC(threshold_share=1e-320),
-            "threshold_share must be at least 0.001, got 9.99989e-321: so small a share of eps",
+            "threshold_share must be at least 0.001, got",
         ),
         (lambda: PrivateLPSVC(rounds=10**9), "rounds must be at most 1,000,000"),
         (lambda: PrivateLPSVC(rounds=np.timedelta64(1, "s")), "rounds must be a positive integer"),
@@ -212,18 +168,12 @@ def test_messages_of_classifiers(make, message):
         (lambda: LPQuantileRegressor(5e-324), "at least 1e-06 from 0 and from 1; got 5e-324"),
         (
             lambda: PrivateLPSVR(fit_intercept="False", **BOUNDS),
-            "fit_intercept must be True or False, got 'False'",
+            "must be True or False, got 'False'",
         ),
         (lambda: LPQuantileRegressor(fit_intercept=None), "fit_intercept must be True or False"),
-        (
-            lambda: PrivateLPSVR(y_bounds=("0", "1"), data_norm=1.0),
-            "y_bounds must be a pair (low, high) of public numbers",
-        ),
+        (lambda: PrivateLPSVR(y_bounds=("0", "1"), data_norm=1.0), "must be a pair (low, high) of"),
         (lambda: PrivateLPSVR(epsilon=1e300, **BOUNDS), "epsilon must be at most 1e+14 in size"),
-        (
-            lambda: PrivateLPSVR(relation=np.ones(2), **BOUNDS),
-            "relation must be 'replace' or 'add-remove'",
-        ),
+        (lambda: PrivateLPSVR(relation=np.ones(2), **BOUNDS), "relation must be 'replace' or 'add"),
     ],
 )
 def test_messages_of_regressions(make, message):

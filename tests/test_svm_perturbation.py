@@ -150,16 +150,6 @@ def test_what_is_paid_for(estimator):
 
 
 @pytest.mark.parametrize("estimator", [sm.OutputPerturbationSVC, sm.ObjectivePerturbationSVC])
-def test_fits_share_a_budget(estimator):
-    budget = Budget(1.0, 0.0)
-    first = estimator(eps=0.4, budget=budget, random_state=0).fit(X, Y)
-    second = estimator(eps=0.6, budget=budget, random_state=1).fit(X, Y)
-    assert (first.privacy_.eps, second.privacy_.eps) == (pytest.approx(0.4), pytest.approx(0.6))
-    assert budget.spent() == pytest.approx(1.0)
-    assert len(budget.entries) == len(first.privacy_.entries) + len(second.privacy_.entries)
-
-
-@pytest.mark.parametrize("estimator", [sm.OutputPerturbationSVC, sm.ObjectivePerturbationSVC])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_overspending_is_refused_before_any_draw(no_draws, estimator, delta):
     budget = Budget(1.0, 1e-6)
@@ -177,17 +167,6 @@ def test_overspending_is_refused_before_any_draw(no_draws, estimator, delta):
 
 
 # no noise, little noise
-
-
-@pytest.mark.parametrize("estimator", ALL)
-@pytest.mark.parametrize("delta", [0.0, 1e-3])
-def test_little_noise_does_little(estimator, delta):
-    exact = estimator(eps=math.inf, reg=0.1, random_state=0).fit(X, Y).coef_
-    near = (
-        estimator(eps=1e4 if delta else 1e7, delta=delta, reg=0.1, random_state=0).fit(X, Y).coef_
-    )
-    np.testing.assert_allclose(near, exact, atol=0.05 if delta else 1e-3)
-    assert (near != exact).all()
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -480,7 +459,7 @@ def test_every_seeded_source_is_owned_up_to(source):
     assert sm.OutputPerturbationSVC(random_state=source).fit(X, Y).privacy_.seeded
 
 
-@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("estimator", [OUTPUT[0], OBJECTIVE[0]])
 def test_without_a_seed_every_fit_differs(estimator):
     first, again = (estimator().fit(X, Y) for _ in range(2))
     assert (first.coef_ != again.coef_).all()
@@ -563,13 +542,6 @@ def test_parameters_out_of_their_domain(parameters, message):
     for estimator in (sm.OutputPerturbationSVC, sm.ObjectivePerturbationSVC):
         with pytest.raises(InvalidParameterError, match=message):
             estimator(**parameters).fit(X, Y)
-
-
-@pytest.mark.parametrize("estimator", [sm.OutputPerturbationSVC, sm.ObjectivePerturbationSVC])
-@pytest.mark.parametrize("h", [0.0, 0.51, math.nan, "0.5"])
-def test_h_out_of_its_domain(estimator, h):
-    with pytest.raises(InvalidParameterError, match="h must be"):
-        estimator(h=h).fit(X, Y)
 
 
 @pytest.mark.parametrize(
