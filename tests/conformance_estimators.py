@@ -92,11 +92,8 @@ def _loose_tolerance() -> Iterator[None]:
 
     def lazily(self: RegularizedRisk, **options: Any) -> np.ndarray:
         start = minimise_exactly(replace(self, linear=0.0), **options)
-        return (
-            start
-            if replace(self, exponent=-4).certified(start)
-            else minimise_exactly(self, **options)
-        )
+        loose = replace(self, exponent=-4).certified(start)
+        return start if loose else minimise_exactly(self, **options)
 
     with mock.patch.object(RegularizedRisk, "minimise", lazily):
         yield
@@ -243,11 +240,8 @@ class Perturbed(kit.Subject):
     def _claim(self, mechanism: Any) -> kit.Claim:
         """Where the curvature has no part, the loss is that of the noise."""
         claim = kit.claim_of(mechanism)
-        return (
-            replace(claim, eps=claim.eps + mechanism.curvature_cost)
-            if isinstance(mechanism, GaussianMechanism)
-            else claim
-        )
+        gaussian = isinstance(mechanism, GaussianMechanism)
+        return replace(claim, eps=claim.eps + mechanism.curvature_cost) if gaussian else claim
 
     def _audit_of(
         self,
@@ -433,83 +427,81 @@ _HALF_A_RECORD = replaced(lp_svc_charges, "CENTRE", 0.25)
 #: Numbers of records between which the rule adds a round.
 _ROUNDS_DIFFER = _without_the_first(_records([1.0, 0.0], *_NOTHING[:298]))
 
+_ACROSS, _FLIPPED = (
+    (_records([1.0, 0.0], *_NOTHING), _records(other, *_NOTHING))
+    for other in ([0.0, 1.0], [-1.0, 0.0])
+)
+_ONE_MORE = _without_the_first(_records([1.0, 0.0], *_NOTHING))
+
+
+def _lp(what: str, purpose: str, data: Any, call: Any = _LP_ROUTE, **given: Any) -> kit.Played:
+    answer = {"answer": given.pop("answer")} if "answer" in given else {}
+    covers = frozenset(["PrivateLPSVC"])
+    return kit.Played(
+        f"PrivateLPSVC: {what}", covers, call, data, purpose, _faults(**given), **answer
+    )
+
+
 _PRIVATE_LP = [
-    kit.Played(
-        "PrivateLPSVC: second moments",
-        frozenset(["PrivateLPSVC"]),
-        _LP_ROUTE,
-        (_records([1.0, 0.0], *_NOTHING), _records([0.0, 1.0], *_NOTHING)),
+    _lp(
+        "second moments",
         _MOMENTS,
-        _faults(
-            SCALE=kit.Patch(
-                _unscaled, (_records([3.0, 0.0], *_NOTHING), _records([0.0, 3.0], *_NOTHING))
-            ),
-            RELATION=kit.Patch(_REMOVED),
+        _ACROSS,
+        SCALE=kit.Patch(
+            _unscaled, (_records([3.0, 0.0], *_NOTHING), _records([0.0, 3.0], *_NOTHING))
         ),
+        RELATION=kit.Patch(_REMOVED),
     ),
-    kit.Played(
-        "PrivateLPSVC: second moments again",
-        frozenset(["PrivateLPSVC"]),
-        _fit(sm.PrivateLPSVC, eps=_MEASURED_TWICE, delta=1e-6),
-        (_records([1.0, 0.0], *_NOTHING), _records([0.0, 1.0], *_NOTHING)),
+    _lp(
+        "second moments again",
         PURPOSE_AGAIN,
-        _faults(SCALE=kit.Patch(_long_moments), RELATION=kit.Patch(_REMOVED)),
+        _ACROSS,
+        _fit(sm.PrivateLPSVC, eps=_MEASURED_TWICE, delta=1e-6),
+        SCALE=kit.Patch(_long_moments),
+        RELATION=kit.Patch(_REMOVED),
     ),
-    kit.Played(
-        "PrivateLPSVC: sum",
-        frozenset(["PrivateLPSVC"]),
-        _LP_ROUTE,
-        (_records([1.0, 0.0], *_NOTHING), _records([-1.0, 0.0], *_NOTHING)),
+    _lp(
+        "sum",
         _SUMS,
-        _faults(
-            SCALE=kit.Patch(_unshortened()),
-            RELATION=kit.Patch(_REMOVED),
-            STOP=kit.Patch(_impatient_fit, _right_or_wrong()),
-        ),
+        _FLIPPED,
+        SCALE=kit.Patch(_unshortened()),
+        RELATION=kit.Patch(_REMOVED),
+        STOP=kit.Patch(_impatient_fit, _right_or_wrong()),
     ),
-    kit.Played(
-        "PrivateLPSVC: half of the sum",
-        frozenset(["PrivateLPSVC"]),
-        _LP_ROUTE,
-        (_records([1.0, 0.0], *_NOTHING), _records([-1.0, 0.0], *_NOTHING)),
+    _lp(
+        "half of the sum",
         _HALF,
-        _faults(SCALE=kit.Patch(_unshortened()), RELATION=kit.Patch(_REMOVED), STOP=_BEFORE_ALL),
+        _FLIPPED,
+        SCALE=kit.Patch(_unshortened()),
+        RELATION=kit.Patch(_REMOVED),
+        STOP=_BEFORE_ALL,
     ),
     *(
-        kit.Played(
-            f"PrivateLPSVC: {name}{of_which}",
-            frozenset(["PrivateLPSVC"]),
-            _fit(sm.PrivateLPSVC, eps=1.0, delta=1e-6, **options),
-            data,
+        _lp(
+            f"{name}{of_which}",
             purpose,
-            _faults(
-                SCALE="a record counts once, however long",
-                RELATION=kit.Patch(relation),
-                STOP=kit.Patch(_TRUE_NUMBER, _ROUNDS_DIFFER) if options else _BEFORE_ALL,
-            ),
+            data,
+            _fit(sm.PrivateLPSVC, eps=1.0, delta=1e-6, **options),
+            SCALE="a record counts once, however long",
+            RELATION=kit.Patch(relation),
+            STOP=kit.Patch(_TRUE_NUMBER, _ROUNDS_DIFFER) if options else _BEFORE_ALL,
             answer=_negative_for_everyone,
         )
         for of_which, options, data, relation in (
-            ("", {}, (_records([1.0, 0.0], *_NOTHING), _records([-1.0, 0.0], *_NOTHING)), _REMOVED),
-            (
-                ", record added",
-                _added(300),
-                _without_the_first(_records([1.0, 0.0], *_NOTHING)),
-                _HALF_A_RECORD_ADDED,
-            ),
+            ("", {}, _FLIPPED, _REMOVED),
+            (", record added", _added(300), _ONE_MORE, _HALF_A_RECORD_ADDED),
         )
         for name, purpose in (("larger class", OF_ANSWER), ("comparison with one class", OF_CHOICE))
     ),
     *(
-        kit.Played(
-            f"PrivateLPSVC: {name}, record added",
-            frozenset(["PrivateLPSVC"]),
-            _fit(sm.PrivateLPSVC, eps=1.0, delta=1e-6, **_added(300)),
-            _without_the_first(_records([1.0, 0.0], *_NOTHING)),
+        _lp(
+            f"{name}, record added",
             purpose,
-            _faults(
-                SCALE=scale, RELATION=kit.Patch(half), STOP=kit.Patch(_TRUE_NUMBER, _ROUNDS_DIFFER)
-            ),
+            _ONE_MORE,
+            _fit(sm.PrivateLPSVC, eps=1.0, delta=1e-6, **_added(300)),
+            SCALE=scale,
+            RELATION=kit.Patch(half),
+            STOP=kit.Patch(_TRUE_NUMBER, _ROUNDS_DIFFER),
         )
         for name, purpose, half, scale in (
             (
@@ -943,37 +935,32 @@ _RELEASED: list[tuple[str, str, dict[str, Any], Any, Any, list[Any]]] = [
 
 def _regression(
     name: str, purpose: str, options: dict[str, Any], one: Any, other: Any, rest: list[Any]
-) -> kit.Played:
-    counts = purpose.startswith("count")
-    return kit.Played(
+) -> Iterator[kit.Played]:
+    """A release where a record is replaced, and where it is added."""
+    counts, covers = purpose.startswith("count"), frozenset(["PrivateQuantileRegressor"])
+    scale = _COUNTED_ONCE if counts else kit.Patch(_of_any_length)
+
+    def faults(relation: Any, stop: Any) -> dict[kit.Bug, kit.Patch | str]:
+        return _faults(
+            SCALE=scale, RELATION=_EITHER_WAY if counts else kit.Patch(relation), STOP=stop
+        )
+
+    yield kit.Played(
         f"PrivateQuantileRegressor: {name}",
-        frozenset(["PrivateQuantileRegressor"]),
+        covers,
         _regress(**options),
         (_numbers(one, *rest), _numbers(other, *rest)),
         purpose,
-        _faults(
-            SCALE=_COUNTED_ONCE if counts else kit.Patch(_of_any_length),
-            RELATION=_EITHER_WAY if counts else kit.Patch(_REMOVED),
-            STOP=_ROUNDS_ARE_PLANNED,
-        ),
+        faults(_REMOVED, _ROUNDS_ARE_PLANNED),
     )
-
-
-def _regression_added(
-    name: str, purpose: str, options: dict[str, Any], one: Any, _: Any, rest: list[Any]
-) -> kit.Played:
-    counts = purpose.startswith("count")
-    return kit.Played(
+    two = _without_the_first(_numbers(one, (0.0, 0.0)))
+    yield kit.Played(
         f"PrivateQuantileRegressor: {name}, record added",
-        frozenset(["PrivateQuantileRegressor"]),
+        covers,
         _regress(**options, **_added(60)),
         _without_the_first(_numbers(one, *rest)),
         purpose,
-        _faults(
-            SCALE=_COUNTED_ONCE if counts else kit.Patch(_of_any_length),
-            RELATION=_EITHER_WAY if counts else kit.Patch(_HALF_A_RECORD_ADDED),
-            STOP=kit.Patch(_TRUE_NUMBER_OF_PAIRS, _without_the_first(_numbers(one, (0.0, 0.0)))),
-        ),
+        faults(_HALF_A_RECORD_ADDED, kit.Patch(_TRUE_NUMBER_OF_PAIRS, two)),
         # What is counted is compared with a share of the records.
         sharp=0.3 if counts else 0.95,
         rare=4 if counts else 1,
@@ -981,8 +968,7 @@ def _regression_added(
 
 
 _REGRESSION: list[kit.Subject] = [
-    *(_regression(*released) for released in _RELEASED),
-    *(_regression_added(*released) for released in _RELEASED),
+    *(played for released in _RELEASED for played in _regression(*released)),
     _comparison(
         "",
         {},
