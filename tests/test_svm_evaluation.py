@@ -180,9 +180,8 @@ def test_a_second_run_fits_nothing(tmp_path, fits):
     first = cross_validate(MODELS, X, Y, folds=3, repeats=2, store=ResultStore(path), name="sphere")
     assert len(fits) == 3 * (1 + 2)
     fits.clear()
-    second = cross_validate(
-        MODELS, X, Y, folds=3, repeats=2, store=ResultStore(path), name="sphere"
-    )
+    again = {"folds": 3, "repeats": 2, "store": ResultStore(path), "name": "sphere"}
+    second = cross_validate(MODELS, X, Y, **again)
     assert fits == []
     for name in MODELS:
         np.testing.assert_array_equal(first[name].errors, second[name].errors)
@@ -265,11 +264,8 @@ def test_a_loss_is_the_same_in_the_next_run(tmp_path, fits):
     store, kept = ResultStore(tmp_path / "results.jsonl"), []
     for _ in range(2):
         fits.clear()
-        loss = logistic()
-        kept.append(loss)
-        cross_validate(
-            {"own": OutputPerturbationClassifier(loss, reg=0.1)}, X, Y, folds=2, store=store
-        )
+        kept.append(OutputPerturbationClassifier(logistic(), reg=0.1))
+        cross_validate({"own": kept[-1]}, X, Y, folds=2, store=store)
     assert fits == []
 
 
@@ -287,13 +283,8 @@ def test_another_loss_of_the_same_name_and_bounds_is_fitted_anew(tmp_path, fits)
 
     for shift in (0.0, 2.0):
         fits.clear()
-        cross_validate(
-            {"own": OutputPerturbationClassifier(shifted(shift), reg=0.1)},
-            X,
-            Y,
-            folds=2,
-            store=store,
-        )
+        own = OutputPerturbationClassifier(shifted(shift), reg=0.1)
+        cross_validate({"own": own}, X, Y, folds=2, store=store)
     assert len(fits) == 2
 
 
@@ -308,10 +299,8 @@ def test_the_store_is_a_map_in_a_file(tmp_path):
         assert opened[{"b": "x", "a": 1}] == 0.25
         assert opened[{"a": 2}] == {"any": ["json"]}
         assert {"a": 3} not in opened
-    assert [json.loads(line)[1] for line in path.read_text().splitlines()] == [
-        0.25,
-        {"any": ["json"]},
-    ]
+    kept = [json.loads(line)[1] for line in path.read_text().splitlines()]
+    assert kept == [0.25, {"any": ["json"]}]
 
 
 def test_records_are_not_in_the_store(tmp_path):
@@ -326,6 +315,5 @@ def test_records_are_not_in_the_store(tmp_path):
 def test_no_classifiers():
     with pytest.raises(InvalidParameterError, match="classifiers must be a dict of name to est"):
         cross_validate({}, X, Y)
-
     with pytest.raises(InvalidParameterError, match="repeats must be at least 1, got 0"):
         cross_validate(MODELS, X, Y, repeats=0)

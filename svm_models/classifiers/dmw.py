@@ -203,13 +203,13 @@ class DMWSVC(PrivateLinearClassifier):
         return max(self.data_norm, 1.0) if self.form == "soft" else float(self.data_norm)
 
     def _check_parameters(self, p: int) -> None:  # noqa: ARG002
-        choices = {
-            "score": ("distance", "count"),
-            "method": tuple(_METHODS),
-            "form": ("hard", "soft"),
-        }
+        choices = (
+            ("score", ("distance", "count")),
+            ("method", (*_METHODS,)),
+            ("form", ("hard", "soft")),
+        )
         parameters = self.get_params()
-        for name, allowed in choices.items():
+        for name, allowed in choices:
             if not is_one_of(parameters[name], allowed):
                 shown = parameters[name]
                 shown = repr(shown) if isinstance(shown, str) else type(shown).__name__

@@ -17,26 +17,22 @@ from svm_models.datasets.sources import DataHome, Records, optional, read_adult,
 Matrix = npt.NDArray[np.float64]
 
 _DESCRIPTIONS = {
-    "Adult": (
-        """\
+    "Adult": """\
 Adult (census income): 45,222 persons without missing values, of 48,842 in the US \
 census data of 1994. Label 1: income above
 50,000 dollars a year (24.78 %).
 
 B. Becker and R. Kohavi (1996). Adult. UCI Machine Learning Repository. \
 https://doi.org/10.24432/C5XW20.
-Licence: Creative Commons Attribution 4.0 International (CC BY 4.0)."""
-    ),
-    "KDD Cup 1999": (
-        """\
+Licence: Creative Commons Attribution 4.0 International (CC BY 4.0).""",
+    "KDD Cup 1999": """\
 KDD Cup 1999, the "10 percent" file: 494,021 network connections. Label 1: normal \
 (19.69 %); label -1: an attack.
 
 S. Hettich and S. D. Bay (1999). The UCI KDD Archive. University of California, Irvine, \
 Department of Information and
 Computer Science. https://doi.org/10.24432/C51C7N.
-Licence: Creative Commons Attribution 4.0 International (CC BY 4.0)."""
-    ),
+Licence: Creative Commons Attribution 4.0 International (CC BY 4.0).""",
 }
 
 

@@ -72,6 +72,7 @@ _COUNTING = {
 }
 _MALFORMED = "X must hold real numbers in shape (n, p), and y one label for each row of X."
 _MOST_NAMED = 5
+_NO_DIGITS = " A string of digits is no number."
 
 
 def validated(
@@ -183,8 +184,7 @@ def require_classes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:
         check_classification_targets(y)
     if len(y) and _are_texts(y) != _are_texts(classes):
         raise InvalidProblemError(
-            "classes and labels must be of one kind, all numbers or all texts. A string of digits"
-            " is no number.",
+            f"classes and labels must be of one kind, all numbers or all texts.{_NO_DIGITS}",
             parameter="y",
         )
 
@@ -220,21 +220,9 @@ def _require_numbers(X: Any) -> None:
             faults.setdefault(fault, []).append(name)
     for fault, names in faults.items():
         shown = ", ".join(names[:_MOST_NAMED]) + (" and others" if names[_MOST_NAMED:] else "")
-        raise InvalidProblemError(
-            f"X holds {fault} in column{'s' if len(names) > 1 else ''} {shown}. {_CURES[fault]}",
-            parameter="X",
-        )
-
-
-_CURES = {
-    "text": (
-        "Encode categories as numbers, by a public list of them. A string of digits is no number."
-    ),
-    "bytes": "Give real numbers.",
-    "complex numbers": "Give real numbers.",
-    "dates": "Give numbers, such as days since a public date.",
-    "missing entries": _FILL_IN,
-}
+        where = f"column{'s' if len(names) > 1 else ''} {shown}"
+        message = f"X holds {fault} in {where}. {_FAULTS[fault][2]}"
+        raise InvalidProblemError(message, parameter="X")
 
 
 def _columns(X: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
@@ -264,24 +252,25 @@ def _columns_of_array(X: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
 
 
 def _faults(column: npt.NDArray[Any]) -> str:
-    """What in a column is no number, in a word of :data:`_CURES`; empty if nothing is."""
+    """What in a column is no number, in a word of :data:`_FAULTS`; empty if nothing is."""
     kind = column.dtype.kind
     if kind != "O":
-        kinds = {"U": "text", "T": "text", "S": "bytes", "V": "bytes", "c": "complex numbers"}
-        return (kinds | {"m": "dates", "M": "dates"}).get(kind, "")
+        return next((fault for fault, (_, kinds, _) in _FAULTS.items() if kind in kinds), "")
     others = [e for e in column.ravel().tolist() if not isinstance(e, Real | np.bool_ | Decimal)]
-    for fault, kinds in _KINDS.items():
-        if any(isinstance(entry, kinds) for entry in others):
+    for fault, (types, _, _) in _FAULTS.items():
+        if any(isinstance(entry, types) for entry in others):
             return fault
     return "missing entries" if any(type(entry).__name__ == "NAType" for entry in others) else ""
 
 
-_KINDS: dict[str, Any] = {
-    "text": str,
-    "bytes": bytes | bytearray | memoryview,
-    "dates": (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64),
-    "complex numbers": complex | np.complexfloating,
-    "missing entries": type(None),
+_DATES = datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64
+#: What is no number: types of entries, kinds of columns, and what to do.
+_FAULTS: dict[str, tuple[Any, str, str]] = {
+    "text": (str, "UT", "Encode categories as numbers, by a public list of them." + _NO_DIGITS),
+    "bytes": (bytes | bytearray | memoryview, "SV", "Give real numbers."),
+    "dates": (_DATES, "mM", "Give numbers, such as days since a public date."),
+    "complex numbers": (complex | np.complexfloating, "c", "Give real numbers."),
+    "missing entries": (type(None), "", _FILL_IN),
 }
 
 
