@@ -230,15 +230,11 @@ def frozen(X):
     """X as bits."""
     if isinstance(X, list | sp.dok_array):
         return repr(X if isinstance(X, list) else dict(X.items()))
-    return [
-        (
-            a.dtype,
-            a.shape,
-            a.flags.writeable,
-            repr(a.tolist()) if a.dtype == object else a.tobytes(),
-        )
-        for a in buffers(X)
-    ]
+
+    def held(a):
+        return repr(a.tolist()) if a.dtype == object else a.tobytes()
+
+    return [(a.dtype, a.shape, a.flags.writeable, held(a)) for a in buffers(X)]
 
 
 # the replay
@@ -246,26 +242,14 @@ def frozen(X):
 
 def told(estimator):
     """All that a fit tells but for the records: equal on neighbours that saw the same releases."""
-    kept = (
-        estimator.best_estimator_ if isinstance(estimator, sm.PrivateModelSelector) else estimator
-    )
-    kept = kept.best_estimator_ if isinstance(kept, sm.PrivateModelSelector) else kept
+    kept = estimator
+    while isinstance(kept, sm.PrivateModelSelector):
+        kept = kept.best_estimator_
     kept = kept[-1] if hasattr(kept, "steps") else kept
-    rounds = (
-        getattr(kept, "rounds_", None),
-        getattr(kept, "radius_", None),
-        getattr(estimator, "best_index_", None),
-    )
+    names = "rounds_", "radius_", "classes_", "best_index_", "warned_of_noise"
+    others = [repr(getattr(of, name, None)) for of in (kept, estimator) for name in names]
     solution = kept.solution_.to_json() if hasattr(kept, "solution_") else None
-    return (
-        estimator.privacy_,
-        kept.privacy_,
-        kept.coef_.tobytes(),
-        list(getattr(kept, "classes_", [])),
-        rounds,
-        solution,
-        getattr(estimator, "warned_of_noise", None),
-    )
+    return estimator.privacy_, kept.privacy_, kept.coef_.tobytes(), others, solution
 
 
 def fit_on(tape, estimator, X, y):
@@ -305,20 +289,19 @@ def coupled(tape, estimator, one, two, labels):
     """
     with noting_minimisers() as here:
         fitted = fit_on(tape, estimator, one, labels[0])
+    if not here:
+        return fitted, tape
     with noting_minimisers() as there:
         fit_on(Tape(0, replay=tape), estimator, two, labels[1])
     to_play = copy.copy(tape)
     to_play.releases = list(tape.releases)
-    perturbed = [
-        k for k, release in enumerate(tape.releases) if release.purpose == "perturb the objective"
-    ]
+    perturbed = [k for k, r in enumerate(tape.releases) if r.purpose == "perturb the objective"]
     for k, (risk, w), (other, _) in zip(perturbed, here, there, strict=True):
         n = risk.shape[0]
         moved = risk.gradient(w) - replace(other, linear=0.0).gradient(w)
         release = tape.releases[k]
-        assert np.linalg.norm(n * (moved - risk.linear)) <= release.mechanism.sensitivity * (
-            1 + 1e-9
-        ), release.purpose
+        most = release.mechanism.sensitivity * (1 + 1e-9)
+        assert np.linalg.norm(n * (moved - risk.linear)) <= most, release.purpose
         to_play.releases[k] = replace(release, released=n * moved)
     return fitted, to_play
 

@@ -83,25 +83,16 @@ def perturb_whitened_objective(
     sensitivity = whitening.sensitivity_of_moments(neighbours)
     noise_of_moments = once.sigma / neighbours.moved / math.sqrt(whitening.SHARE_OF_MOMENTS)
     moments = privacy.GaussianMechanism(sensitivity, sensitivity * noise_of_moments)
-    inner, (release, cover, draw) = _planned(
-        replace(risk, data_norm=whitening.NORM + error),
-        account,
-        refuse=refuse,
-        before=[(moments, 1, whitening.PURPOSE)],
-    )
+    of_norm_1 = replace(risk, data_norm=whitening.NORM + error)
+    before = [(moments, 1, whitening.PURPOSE)]
+    inner, (release, cover, draw) = _planned(of_norm_1, account, refuse=refuse, before=before)
     grid = RecordGrid.of(neighbours.most)
     kernel = partial(whitening.moments_of, unit=risk.data_norm, grid=grid)
-    whiten, _ = whitening.whitening(
-        whitening.second_moments(risk.rows, kernel, grid, release) / neighbours.n, ridge
-    )
-    rows = risk.rows.keep(
-        partial(
-            whitening.shortened,
-            unit=risk.data_norm,
-            whiten=whiten,
-            shorten=math.isfinite(ledger.eps),
-        )
-    )
+    released = whitening.second_moments(risk.rows, kernel, grid, release)
+    whiten, _ = whitening.whitening(released / neighbours.n, ridge)
+    noisy = math.isfinite(ledger.eps)
+    short = partial(whitening.shortened, unit=risk.data_norm, whiten=whiten, shorten=noisy)
+    rows = risk.rows.keep(short)
     linear = draw(np.zeros(p)) / neighbours.n
     v = cover(replace(inner, rows=rows, linear=linear).minimise())
     return np.asarray(whiten @ v) / risk.data_norm
@@ -134,13 +125,9 @@ def _planned(
     )
     # A tolerance larger by a power of two: the price of covering it stays the same to the last bit.
     risk = risk.allowing_for_rounding(_most_noise(risk, perturbing))
-    return risk, account.charge_together(
-        [
-            *before,
-            (_covering(noise, risk, intensity), 1, "cover the error of the computed minimiser"),
-            (perturbing, 1, "perturb the objective"),
-        ]
-    )
+    cover = _covering(noise, risk, intensity), 1, "cover the error of the computed minimiser"
+    drawn = perturbing, 1, "perturb the objective"
+    return risk, account.charge_together([*before, cover, drawn])
 
 
 def _perturbing(
