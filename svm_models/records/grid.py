@@ -254,6 +254,10 @@ class WhitenedRecords:
             found[rows] = (1 + SOFTNESS) - part.times(point) * unit
         return found
 
+    def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
+        """Add step times the violations of an answer to `out`."""
+        out += step * self.violations(answer)
+
     def _weights(
         self, found: FloatArray, *, rows: slice, slope: float, offset: float, unit: float
     ) -> FloatArray:
