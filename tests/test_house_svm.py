@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import svm_models
 import svm_models as sm
 from privlp import __version__
 from privlp.rows.access import InMemory
@@ -29,10 +28,9 @@ from tests.toy_rows import SplitRows
 ROOT = Path(__file__).parent.parent
 X, Y = sm.make_separable_sphere(300, n_features=4, margin=0.1, random_state=0)
 PRIVATE = [
-    getattr(svm_models, name)
-    for name in svm_models.__all__
-    if inspect.isclass(getattr(svm_models, name))
-    and issubclass(getattr(svm_models, name), PrivateLinearClassifier)
+    getattr(sm, name)
+    for name in sm.__all__
+    if inspect.isclass(getattr(sm, name)) and issubclass(getattr(sm, name), PrivateLinearClassifier)
 ]
 
 # a new loss is one file
@@ -173,9 +171,9 @@ def test_public_names_are_those_that_type_checkers_see():
     tree = ast.parse((ROOT / "svm_models" / "__init__.py").read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
     typed = {alias.asname: node.module for node in block.body for alias in node.names}
-    homes = {name: f"svm_models.{home}" for name, home in svm_models._HOME_OF.items()}
+    homes = {name: f"svm_models.{home}" for name, home in sm._HOME_OF.items()}
     assert typed == homes
-    assert set(svm_models.__all__) == set(typed)
+    assert set(sm.__all__) == set(typed)
 
 
 def ran(code):

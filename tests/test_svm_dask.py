@@ -53,7 +53,7 @@ def test_two_workers_give_the_same_bits():
     records, labels = arrays()
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.WARNING
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.WARNING
         ) as workers,
         distributed.Client(workers),
     ):

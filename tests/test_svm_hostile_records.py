@@ -18,7 +18,6 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 import privlp
-import svm_models
 import svm_models as sm
 from privlp.audits.tape import Tape, differences, largest_changes
 from svm_models.account import DECLARED, READ
@@ -380,7 +379,7 @@ def test_any_record(name, row, form, label, quiet):
 
 
 def test_every_private_estimator_is_replayed():
-    public = {getattr(svm_models, name) for name in svm_models.__all__}
+    public = {getattr(sm, name) for name in sm.__all__}
     # One against the rest: the classifiers that it trains are replayed by themselves.
     replayed = {type(estimator) for estimator in PRIVATE.values()} | {sm.PrivateOneVsRestClassifier}
     assert replayed == {kind for kind in public if hasattr(kind, "budget")} | {

@@ -95,8 +95,10 @@ def fitted(base, **given):
     ("base", "name", "part"), [(*case, part) for part, case in enumerate(parameters())]
 )
 @pytest.mark.filterwarnings("ignore")
-def test_a_parameter_is_sane_or_refused_before_anything_is_charged(base, name, part):
+def test_a_parameter_is_sane_or_refused_before_anything_is_charged(base, name, part, monkeypatch):
     """A sixth of the values for each, so that a parameter that estimators share meets them all."""
+    for module in ("privlp.game.loop", "svm_models.classifiers.dmw"):  # so many take no time
+        monkeypatch.setattr(f"{module}.MOST_ROUNDS", 10_000)
     kind = getattr(svm_models, base.partition(",")[0])
     known = signature(kind).parameters
     values = [*NO_NUMBERS, *EXTREME]

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-import svm_models
 import svm_models as sm
 from svm_models.account import SHARE_OF_THE_COUNT, counted
 from svm_models.regression.base import PrivateLinearRegressor
@@ -446,8 +445,8 @@ def test_bad_input_is_refused_with_words(change, n, p, message):
 
 CLASSIFIERS = [
     cls
-    for name in svm_models.__all__
-    if hasattr(cls := getattr(svm_models, name), "get_params")
+    for name in sm.__all__
+    if hasattr(cls := getattr(sm, name), "get_params")
     and "eps" in inspect.signature(cls).parameters
     and not issubclass(cls, PrivateLinearRegressor | sm.PrivateLPSVC)
 ]
@@ -477,6 +476,6 @@ def test_what_is_no_estimator_is_refused(refused):
 def test_the_function_hides_the_module_of_its_name():
     import svm_models.plan as imported
 
-    assert svm_models.plan is sm.plan
+    assert sm.plan is sm.plan
     assert imported is sm.plan
     assert sm.FitPlan.__module__ == "svm_models.plan"

@@ -25,7 +25,7 @@ X /= 0.9 * np.linalg.norm(X, axis=1).max()
 FITS = {
     "measured once": {"eps": 0.3},
     "measured twice": {"eps": 3.0},
-    "no noise": {"eps": math.inf},
+    "no noise": {"eps": math.inf, "rounds": 20},
     "a record added": {"relation": "add-remove"},
     "weights and a threshold": {"threshold_share": 0.1, "class_weight": {"a": 2.0}},
 }
