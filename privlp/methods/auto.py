@@ -68,11 +68,11 @@ class Proposals:
             if isinstance(reason, BudgetExceededError):
                 return reason
         cause = reasons.pop(candidates[0].name)
-        several = self.request.relation.changes_whole_rows
-        if not several or not set(map(str, reasons.values())) - {str(cause)}:
+        others = {name: of for name, of in reasons.items() if _first(of) not in str(cause)}
+        if not self.request.relation.changes_whole_rows or not others:
             return cause
         return UnsupportedProblemError(
-            " ".join(["No method applies.", str(cause), *in_short(reasons)]),
+            " ".join(["No method applies.", str(cause), *in_short(others)]),
             parameter=cause.parameter,
         )
 
@@ -162,5 +162,10 @@ def in_short(reasons: Mapping[str, object]) -> list[str]:
     """Why methods do not apply, one sentence for each reason and the methods that it concerns."""
     methods: dict[str, list[str]] = {}
     for method, reason in reasons.items():
-        methods.setdefault(str(reason).split(". ", 1)[0].rstrip(".") + ".", []).append(method)
+        methods.setdefault(_first(reason), []).append(method)
     return [f"{', '.join(names)}: {reason}" for reason, names in methods.items()]
+
+
+def _first(reason: object) -> str:
+    """The first sentence of a reason."""
+    return str(reason).split(". ", 1)[0].rstrip(".") + "."

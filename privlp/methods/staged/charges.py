@@ -146,6 +146,9 @@ _EXACT += tuple(_Shape(1.0, 1.0, 0.1 * 0.7**k) for k in range(12))
 # Variables times noise over s up to which most draws of a search succeed: see
 # docs/results/unknown.md.
 _DIFFICULT = 1.75
+# Less than this share of that noise helps no more: descents that see every row's part in full
+# settle on points that need more of everything. So no more of a budget is spent.
+_EASIEST = 0.1
 _FEWEST_ROUNDS, _MOST_ROUNDS, _MOST_EXACT_ROUNDS = 30, 250, 1000
 # A stage reads the rows beside which noise asks for so many rounds; all of them, if these are more
 # than the second number as a share. The last is the most rounds of such a stage. Chosen on maps of
@@ -239,9 +242,10 @@ class StagedCharges:
         relation = request.constraint_private("staged")
         k = request.public.rows_of_one_record
         change = relation.sum_sensitivity(1.0, k)
-        noise = change * noise_of_one_release(request)
-        signs = not relation.hides_rows and noise > 0
-        s, shares = request.density(), not relation.hides_rows
+        s, noise = request.density(), change * noise_of_one_release(request)
+        if noise > 0:
+            noise = max(noise, _EASIEST * _DIFFICULT * s / size)
+        signs, shares = not relation.hides_rows and noise > 0, not relation.hides_rows
         make = partial(Stage.of, noise=noise, n=request.n, s=s, size=size, shares=shares)
         stages = [make(shape) for shape in _search(noise, size, s)]
         before = [_Sums(_SIGNS, 1, "sum the signs of rows", 2.0 * k)] if signs else []
@@ -249,7 +253,8 @@ class StagedCharges:
         after = [_Sums(_BETWEEN, _COUNTS, _COUNT, float(k))] * (len(stages) - 1)
         last = _LAST_COUNTS if noise > 0 else _EXACT_COUNTS
         after.append(_Sums(_LAST, last, _COUNT, float(k)))
-        return cls(_requests(request, before, stages, after, change), stages, signs, noise)
+        largest = change / noise if noise > 0 else math.inf
+        return cls(_requests(request, before, stages, after, change, largest), stages, signs, noise)
 
 
 def difficulty(noise: float, size: int, s: float) -> float:
@@ -285,8 +290,9 @@ def _requests(
     stages: list[Stage],
     after: list[_Sums],
     sensitivity: float,
+    largest: float,
 ) -> list[ChargeRequest]:
-    """The charges at the largest intensity that the budget allows.
+    """The charges at the largest intensity that the budget allows, and no more than one of use.
 
     Some come before the first stage, and some after each stage but perhaps the last. The stages
     share what these leave.
@@ -311,4 +317,4 @@ def _requests(
     intensity = request.ledger.calibrate_together(
         lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
     )
-    return make(intensity)
+    return make(min(intensity, largest))

@@ -1,0 +1,110 @@
+"""Rows that may be missed for 95 % success, beside what no private method can do.
+
+Run with ``python -m benchmarks.beside_bound``. An hour of two cores.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import warnings
+from functools import cache
+
+import numpy as np
+
+import privlp
+from benchmarks.families.hard import diet, map_covering, packing
+from benchmarks.families.instance import Instance, missed, ratio
+from benchmarks.published import write_page
+from benchmarks.tables import column_names
+from privlp import Verdict
+from privlp.methods.advice import least_missed
+
+FAMILIES = {"map": map_covering, "diet": diet, "packing": packing}
+VARIABLES, EPSILONS, N, DELTA = (10, 40, 80), (0.5, 1.0, 4.0), 10_000, 1e-6
+#: s is so many times the bound.
+TIMES = (56, 40, 28, 20, 14)
+#: So many draws, each of its own program; so many may fail; a success costs at most so many times
+#: the optimum.
+FIRST_SEED, DRAWS, MAY_FAIL, LARGEST_COST = 1000, 20, 1, 1.05
+Cell = tuple[str, int, float]
+
+
+@cache
+def instance(family: str, d: int, number: int) -> Instance:
+    """A program of a family; five in turn."""
+    return FAMILIES[family](FIRST_SEED + number % 5, n=N, d=d)
+
+
+def succeeds(cell: Cell, s: int, number: int) -> bool:
+    """Whether one draw misses at most s rows at nearly the cost of the optimum."""
+    family, d, eps = cell
+    program = instance(family, d, number)
+    found = privlp.solve(program.lp, eps, DELTA, s, rng=np.random.default_rng([number, s, d]))
+    assert found.x is not None
+    cost = ratio(program.lp, found.x, program.opt)
+    enough = cost >= 1 / LARGEST_COST if program.lp.sense == "max" else cost <= LARGEST_COST
+    return bool(enough and missed(program.lp, found.x) <= s)
+
+
+def needed(cell: Cell) -> tuple[float, int, int]:
+    """The bound; the least s at which, and at all larger ones, draws succeed; that of the plan."""
+    family, d, eps = cell
+    bound, lp = least_missed(d, N, eps, DELTA), instance(family, d, 0).lp
+    least = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for times in TIMES:
+            s, failures = max(1, round(times * bound)), 0
+            for number in range(DRAWS):
+                failures += not succeeds(cell, s, number)
+                if failures > MAY_FAIL:
+                    break
+            if failures > MAY_FAIL:
+                break
+            least = s
+        low, high = 1, N
+        while high - low > 1:
+            middle = (low + high) // 2
+            enough = privlp.plan(lp, eps, DELTA, middle).verdict is Verdict.ENOUGH_ROWS
+            low, high = (low, middle) if enough else (middle, high)
+    instance.cache_clear()
+    return bound, least, high
+
+
+def main() -> None:
+    """Measure, and write the page."""
+    cells = [(f, d, eps) for f in FAMILIES for d in VARIABLES for eps in EPSILONS]
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        found = pool.map(needed, cells, chunksize=1)
+    rows = [
+        [
+            f"{family} {N:,} x {d}",
+            f"{eps:g}",
+            f"{bound:.2g}",
+            f"{s:,}" if s else f"> {TIMES[0] * bound:,.0f}",
+            f"{s / bound:.0f}" if s else f"> {TIMES[0]}",
+            f"{asked:,}",
+            f"{asked / s:.1f}" if s else "",
+        ]
+        for (family, d, eps), (bound, s, asked) in zip(cells, found, strict=True)
+    ]
+    names = "program | ε | bound | s needed | over the bound | s of the plan | over s needed"
+    write_page(
+        "beside_bound",
+        "Beside what no private method can do",
+        [_ABOUT, (column_names(names), rows)],
+    )
+
+
+_ABOUT = (
+    "Every private method misses, on average, so many rows of *some* program of this size at the"
+    " cost of its optimum ([proof](../proofs.md)). How many must the default be allowed? *s"
+    f" needed*: the least of {', '.join(map(str, TIMES))} times the bound at which, and at all"
+    f" larger ones, {DRAWS - MAY_FAIL} of {DRAWS} draws (δ = {DELTA:g}, five programs) miss at most"
+    f" s rows by more than 1 % of their side, at {LARGEST_COST} times the optimum or less. *s of"
+    ' the plan*: the least for which `plan` says "Enough rows". Programs are those of'
+    " [unknown optima](unknown.md) with other sizes, and seeds that no constant was chosen on."
+)
+
+if __name__ == "__main__":
+    main()
