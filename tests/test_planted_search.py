@@ -28,12 +28,11 @@ from privlp.privacy import LaplaceMechanism, Randomness
 from privlp.problem.highs import to_highs
 from tests.planted import programs
 from tests.planted.draws import Draws
-from tests.planted.injection import watched
+from tests.planted.interruptions import watched
 from tests.planted.path import Attempt, Path
 from tests.planted.programs import NAME, Mint, problem, request_of
 from tests.planted.search import Secrets, leaks_in
-from tests.planted.trial import compared, try_path
-from tests.planted.watch import Seen, watch
+from tests.planted.watch import Seen, compared, try_path, watch
 
 solve_module = importlib.import_module("privlp.solve")
 MINT = Mint()
@@ -399,7 +398,7 @@ def test_a_dense_array_that_cannot_be_converted_is_not_quoted(layout):
     assert as_sparse(np.zeros((0, 3)), layout).shape == (0, 3)
     with watched("numpy:asarray") as calls:
         as_sparse(dense, layout)
-    for k in range(1, calls.count + 1):
+    for k in range(1, calls.total() + 1):
         with watched("numpy:asarray", lambda: MemoryError("Unable to allocate"), at=k):
             seen = watch(lambda: as_sparse(dense, layout))
         assert seen.leaks(SECRETS) == []

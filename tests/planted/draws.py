@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -20,53 +20,37 @@ def mechanisms(kind: type[Mechanism] = Mechanism) -> Iterator[type[Mechanism]]:
         yield from mechanisms(child)
 
 
-class Draws:
+class Draws(ExitStack):
     """Records every release while the context is open, or plays those of another run back.
 
-    Calls `before` ahead of each.
-
-    Attributes
-    ----------
-    made : list of (mechanism, released)
-        In order.
-    outside : Counter
-        Methods of a :meth:`generator` that were asked for while no mechanism was drawing.
-    strayed : bool
-        Whether a replayed run asked for another release than the recorded one.
+    Calls `before` ahead of each. In `made` is each mechanism with what it released, in order;
+    `outside` counts the methods of a :meth:`generator` asked for while no mechanism was drawing.
     """
 
     def __init__(
-        self,
-        replay: Draws | None = None,
-        *,
-        before: Callable[[Mechanism], None] = lambda mechanism: None,
+        self, replay: Draws | None = None, *, before: Callable[[Mechanism], Any] = lambda _: None
     ) -> None:
+        super().__init__()
         self.made: list[tuple[Mechanism, Any]] = []
         self.outside: Counter[str] = Counter()
-        self._replay, self._before, self._depth, self._stack = replay, before, 0, ExitStack()
-        self._strayed = False
+        self._replay, self._before, self._depth, self._strayed = replay, before, 0, False
 
     @property
     def strayed(self) -> bool:
         """Whether a replayed run asked for another release than the recorded one, or for fewer."""
-        return self._replay is not None and (
-            self._strayed or len(self.made) != len(self._replay.made)
-        )
+        replay = self._replay
+        return replay is not None and (self._strayed or len(self.made) != len(replay.made))
 
     def generator(self, seed: int = 0) -> np.random.Generator:
         """A generator that tells when it is used."""
         return _Spied(np.random.PCG64(seed), self)
 
-    def __enter__(self) -> Self:
-        for kind in set(mechanisms()):
-            if "release" in vars(kind) and kind is not Mechanism:
-                self._stack.enter_context(
-                    mock.patch.object(kind, "release", self._wrapped(kind.release))
-                )
+    def __enter__(self) -> Draws:
+        for kind in set(mechanisms()) - {Mechanism}:
+            if "release" in vars(kind):
+                wrapped = mock.patch.object(kind, "release", self._wrapped(kind.release))
+                self.enter_context(wrapped)
         return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def _wrapped(self, release: Any) -> Any:
         def draw(mechanism: Mechanism, value: Any, randomness: Any) -> Any:
@@ -89,16 +73,12 @@ class Draws:
         if self._replay is None or self._strayed:
             return None
         planned = self._replay.made[len(self.made) : len(self.made) + 1]
-        whole = planned and planned[0][1].dtype.kind in "iu"
-        if (
-            not planned
-            or planned[0][0] != mechanism
-            or (not whole and planned[0][1].shape != np.shape(value))
-        ):
-            self._strayed = True
-            return None
-        released = planned[0][1]
-        return int(released) if whole else released.copy()
+        for recorded, released in planned:
+            whole = released.dtype.kind in "iu"
+            if recorded == mechanism and (whole or released.shape == np.shape(value)):
+                return int(released) if whole else released.copy()
+        self._strayed = True
+        return None
 
     def used(self, method: str) -> None:
         """Note that a generator was asked for `method`."""

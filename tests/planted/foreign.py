@@ -12,6 +12,7 @@ import datetime
 import functools
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -52,10 +53,11 @@ def text_of(mint: Mint) -> str:
     return f"{NAME}, {mint.text()} HIV+"
 
 
+_ERRORS = (ValueError, TypeError, RuntimeError, KeyError, ArithmeticError, MemoryError)
 #: Entries that are no numbers.
 _ENTRIES: dict[str, Callable[[Mint], Any]] = {
     "a text": text_of,
-    "a text of digits": lambda mint: mint.text(),
+    "a text of digits": Mint.text,
     "bytes": lambda mint: text_of(mint).encode(),
     "a date": lambda mint: DATE,
     "a time stamp": lambda mint: pd.Timestamp(DATE),
@@ -65,10 +67,7 @@ _ENTRIES: dict[str, Callable[[Mint], Any]] = {
     "a complex number": lambda mint: complex(mint(), mint()),
     "None": lambda mint: None,
     "a missing value": lambda mint: pd.NA,
-    **{
-        f"an object, {error.__name__}": functools.partial(Quoting, error=error)
-        for error in (ValueError, TypeError, RuntimeError, KeyError, ArithmeticError, MemoryError)
-    },
+    **{f"an object, {e.__name__}": functools.partial(Quoting, error=e) for e in _ERRORS},
 }
 
 
@@ -95,142 +94,113 @@ ARGUMENTS: dict[str, Callable[[Any, Mint], Any]] = {
     ),
     "a column of categories": lambda v, mint: pd.Series([text_of(mint)] * len(v), dtype="category"),
     "a column of missing values": lambda v, mint: pd.Series(
-        [1, *[None] * (len(v) - 1)], dtype="Int64"
+        [1, *[None] * len(v[1:])], dtype="Int64"
     ),
     "a table of Arrow": lambda v, mint: pa.table({"ill": [text_of(mint)] * len(v)}),
     "records of fields": lambda v, mint: np.array(
         [(text_of(mint), 1.0)] * len(v), dtype=[("name", "U40"), ("dose", float)]
     ),
+    **{title: lambda v, mint, make=make: _with(v, make(mint)) for title, make in _ENTRIES.items()},
+    **{
+        f"{title}, in lists": lambda v, mint, make=make: _with(v, make(mint)).tolist()
+        for title, make in _ENTRIES.items()
+    },
 }
-ARGUMENTS |= {
-    title: (lambda v, mint, make=make: _with(v, make(mint))) for title, make in _ENTRIES.items()
-}
-ARGUMENTS |= {
-    f"{title}, in lists": (lambda v, mint, make=make: _with(v, make(mint)).tolist())
-    for title, make in _ENTRIES.items()
-}
-
-
-def _without_parameters(name: str, **given: Any) -> Any:
-    return getattr(svm_models, name)()
 
 
 #: Estimators without privacy read records too: what they refuse goes to logs all the same.
 _EXACT: dict[str, Callable[..., Any]] = {
-    name: functools.partial(_without_parameters, name)
+    name: lambda name=name, **given: getattr(svm_models, name)()
     for name in (
-        "LPSVC",
-        "HuberSVC",
-        "RegularizedLogisticRegression",
-        "LPSVR",
-        "LPQuantileRegressor",
-        "RandomFourierFeatures",
-        "DualPerturbationSVC",
+        *("LPSVC", "HuberSVC", "RegularizedLogisticRegression", "LPSVR", "LPQuantileRegressor"),
+        *("RandomFourierFeatures", "DualPerturbationSVC"),
     )
 }
 _ALL = ESTIMATORS | _WITH_OPTIONS | _EXACT
 
 
+def path_of(title: str, attempt, *given: Any, dear: bool = False) -> Path:
+    ends = (*Refusal, MemoryError, SystemExit, None)
+    return Path(title, functools.partial(attempt, *given), ends, twins=False, dear=dear)
+
+
 def foreign() -> Iterator[Path]:
     """Each argument of each estimator, and each column of the files that commands read."""
-    yield from _fitted()
-    yield from _asked()
-    yield from _files()
-    for kind in ("hard", "soft"):
-        for argument in ("X", "y"):
-            for title in ARGUMENTS:
-                attempt = functools.partial(_margins, kind, argument, title)
-                yield path_of(f"{kind} margins, {argument}: {title}", attempt)
-
-
-def path_of(title: str, attempt: Callable[[int], Attempt], *, dear: bool = False) -> Path:
-    return Path(title, attempt, (*Refusal, MemoryError, SystemExit, None), twins=False, dear=dear)
-
-
-def _fitted() -> Iterator[Path]:
     searched_by_all = ("OutputPerturbationSVC", "PrivateLPSVC", "PrivateQuantileRegressor")
     for name in _ALL:
         blocks = ("blocks of X", "blocks of y") if name == "PrivateLPSVC" else ()
-        for argument in ("X", "y", *blocks):
-            for title in ARGUMENTS:
-                attempt = functools.partial(_fit, name, argument, title)
-                dear = name not in searched_by_all
-                yield path_of(f"fit {name}, {argument}: {title}", attempt, dear=dear)
-
-
-def _asked() -> Iterator[Path]:
-    questions = ("predict", "score", "weights of score", "decision_function", "scores of others")
+        for argument, title in product(("X", "y", *blocks), ARGUMENTS):
+            dear = name not in searched_by_all
+            yield path_of(
+                f"fit {name}, {argument}: {title}", _fit, name, argument, title, dear=dear
+            )
     for name in ("OutputPerturbationSVC", "PrivateQuantileRegressor", "PrivateModelSelector"):
-        for question in questions[: 3 if name == "PrivateQuantileRegressor" else None]:
-            for title in ARGUMENTS:
-                attempt = functools.partial(_ask, name, question, title)
-                dear = "score" not in question or name == "PrivateModelSelector"
-                yield path_of(f"{question} of {name}: {title}", attempt, dear=dear)
-
-
-def _files() -> Iterator[Path]:
-    for title, make in _FILES.items():
+        asked = _QUESTIONS[: 3 if name == "PrivateQuantileRegressor" else None]
+        for question, title in product(asked, ARGUMENTS):
+            dear = "score" not in question or name == "PrivateModelSelector"
+            yield path_of(f"{question} of {name}: {title}", _ask, name, question, title, dear=dear)
+    hows = ("fit", "fit --header", "fit --no-header", "fit --label", "train", "readers")
+    for (title, make), how in product(_FILES.items(), hows):
         declared = "alone" in title or "dates in" in title  # to be names, which are printed
-        for how in ("fit", "fit --header", "fit --no-header", "fit --label", "train", "readers"):
-            if how != "fit --header" or not declared:
-                yield path_of(f"svm-models {how}: {title}", functools.partial(_command, how, make))
+        if how != "fit --header" or not declared:
+            yield path_of(f"svm-models {how}: {title}", _command, how, make)
+    for kind, argument, title in product(("hard", "soft"), ("X", "y"), ARGUMENTS):
+        yield path_of(f"{kind} margins, {argument}: {title}", _margins, kind, argument, title)
 
 
-def _planted(variant: int) -> tuple[Any, Any, Any, Mint, Callable[[], Secrets]]:
+_QUESTIONS = ("predict", "score", "weights of score", "decision_function", "scores of others")
+
+
+def _planted(variant: int, name: str = "") -> tuple[Any, Any, Mint, Callable[[], Secrets]]:
+    """Records, labels or, of a regression, numbers, what is planted beside, and the secrets then."""
     data, mint = programs.records(variant), Mint(variant + 5)
-    secrets = lambda: Secrets([*data.secrets.planted, *mint.numbers], (), WORDS)  # noqa: E731
-    return data.X, data.y, np.clip(data.X[:, 0], -1, 1), mint, secrets
+    numbers = "Regressor" in name or name.endswith("SVR")
+    y = np.clip(data.X[:, 0], -1, 1) if numbers else data.y
+    return data.X, y, mint, lambda: Secrets([*data.secrets.planted, *mint.numbers], (), WORDS)
 
 
 def _fit(name: str, argument: str, title: str, variant: int) -> Attempt:
-    X, y, numbers, mint, secrets = _planted(variant)
-    labels = numbers if "Regressor" in name or name.endswith("SVR") else y
+    X, y, mint, secrets = _planted(variant, name)
     change = ARGUMENTS[title]
     given: Any = {
-        "X": lambda: (change(X, mint), labels),
-        "y": lambda: (X, change(labels, mint)),
-        "blocks of X": lambda: ([X[:20], change(X[20:], mint)], labels),
-        "blocks of y": lambda: ([X[:20], X[20:]], [labels[:20], change(labels[20:], mint)]),
+        "X": lambda: (change(X, mint), y),
+        "y": lambda: (X, change(y, mint)),
+        "blocks of X": lambda: ([X[:20], change(X[20:], mint)], y),
+        "blocks of y": lambda: ([X[:20], X[20:]], [y[:20], change(y[20:], mint)]),
     }[argument]()
-    estimator = _ALL[name](eps=1.0, random_state=0, classes=(-1, 1))
-    return Attempt(
-        lambda: [estimator.fit(*given), None][1], secrets(), None, lambda: repr(estimator)
-    )
+    model = _ALL[name](eps=1.0, random_state=0, classes=(-1, 1))
+    return Attempt(lambda: [model.fit(*given), None][1], secrets(), None, lambda: repr(model))
 
 
 @functools.cache
 def _fitted_once(name: str, variant: int) -> Any:
-    X, y, numbers, _, _ = _planted(variant)
+    X, y, _, _ = _planted(variant, name)
     with warnings.catch_warnings(action="ignore"):  # of few records
-        estimator = _ALL[name](eps=1.0, random_state=0, classes=(-1, 1))
-        return estimator.fit(X, numbers if "Regressor" in name else y)
+        return _ALL[name](eps=1.0, random_state=0, classes=(-1, 1)).fit(X, y)
 
 
 def _ask(name: str, question: str, title: str, variant: int) -> Attempt:
-    X, y, numbers, mint, secrets = _planted(variant)
-    labels = numbers if "Regressor" in name else y
-    fitted, change = _fitted_once(name, variant), ARGUMENTS[title]
-    asked = change(labels if "score" in question else X, mint)
+    X, y, mint, secrets = _planted(variant, name)
+    fitted = _fitted_once(name, variant)
+    asked = ARGUMENTS[title](y if "score" in question else X, mint)
     calls = {
         "predict": lambda: fitted.predict(asked),
         "decision_function": lambda: fitted.decision_function(asked),
         "score": lambda: fitted.score(X, asked),
-        "weights of score": lambda: fitted.score(X, labels, asked),
+        "weights of score": lambda: fitted.score(X, y, asked),
         "scores of others": lambda: held_out_scores(fitted, X, asked),
     }
     return Attempt(lambda: [calls[question](), None][1], secrets())
 
 
 def _margins(kind: str, argument: str, title: str, variant: int) -> Attempt:
-    X, y, _, mint, secrets = _planted(variant)
-    change = ARGUMENTS[title]
-    X, y = (change(X, mint), y) if argument == "X" else (X, change(y, mint))
-    call = (
-        (lambda: svm_models.hard_margin_lp(X, y))
-        if kind == "hard"
-        else (lambda: svm_models.soft_margin_lp(X, y, 1.0))
-    )
-    return Attempt(lambda: [call(), None][1], secrets())
+    X, y, mint, secrets = _planted(variant)
+    given: Any = {"X": X, "y": y}
+    given[argument] = ARGUMENTS[title](given[argument], mint)
+    make = svm_models.hard_margin_lp
+    if kind == "soft":
+        make = functools.partial(svm_models.soft_margin_lp, C=1.0)
+    return Attempt(lambda: [make(**given), None][1], secrets())
 
 
 #: Files in which a first, a middle or the last line is no record, or each label a text.
@@ -261,10 +231,8 @@ def _command(how: str, make: Callable[[Mint], list[str]], variant: int) -> Attem
 
         return Attempt(read, secrets)
     command, *options = how.split()
-    if command == "train":
-        arguments = ["train", path, "--model", "svm"]
-    else:
-        label = ["3"] if options == ["--label"] else []
+    arguments = [command, path, "--model", "svm"]
+    if command == "fit":
         asked = ["--classes", "a", "b", "--eps", "1", "--delta", "1e-3", "--seed", "1"]
-        arguments = ["fit", path, *asked, *options, *label]
+        arguments[2:] = [*asked, *options, *(["3"] if options == ["--label"] else [])]
     return Attempt(lambda: svm_main.main(arguments, prog_name="svm-models"), secrets)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import cvxpy as cp
@@ -40,143 +41,123 @@ _FIELDS: dict[str, Callable[[Mint], Any]] = {
 #: which of them are private is public: objects alone are planted there.
 _PRIVATE: dict[str, tuple[Any, tuple[str, ...]]] = {
     "replaced": (ConstraintPrivate(), ("A", "b", "row_lower", "groups", "penalty")),
-    "coming and going": (
-        _COMING,
-        ("A", "b", "row_lower", "groups", "penalty", "private", "row_names"),
-    ),
+    "coming and going": (_COMING, tuple(name for name in _FIELDS if name != "c")),
     "of private costs": (ObjectivePrivate(0.1), ("c",)),
 }
 
 
 def foreign_programs() -> Iterator[Path]:
     """Each argument that takes rows, owners or names."""
-    yield from _constructed()
-    for name, call in (_CALLS | _OF_PRIVATE_N).items():
-        for title in ARGUMENTS:
-            yield path_of(f"{name}: {title}", functools.partial(_call, call, title))
-    for title, write in _MODELS.items():
-        for command in ("solve", "plan", "solve --nominal-n 100"):
-            attempt = functools.partial(_command, command, write)
-            yield path_of(f"privlp {command}: {title}", attempt)
+    for relation, (neighbours, arguments) in _PRIVATE.items():
+        for argument, title in product(arguments, ARGUMENTS):
+            yield _constructed(relation, neighbours, argument, title)
+    for argument, title in product(("private", "row_names", "c"), _OBJECTS):
+        yield _constructed("replaced", ConstraintPrivate(), argument, title)
+    for (name, call), title in product((_CALLS | _OF_PRIVATE_N).items(), ARGUMENTS):
+        yield path_of(f"{name}: {title}", _call, call, title)
+    for (title, write), command in product(
+        _MODELS.items(), ("solve", "plan", "solve --nominal-n 100")
+    ):
+        yield path_of(f"privlp {command}: {title}", _command, command, write)
     for title, column in _COLUMNS.items():
-        yield path_of(f"from_parquet: {title}", functools.partial(_parquet, column))
+        yield path_of(f"from_parquet: {title}", _parquet, column)
 
 
-def _constructed() -> Iterator[Path]:
-    for relation, (_, arguments) in _PRIVATE.items():
-        for argument in arguments:
-            for title in ARGUMENTS:
-                attempt = functools.partial(_construct, relation, argument, title)
-                yield path_of(f"program, rows {relation}, {argument}: {title}", attempt)
-    for argument in ("private", "row_names", "c"):
-        for title in _OBJECTS:
-            attempt = functools.partial(_construct, "replaced", argument, title)
-            yield path_of(f"program, rows replaced, {argument}: {title}", attempt)
+def _constructed(relation: str, neighbours: Any, argument: str, title: str) -> Path:
+    name = f"program, rows {relation}, {argument}: {title}"
+    return path_of(name, _construct, neighbours, argument, title)
 
 
-def _secrets(mint: Mint) -> Callable[[], Secrets]:
-    return lambda: Secrets(mint.numbers, (), WORDS)
+def _secrets(mint: Mint) -> Secrets:
+    return Secrets(mint.numbers, (), WORDS)
 
 
-def _construct(relation: str, argument: str, title: str, variant: int) -> Attempt:
+def _construct(neighbours: Any, argument: str, title: str, variant: int) -> Attempt:
     mint = Mint(variant)
-    fields = {name: _FIELDS[name](mint) for name in ("A", "b")} | {"c": COSTS}
+    fields = {"A": _FIELDS["A"](mint), "b": _FIELDS["b"](mint), "c": COSTS}
     fields[argument] = ARGUMENTS[title](_FIELDS[argument](mint), mint)
-    fields["neighbours"] = _PRIVATE[relation][0]
+    fields["neighbours"] = neighbours
     made: list[str] = []
-    return Attempt(
-        lambda: made.append(repr(LinearProgram(**fields))), _secrets(mint)(), None, lambda: made
-    )
-
-
-def _call(
-    call: Callable[[Callable[[Any], Any], Mint], Callable[[], Any]], title: str, variant: int
-) -> Attempt:
-    mint = Mint(variant)
-    made = call(lambda values: ARGUMENTS[title](values, mint), mint)
-    return Attempt(lambda: [made(), None][1], _secrets(mint)())
+    call = lambda: made.append(repr(LinearProgram(**fields)))  # noqa: E731
+    return Attempt(call, _secrets(mint), None, lambda: made)
 
 
 Change = Callable[[Any], Any]
+#: From what changes an argument and mints: a call with that argument.
+Call = Callable[[Change, Mint], Callable[[], Any]]
 
 
-def _linprog(argument: str) -> Callable[[Change, Mint], Callable[[], Any]]:
+def _call(call: Call, title: str, variant: int) -> Attempt:
+    mint = Mint(variant)
+    made = call(lambda values: ARGUMENTS[title](values, mint), mint)
+    return Attempt(lambda: [made(), None][1], _secrets(mint))
+
+
+def _of_fields(make: Callable[..., Any], argument: str, fields: dict[str, Any]) -> Call:
+    """A call with fields from the mint, one of which is changed."""
+
     def call(change: Change, mint: Mint) -> Callable[[], Any]:
-        given = {"A_ub": -mint(5, 3), "b_ub": -mint(5), "A_eq": mint(5, 3), "b_eq": mint(5)}
-        given[argument] = change(given[argument])
-        return lambda: LinearProgram.from_linprog(COSTS, **given)
+        values = {name: value(mint) for name, value in fields.items()}
+        values[argument] = change(values[argument])
+        return lambda: make(**values)
 
     return call
 
 
-def _option(argument: str) -> Callable[[Change, Mint], Callable[[], Any]]:
-    """An option that readers share, where rows come and go."""
-
+def _of_program(use: Callable[[LinearProgram, Any], Any], values: Callable[[Mint], Any]) -> Call:
     def call(change: Change, mint: Mint) -> Callable[[], Any]:
-        given = {argument: change(_FIELDS[argument](mint))}
-        A, b = -mint(5, 3), -mint(5)
-        return lambda: LinearProgram.from_linprog(COSTS, A, b, neighbours=_COMING, **given)
-
-    return call
-
-
-def _of_file(argument: str) -> Callable[[Change, Mint], Callable[[], Any]]:
-    def call(change: Change, mint: Mint) -> Callable[[], Any]:
-        given = {argument: change(_FIELDS[argument](mint))}
-        path = file_of("option.mps", "")
-        LinearProgram(COSTS, -mint(5, 3), -mint(5)).to_mps(path)
-        return lambda: LinearProgram.from_mps(path, neighbours=_COMING, **given)
-
-    return call
-
-
-def _cvxpy(argument: str) -> Callable[[Change, Mint], Callable[[], Any]]:
-    def call(change: Change, mint: Mint) -> Callable[[], Any]:
-        x = cp.Variable(3, nonneg=True)
-        rows = -mint(5, 3) @ x <= -mint(5)
-        problem = cp.Problem(cp.Minimize(COSTS @ x), [rows])
-        given = change(_FIELDS[argument](mint))
-        options = {argument: {rows: given} if argument == "penalty" else given}
-        return lambda: LinearProgram.from_cvxpy(problem, neighbours=_COMING, **options)
-
-    return call
-
-
-def _blocks(argument: str) -> Callable[[Change, Mint], Callable[[], Any]]:
-    def call(change: Change, mint: Mint) -> Callable[[], Any]:
-        A, b = [-mint(5, 3), -mint(5, 3)], [-mint(5), -mint(5)]
-        if argument == "A":
-            A = [A[0], change(A[1])]
-        else:
-            b = [b[0], change(b[1])]
-        return lambda: LinearProgram(COSTS, A, b)
-
-    return call
-
-
-def _program(mint: Mint) -> LinearProgram:
-    return LinearProgram(COSTS, -mint(5, 3), -mint(5), penalty=2.0)
-
-
-def _of_program(
-    use: Callable[[LinearProgram, Any], Any], values: Callable[[Mint], Any]
-) -> Callable[[Change, Mint], Callable[[], Any]]:
-    def call(change: Change, mint: Mint) -> Callable[[], Any]:
-        lp, given = _program(mint), change(values(mint))
+        lp = LinearProgram(COSTS, -mint(5, 3), -mint(5), penalty=2.0)
+        given = change(values(mint))
         return lambda: use(lp, given)
 
     return call
 
 
-def _model(
-    make: Callable[..., Any], argument: str, given: dict[str, Callable[[Mint], Any]]
-) -> Callable[[Change, Mint], Callable[[], Any]]:
+def _option(read: Callable[..., Any], argument: str) -> Call:
+    """An option that readers share, where rows come and go."""
+
     def call(change: Change, mint: Mint) -> Callable[[], Any]:
-        values = {name: value(mint) for name, value in given.items()}
-        values[argument] = change(values[argument])
-        return lambda: make(**values)
+        option = change(_FIELDS[argument](mint))
+        A, b = -mint(5, 3), -mint(5)
+        return lambda: read(A, b, argument, option)
 
     return call
+
+
+def _linprog(A: Any, b: Any, argument: str, option: Any) -> Any:
+    return LinearProgram.from_linprog(COSTS, A, b, neighbours=_COMING, **{argument: option})
+
+
+def _of_file(A: Any, b: Any, argument: str, option: Any) -> Any:
+    path = file_of("option.mps", "")
+    LinearProgram(COSTS, A, b).to_mps(path)
+    return LinearProgram.from_mps(path, neighbours=_COMING, **{argument: option})
+
+
+def _cvxpy(A: Any, b: Any, argument: str, option: Any) -> Any:
+    x = cp.Variable(3, nonneg=True)
+    rows = A @ x <= b
+    problem = cp.Problem(cp.Minimize(COSTS @ x), [rows])
+    options = {argument: {rows: option} if argument == "penalty" else option}
+    return LinearProgram.from_cvxpy(problem, neighbours=_COMING, **options)
+
+
+_OF_LINPROG: dict[str, Callable[[Mint], Any]] = {
+    "A_ub": lambda mint: -mint(5, 3),
+    "b_ub": lambda mint: -mint(5),
+    "A_eq": lambda mint: mint(5, 3),
+    "b_eq": lambda mint: mint(5),
+}
+_OF_BLOCKS: dict[str, Callable[[Mint], Any]] = {
+    "other A": lambda mint: -mint(5, 3),
+    "A": lambda mint: -mint(5, 3),
+    "other b": lambda mint: -mint(5),
+    "b": lambda mint: -mint(5),
+}
+
+
+def _in_blocks(**given: Any) -> LinearProgram:
+    return LinearProgram(COSTS, *([given[f"other {name}"], given[name]] for name in "Ab"))
 
 
 _OF_MODELS: dict[str, tuple[Callable[..., Any], dict[str, Callable[[Mint], Any]]]] = {
@@ -218,57 +199,45 @@ _OF_MODELS: dict[str, tuple[Callable[..., Any], dict[str, Callable[[Mint], Any]]
     ),
 }
 _CALLS = {
-    **{f"from_linprog, {name}": _linprog(name) for name in ("A_ub", "b_ub", "A_eq", "b_eq")},
-    **{f"blocks of {name}": _blocks(name) for name in ("A", "b")},
+    **{
+        f"from_linprog, {name}": _of_fields(
+            functools.partial(LinearProgram.from_linprog, COSTS), name, _OF_LINPROG
+        )
+        for name in _OF_LINPROG
+    },
+    **{f"blocks of {name}": _of_fields(_in_blocks, name, _OF_BLOCKS) for name in "Ab"},
     "changed b": _of_program(lambda lp, v: lp.changed(b=v), lambda mint: -mint(5)),
     "changed A": _of_program(lambda lp, v: lp.changed(A=v), lambda mint: -mint(5, 3)),
-    "price of violations": _of_program(lambda lp, v: lp.price_of(v), lambda mint: mint(5)),
-    "objective of a point": _of_program(lambda lp, v: lp.objective(v), lambda mint: mint(5)[:3]),
+    "price of violations": _of_program(LinearProgram.price_of, lambda mint: mint(5)),
+    "objective of a point": _of_program(LinearProgram.objective, lambda mint: mint(5)[:3]),
     "quality of a point": _of_program(
         lambda lp, v: privlp.quality(lp, v, eps=1.0), lambda mint: mint(5)[:3]
     ),
     "comparison with a point": _of_program(privlp.compare, lambda mint: mint(5)[:3]),
     **{
-        f"{title}, {argument}": _model(make, argument, given)
+        f"{title}, {argument}": _of_fields(make, argument, given)
         for title, (make, given) in _OF_MODELS.items()
         for argument in given
     },
 }
+_READERS = {"from_linprog": _linprog, "from_mps": _of_file, "from_cvxpy": _cvxpy}
 _OF_PRIVATE_N = {
-    f"{reader}, {argument}": make(argument)
-    for reader, make in (("from_linprog", _option), ("from_mps", _of_file), ("from_cvxpy", _cvxpy))
+    f"{reader}, {argument}": _option(read, argument)
+    for reader, read in _READERS.items()
     for argument in ("private", "groups", "penalty")
 }
 
 
 def _mps(coefficient: str, side: str, row: str) -> list[str]:
     """A model file of two rows, with what is to be planted."""
-    return [
-        "NAME model",
-        "ROWS",
-        " N cost",
-        f" G {row}",
-        " G r1",
-        "COLUMNS",
-        f"    x cost 1.0 {row} {coefficient}",
-        "    x r1 2.0",
-        "RHS",
-        f"    RHS {row} {side} r1 1.0",
-        "ENDATA",
-        "",
-    ]
+    columns = [f"    x cost 1.0 {row} {coefficient}", "    x r1 2.0"]
+    rows = ["NAME model", "ROWS", " N cost", f" G {row}", " G r1"]
+    return [*rows, "COLUMNS", *columns, "RHS", f"    RHS {row} {side} r1 1.0", "ENDATA", ""]
 
 
 def _lp(coefficient: str, side: str, row: str) -> list[str]:
-    return [
-        "min",
-        " cost: x",
-        "st",
-        f" {row}: {coefficient} x >= {side}",
-        " r1: 2 x >= 1",
-        "end",
-        "",
-    ]
+    rows = [f" {row}: {coefficient} x >= {side}", " r1: 2 x >= 1"]
+    return ["min", " cost: x", "st", *rows, "end", ""]
 
 
 _WORD = NAME.split()[0]
@@ -284,21 +253,19 @@ _PARTS: dict[str, Callable[[Mint], tuple[str, str, str]]] = {
     "nothing for a side": lambda mint: (mint.text(), "", "r0"),
     "an infinite coefficient": lambda mint: ("1e400", mint.text(), "r0"),
 }
-_MODELS: dict[str, Callable[[Mint], tuple[str, list[str]]]] = {
-    f"{title}, {kind}": (lambda mint, make=make, kind=kind, lines=lines: (kind, lines(*make(mint))))
+_MODELS = {
+    f"{title}, {kind}": (kind, make, lines)
     for title, make in _PARTS.items()
     for kind, lines in (("mps", _mps), ("lp", _lp))
 }
 
 
-def _command(command: str, write: Callable[[Mint], tuple[str, list[str]]], variant: int) -> Attempt:
-    mint = Mint(variant)
-    kind, lines = write(mint)
-    path = file_of(f"foreign.{kind}", "\n".join(lines))
+def _command(command: str, file: tuple[str, Any, Any], variant: int) -> Attempt:
+    mint, (kind, make, lines) = Mint(variant), file
+    path = file_of(f"foreign.{kind}", "\n".join(lines(*make(mint))))
     name, *options = command.split()
-    asked = ["--eps", "1", "--delta", "1e-6", "--s", "1", "--opt", "2", *options]
-    secrets = Secrets(mint.numbers, (), WORDS)
-    return Attempt(lambda: privlp_main.main([name, path, *asked], prog_name="privlp"), secrets)
+    asked = [name, path, "--eps", "1", "--delta", "1e-6", "--s", "1", "--opt", "2", *options]
+    return Attempt(lambda: privlp_main.main(asked, prog_name="privlp"), _secrets(mint))
 
 
 #: Columns of right-hand sides in a file of rows.
@@ -317,8 +284,5 @@ def _parquet(column: Callable[[Mint], Any], variant: int) -> Attempt:
     mint = Mint(variant)
     path = file_of("foreign.parquet", b"")
     pd.DataFrame({"x": mint(5), "side": column(mint)}).to_parquet(path)
-
-    def call() -> None:
-        LinearProgram.from_parquet(path, [1.0], rhs="side")
-
-    return Attempt(call, _secrets(mint)())
+    read = lambda: [LinearProgram.from_parquet(path, [1.0], rhs="side"), None][1]  # noqa: E731
+    return Attempt(read, _secrets(mint))

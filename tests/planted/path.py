@@ -9,6 +9,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from privlp import PrivLPError
 from tests.planted.programs import NAME, Mint
@@ -21,15 +22,8 @@ Refusal = (PrivLPError, ValueError, TypeError)
 class Attempt:
     """One call with planted numbers.
 
-    Attributes
-    ----------
-    call : callable
-        Returns what a user would get.
-    secrets : Secrets
-    after : callable, optional
-        From what was returned: secrets that follow from it, such as violations at a released point.
-    left : callable, optional
-        What a user still holds, also if the call fails: the budget, an estimator.
+    `after` tells, from what was returned, secrets that follow from it, such as violations at a
+    released point; `left` what a user still holds, also if the call fails: the budget, an estimator.
     """
 
     call: Callable[[], Any]
@@ -42,19 +36,9 @@ class Attempt:
 class Path:
     """A way through the library, for any variant of the private data.
 
-    Attributes
-    ----------
-    name : str
-    attempt : callable
-        From the number of a variant.
-    raises : type or tuple of types, optional
-        What it is to end with.
-    twins : bool
-        Whether all variants must look alike from outside, once they see the same releases.
-    dear : bool
-        Whether only the long sweep takes it.
-    code : int, optional
-        Exit code of a command.
+    `attempt` takes the number of a variant; `raises` says what it is to end with, `code` with what
+    exit code; `twins`, whether all variants must look alike from outside, once they see the same
+    releases; `dear`, whether only the long sweep takes it.
     """
 
     name: str
@@ -88,13 +72,8 @@ class Unwilling:
 
 
 def frame(X: np.ndarray) -> Any:
-    import pandas as pd
-
-    return pd.DataFrame(
-        X,
-        columns=["age", "dose", "one"][: X.shape[1]],
-        index=[f"{NAME} {i}" for i in range(len(X))],
-    )
+    names = [f"{NAME} {i}" for i in range(len(X))]
+    return pd.DataFrame(X, columns=["age", "dose", "one"][: X.shape[1]], index=names)
 
 
 def with_words(A: np.ndarray, mint: Mint) -> Any:
@@ -103,16 +82,11 @@ def with_words(A: np.ndarray, mint: Mint) -> Any:
     return mixed
 
 
-_FOLDER = (
-    tempfile.TemporaryDirectory()
-)  # made before any call is watched: what is in it goes in, and does not come out
-
-
-def folder() -> tempfile.TemporaryDirectory[str]:
-    return _FOLDER
+#: Made before any call is watched: what is in it goes in, and does not come out.
+_FOLDER = tempfile.TemporaryDirectory()
 
 
 def file_of(name: str, content: str | bytes) -> str:
-    path = FilePath(folder().name) / name
+    path = FilePath(_FOLDER.name) / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return str(path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from privlp import (
     solve_exact,
 )
 from privlp.problem.standard_form import StandardForm
-from tests.planted.search import Secrets
+from tests.planted.search import Secrets, flat
 from tests.programs import method_of, methods_for
 
 INF = float("inf")
@@ -71,50 +71,21 @@ class Problem:
     request: dict[str, Any] = field(default_factory=dict)
 
 
-def secrets_of(
-    lp: LinearProgram, mint: Mint, words: tuple[str, ...] = (), counts: tuple[int, ...] = ()
-) -> Secrets:
-    """Planted numbers and what follows from them.
-
-    Norms, sums, ratios, the exact optimum, its point and its prices.
-    """
+def secrets_of(lp: LinearProgram, mint: Mint, words: Any = (), counts: Any = ()) -> Secrets:
+    """Planted numbers and what follows: norms, sums, ratios, the exact optimum, its point and prices."""
     if not lp.shape[0]:
         return Secrets(mint.numbers, (), words, counts)
-    parts = private_parts(lp)
-    A, b = _rows(lp)
+    parts, (A, b) = private_parts(lp), _rows(lp)
     norms = np.linalg.norm(A, axis=1)
-    derived: list[Any] = [mint.numbers]
+    derived: list[Any] = []
     with np.errstate(all="ignore"):
         if "A" in parts:
-            derived += [
-                norms,
-                norms**2,
-                abs(A).sum(axis=1),
-                A.sum(axis=1),
-                A.sum(axis=0),
-                A.mean(axis=0),
-                A.std(axis=0),
-                A / lp.c,
-            ]
-            derived += [
-                np.linalg.norm(A, axis=0),
-                A / norms[:, None],
-                A.sum(),
-                A.mean(),
-                np.linalg.norm(A),
-                norms.mean(),
-            ]
-            derived += [1 / A, A * A]
+            derived += [norms, norms**2, norms.mean(), np.linalg.norm(A, axis=0), np.linalg.norm(A)]
+            derived += [abs(A).sum(axis=1), A.sum(axis=1), A.sum(axis=0), A.sum(), A.mean()]
+            derived += [A.mean(axis=0), A.std(axis=0), A / lp.c, A / norms[:, None], 1 / A, A * A]
         if "b" in parts:
-            derived += [
-                b.sum(),
-                b.mean(),
-                b.std(),
-                np.linalg.norm(b),
-                b / norms,
-                StandardForm.of(lp).rhs,
-                1 / b,
-            ]
+            derived += [b.sum(), b.mean(), b.std(), np.linalg.norm(b), b / norms, 1 / b]
+            derived += [StandardForm.of(lp).rhs]
         if "c" in parts:
             derived += [lp.c.sum(), np.linalg.norm(lp.c), lp.c.mean(), 1 / lp.c]
         exact = solve_exact(lp)
@@ -124,36 +95,25 @@ def secrets_of(
                 derived += [exact.x, A @ exact.x, np.linalg.norm(exact.x), abs(exact.x).sum()]
             if parts & {"A", "c"}:
                 derived += [exact.dual]
-    public = [lp.bounds, *([] if "c" in parts else [lp.c])]
-    flat = np.concatenate([np.ravel(np.asarray(piece, dtype=float)) for piece in derived])
-    return Secrets(mint.numbers, flat, words, counts, np.concatenate([np.ravel(p) for p in public]))
+    public = flat([lp.bounds, *([] if "c" in parts else [lp.c])])
+    return Secrets(mint.numbers, flat([mint.numbers, *derived]), words, counts, public)
 
 
 def secrets_at(lp: LinearProgram, x: Any, secrets: Secrets) -> Secrets:
-    """What follows from private numbers at a point that was released.
-
-    Activities, violations and, for private costs, the value.
-    """
-    A, b = _rows(lp)
+    """And what follows at a point that was released: activities, violations, with private costs the value."""
+    parts, (A, b) = private_parts(lp), _rows(lp)
     derived: list[Any] = []
     with np.errstate(all="ignore"):
         activity = A @ np.asarray(x)
-        violations = activity - b
-        if private_parts(lp) & {"A", "b"}:
-            derived += [
-                violations,
-                violations / np.linalg.norm(A, axis=1),
-                violations.sum(),
-                np.maximum(violations, 0).sum(),
-            ]
-            derived += [violations.mean(), np.linalg.norm(violations)]
-        if "A" in private_parts(lp):
+        over = activity - b
+        if parts & {"A", "b"}:
+            derived += [over, over / np.linalg.norm(A, axis=1), over.sum(), over.mean()]
+            derived += [np.maximum(over, 0).sum(), np.linalg.norm(over)]
+        if "A" in parts:
             derived += [activity, activity.sum(), activity.mean()]
-        if "c" in private_parts(lp):
+        if "c" in parts:
             derived += [lp.c @ x, lp.c * x]
-    return secrets.with_derived(
-        np.concatenate([np.ravel(np.asarray(piece, dtype=float)) for piece in derived])
-    )
+    return secrets.with_derived(flat(derived))
 
 
 def private_parts(lp: LinearProgram) -> frozenset[str]:
@@ -179,32 +139,15 @@ def _covering(mint: Mint, n: int = 12, **fields: Any) -> LinearProgram:
     return LinearProgram(COSTS, A, b, **fields)
 
 
-def _replace(mint: Mint) -> LinearProgram:
-    return _covering(mint)
-
-
-def _groups(mint: Mint) -> LinearProgram:
-    return _covering(mint, groups=np.arange(12) // 2)
-
-
-def _soft(mint: Mint) -> LinearProgram:
-    return _covering(mint, penalty=1.5)
-
-
 def _add_remove(mint: Mint) -> LinearProgram:
     n = 1237 if mint.variant == 0 else 911
     names = [f"{NAME} {i}" for i in range(n)]
     relation = ConstraintPrivate("add-remove", nominal_n=1000, rows_per_record=2)
-    return _covering(
-        mint, n, neighbours=relation, row_names=names, groups=[f"{NAME} {i}" for i in range(n)]
-    )
+    return _covering(mint, n, neighbours=relation, row_names=names, groups=names)
 
 
 def _departed(mint: Mint) -> LinearProgram:
-    """Records of which nobody is left in odd variants.
-
-    How many there are is planted, and every public number is far from it.
-    """
+    """Records of which nobody is left in odd variants; every public number is far from how many there are."""
     relation = ConstraintPrivate("add-remove", nominal_n=100)
     if mint.variant % 2:
         return LinearProgram(COSTS, np.zeros((0, 3)), [], neighbours=relation)
@@ -213,25 +156,15 @@ def _departed(mint: Mint) -> LinearProgram:
 
 def _mixed(mint: Mint) -> LinearProgram:
     """Sparse, maximised, shifted and mirrored variables, public rows, private equalities and ranges, names."""
-    private = np.vstack(
-        [
-            mint(4, exponent=-1),
-            -mint(4, exponent=0),
-            mint(4, exponent=1),
-            mint(4),
-            mint(4, exponent=2),
-        ]
-    )
+    private = np.vstack([sign * mint(4, exponent=size) for sign, size in _SIGNS_AND_SIZES])
     private[:, 1] = 0
     A = np.vstack([private, [[1, 1, 1, 0.5], [1, -1, 0, 0]]])
     b = np.array([*mint(4, exponent=1), mint(exponent=2), 40, 3])
-    row_lower = np.full(7, -INF)
-    row_lower[0], row_lower[1], row_lower[6] = b[0], -b[1], 3
     return LinearProgram(
         [-1, 2, -0.5, 3],
         sp.csr_array(A),
         b,
-        row_lower=row_lower,
+        row_lower=[b[0], -b[1], *[-INF] * 4, 3],
         private=np.arange(5),
         bounds=[(1, None), (-9, 8), (-9, 30), (0, 6)],
         offset=5.0,
@@ -242,13 +175,13 @@ def _mixed(mint: Mint) -> LinearProgram:
     )
 
 
+_SIGNS_AND_SIZES = ((1, -1), (-1, 0), (1, 1), (1, 0), (1, 2))
+
+
 def _exotic(mint: Mint) -> LinearProgram:
     """Rows of all magnitudes, of whole numbers, and without any direction."""
-    sizes = (14, 8, 5, 0, -7, -150, -300)
-    A = -np.vstack(
-        [mint(3, exponent=size) for size in (sizes if mint.variant == 0 else sizes[::-1])]
-        + [np.zeros(3)] * 2
-    )
+    sizes = (14, 8, 5, 0, -7, -150, -300)[:: -1 if mint.variant else 1]
+    A = -np.vstack([*(mint(3, exponent=size) for size in sizes), np.zeros((2, 3))])
     b = -np.array([*(mint(exponent=size) for size in (14, 19, 5, 0, -300, -7, 3)), mint(), 0.0])
     A[2] = np.floor(A[2] * 1e4)
     mint.numbers += A[2].tolist()
@@ -257,58 +190,46 @@ def _exotic(mint: Mint) -> LinearProgram:
 
 # Numbers that move a little: what the relation calls private is planted, the rest has few digits.
 
-_RANGE = {
-    "scalar": {"lower": -9, "upper": -4},
-    "matrix": {"lower": -9, "upper": -0.4},
-    "costs": {"lower": 0.4, "upper": 8},
-}
 _PUBLIC_A = -np.array([[1, 1, 0.5], [2, 1, 1], [1, 3, 2], [0.5, 1, 1], [1, 0.5, 3], [2, 2, 1]])
 _PUBLIC_B = -np.array([1, 2, 1, 1.5, 0.5, 2])
 
 
-def _near(
-    relation: Any, *, boxed: bool = False, sparse: bool = False, **fields: Any
-) -> Callable[[Mint], LinearProgram]:
+def _near(relation: Any, *, boxed: bool = False, sparse: bool = False) -> Any:
     def make(mint: Mint) -> LinearProgram:
-        parts = getattr(relation, "private_parts", None) or frozenset().union(
-            *(part.private_parts for part in relation)
-        )
+        several = relation if isinstance(relation, tuple) else (relation,)
+        parts = frozenset().union(*(part.private_parts for part in several))
         A, b, c = _PUBLIC_A, _PUBLIC_B, COSTS
+        exponent = mint.variant % 2 - 1
         if "A" in parts:
-            A = -mint(*A.shape, exponent=0 if mint.variant % 2 else -1)
+            A = -mint(*A.shape, exponent=exponent)
         if "b" in parts:
             b = -mint(len(b))
         if "c" in parts:
-            c = mint(3, exponent=0 if mint.variant % 2 else -1)
-        bounds = (0, 30) if boxed else (0, None)
-        return LinearProgram(
-            c, sp.csr_array(A) if sparse else A, b, neighbours=relation, bounds=bounds, **fields
-        )
+            c = mint(3, exponent=exponent)
+        A, bounds = sp.csr_array(A) if sparse else A, (0, 30 if boxed else None)
+        return LinearProgram(c, A, b, neighbours=relation, bounds=bounds)
 
     return make
 
 
-_SCALAR = ScalarPrivate(0.05, **_RANGE["scalar"])
-_ROW = RowPrivate(0.01, **_RANGE["matrix"])
-_COLUMN = ColumnPrivate(0.01, **_RANGE["matrix"])
-_OBJECTIVE = ObjectivePrivate(0.05, **_RANGE["costs"])
+_SCALAR = ScalarPrivate(0.05, lower=-9, upper=-4)
+_ROW = RowPrivate(0.01, lower=-9, upper=-0.4)
+_COLUMN = ColumnPrivate(0.01, lower=-9, upper=-0.4)
+_OBJECTIVE = ObjectivePrivate(0.05, lower=0.4, upper=8)
 _WHOLE = {"s": 3, "alpha": 2.5, "opt": 9.0}
 
 #: Every neighbour relation, in programs of several kinds: how to make one from planted numbers, and
 #: what `solve` is asked for.
 PROGRAMS: dict[str, tuple[Callable[[Mint], LinearProgram], dict[str, Any]]] = {
-    "replace": (_replace, _WHOLE),
-    "groups": (_groups, _WHOLE),
-    "add-remove": (_add_remove, {"s": 100, "alpha": 2.5, "opt": 9.0}),
+    "replace": (_covering, _WHOLE),
+    "groups": (functools.partial(_covering, groups=np.arange(12) // 2), _WHOLE),
+    "add-remove": (_add_remove, {**_WHOLE, "s": 100}),
     "departed": (_departed, {**_WHOLE, "s": 10}),
-    "soft": (_soft, {"opt": 9.0}),
+    "soft": (functools.partial(_covering, penalty=1.5), {"opt": 9.0}),
     "mixed": (_mixed, {"s": 2, "opt": 20.0}),
     "exotic": (_exotic, _WHOLE),
     "scalar": (_near(_SCALAR), {"opt": 9.0}),
-    "scalar in sum": (
-        _near(ScalarPrivate(0.05, norm="1", **_RANGE["scalar"]), sparse=True),
-        {"opt": 9.0},
-    ),
+    "scalar in sum": (_near(replace(_SCALAR, norm="1"), sparse=True), {"opt": 9.0}),
     "row": (_near(_ROW), {"opt": 9.0}),
     "column": (_near(_COLUMN, sparse=True), {"opt": 9.0}),
     "objective": (_near(_OBJECTIVE, boxed=True), {}),
@@ -317,21 +238,13 @@ PROGRAMS: dict[str, tuple[Callable[[Mint], LinearProgram], dict[str, Any]]] = {
     "all parts": (_near((_COLUMN, _SCALAR, _OBJECTIVE), boxed=True), {}),
 }
 #: What single methods need or refuse.
-_OF_METHOD: dict[str, dict[str, Any]] = {
-    "dmw-published": {"width": 10.0, "alpha": 60.0},
-    "mw": {"alpha": 4.0},
-}
+_OF_METHOD = {"dmw-published": {"width": 10.0, "alpha": 60.0}, "mw": {"alpha": 4.0}}
 #: Programs that one method takes.
 _ONLY = {"soft": "perturbed", "mixed": "chain"}
 _NO_OPT = (
-    "quantile-noise",
-    "measured-slack",
-    "truncated-laplace",
-    "truncated-gaussian",
-    "truncated-laplace-published",
+    *("quantile-noise", "measured-slack", "truncated-laplace", "truncated-gaussian"),
+    *("truncated-laplace-published", "direct-noise"),
 )
-
-
 #: Private numbers of rows, and what is near them.
 _COUNTS = {
     "add-remove": (1237, 911, 2 * 1237),
@@ -342,10 +255,8 @@ _COUNTS = {
 @functools.cache
 def problem(name: str, variant: int = 0) -> Problem:
     """A program of :data:`PROGRAMS`, with private numbers of the given variant."""
-    make, request = PROGRAMS[name]
-    mint = Mint(variant)
-    lp = make(mint)
-    words = (NAME,) if name == "add-remove" else ()
+    (make, request), mint = PROGRAMS[name], Mint(variant)
+    lp, words = make(mint), (NAME,) if name == "add-remove" else ()
     return Problem(lp, secrets_of(lp, mint, words, _COUNTS.get(name, ())), request)
 
 
@@ -361,9 +272,8 @@ def request_of(name: str, method: str) -> dict[str, Any]:
     """The arguments of `solve` for a method on a program of :data:`PROGRAMS`."""
     request = {**PROGRAMS[name][1], **_OF_METHOD.get(method, {}), "method": method_of(method)}
     if name == "exotic" and method == "dmw-published":
-        request["width"] = 1e15, 1e20
-        request["alpha"] = 5e20
-    if method in (*_NO_OPT, "direct-noise"):
+        request |= {"width": (1e15, 1e20), "alpha": 5e20}
+    if method in _NO_OPT:
         request.pop("opt", None)
     return request
 
@@ -396,23 +306,7 @@ def records(variant: int = 0, n: int = 40, classes: tuple[Any, Any] = (-1, 1)) -
     norms = np.linalg.norm(X, axis=1)
     clipped = X / np.maximum(norms, 1.0)[:, None]
     signed = clipped * np.where(positive, 1.0, -1.0)[:, None]
-    derived = [
-        norms,
-        X.sum(axis=0),
-        X.mean(axis=0),
-        X.std(axis=0),
-        X.max(axis=0),
-        X.sum(),
-        clipped,
-        clipped.sum(axis=0),
-    ]
-    derived += [
-        signed.sum(axis=0),
-        signed.mean(axis=0),
-        np.linalg.norm(X),
-        X.T @ X,
-        clipped.T @ clipped,
-        norms.sum(),
-    ]
-    flat = np.concatenate([np.ravel(piece) for piece in derived])
-    return Records(X, np.where(positive, *classes[::-1]), Secrets(mint.numbers, flat))
+    derived = [norms, norms.sum(), X.sum(axis=0), X.mean(axis=0), X.std(axis=0), X.max(axis=0)]
+    derived += [X.sum(), np.linalg.norm(X), X.T @ X, clipped, clipped.sum(axis=0)]
+    derived += [clipped.T @ clipped, signed.sum(axis=0), signed.mean(axis=0)]
+    return Records(X, np.where(positive, *classes[::-1]), Secrets(mint.numbers, flat(derived)))

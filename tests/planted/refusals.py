@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import gzip
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,228 +17,159 @@ import scipy.sparse as sp
 import privlp
 import svm_models
 from privlp import Budget, ConstraintPrivate, LinearProgram, ScalarPrivate
-from tests.planted import programs
-from tests.planted.path import (
-    Attempt,
-    Path,
-    Refusal,
-    Unwilling,
-    file_of,
-    frame,
-    with_entry,
-    with_words,
-)
-from tests.planted.programs import (
-    COSTS,
-    DELTA,
-    INF,
-    NAME,
-    PLANTED_N,
-    Mint,
-    Problem,
-    problem,
-    request_of,
-)
-from tests.planted.search import Secrets
+from tests.planted import path, programs
+from tests.planted.path import Attempt, Path, Refusal, Unwilling, file_of, with_entry
+from tests.planted.programs import COSTS, DELTA, INF, NAME, PLANTED_N, Mint, problem
+from tests.planted.search import Secrets, flat
 from tests.planted.successes import ESTIMATORS, fitting, secrets_after
+
+NAN = float("nan")
+_COMING = ConstraintPrivate("add-remove", nominal_n=100)
+Change = Callable[[dict[str, Any], Mint], dict[str, Any]]
 
 
 def rows(mint: Mint, n: int = 5) -> dict[str, Any]:
     return {"c": COSTS, "A": -mint(n, 3), "b": -mint(n)}
 
 
+def _text(mint: Mint) -> str:
+    return f"{NAME} {mint.text()}"
+
+
+def _moving(relation: Any, **fields: Change) -> Change:
+    return lambda f, m: {"neighbours": relation, **{name: of(f, m) for name, of in fields.items()}}
+
+
+def _costs(f: dict[str, Any], mint: Mint) -> Any:
+    return mint(3)
+
+
 #: Fields that LinearProgram refuses, from well-formed ones.
-_MALFORMED: dict[str, Callable[[dict[str, Any], Mint], dict[str, Any]]] = {
-    "c of a wrong shape": lambda f, mint: {"c": [1.0, 2.0]},
-    "b of a wrong shape": lambda f, mint: {"b": f["b"][:3]},
-    "b as a matrix": lambda f, mint: {"b": f["A"]},
-    "b with NaN": lambda f, mint: {"b": with_entry(f["b"], 2, np.nan)},
-    "b with infinity": lambda f, mint: {"b": with_entry(f["b"], 2, INF)},
-    "b far too large": lambda f, mint: {"b": with_entry(f["b"], 2, mint(exponent=21))},
-    "b with a word": lambda f, mint: {"b": with_entry(f["b"], 2, f"{NAME} {mint.text()}")},
-    "b with a number in words": lambda f, mint: {"b": [mint.text()] * 5},
-    "b with None": lambda f, mint: {"b": with_entry(f["b"], 2, None)},
-    "b complex": lambda f, mint: {"b": f["b"] + 1j},
-    "b of objects": lambda f, mint: {"b": [Unwilling(mint) for _ in range(5)]},
-    "A with a word": lambda f, mint: {"A": with_entry(f["A"], (1, 2), f"{NAME} {mint.text()}")},
-    "A with None": lambda f, mint: {"A": with_entry(f["A"], (1, 2), None)},
-    "A with NaN": lambda f, mint: {"A": with_entry(f["A"], (1, 2), np.nan)},
-    "A with infinity": lambda f, mint: {"A": with_entry(f["A"], (1, 2), INF)},
-    "A far too large": lambda f, mint: {"A": with_entry(f["A"], (1, 2), mint(exponent=16))},
-    "A complex": lambda f, mint: {"A": f["A"] + 1j},
-    "A ragged": lambda f, mint: {"A": [list(row[: 1 + i % 3]) for i, row in enumerate(f["A"])]},
-    "A of texts": lambda f, mint: {"A": [[mint.text() for _ in range(3)] for _ in range(5)]},
-    "A of dates": lambda f, mint: {"A": f["A"].astype(int).astype("datetime64[D]")},
-    "A of objects": lambda f, mint: {"A": [[Unwilling(mint)] * 3] * 5},
-    "A flat": lambda f, mint: {"A": f["A"].ravel()},
-    "A of three dimensions": lambda f, mint: {"A": f["A"][None]},
-    "A empty": lambda f, mint: {"A": np.zeros((0, 3))},
-    "A as a text": lambda f, mint: {"A": mint.text()},
-    "A sparse with NaN": lambda f, mint: {"A": sp.csr_array(with_entry(f["A"], (1, 2), np.nan))},
-    "A sparse of complex numbers": lambda f, mint: {"A": sp.csr_array(f["A"] + 1j)},
-    "A as a frame with a word": lambda f, mint: {"A": with_words(f["A"], mint)},
-    "contradictory sides": lambda f, mint: {"row_lower": f["b"] + 1},
-    "a side far too large": lambda f, mint: {
-        "row_lower": with_entry(f["b"] - 1, 1, -mint(exponent=25))
-    },
-    "a side with NaN": lambda f, mint: {"row_lower": with_entry(f["b"] - 1, 1, np.nan)},
-    "a side with a word": lambda f, mint: {"row_lower": with_entry(f["b"] - 1, 1, mint.text())},
-    "a side of a wrong shape": lambda f, mint: {"row_lower": f["b"][:2] - 1},
-    "penalty below zero": lambda f, mint: {"penalty": -mint(5)},
-    "penalty in words": lambda f, mint: {"penalty": mint.text()},
-    "mask of a wrong shape": lambda f, mint: {"private": [True] * 4},
-    "rows out of range": lambda f, mint: {"private": [0, 7]},
-    "rows of objects": lambda f, mint: {"private": [[0], [1, 2]]},
-    "groups of a wrong shape": lambda f, mint: {"groups": mint(4)},
-    "groups of mixed types": lambda f, mint: {"groups": [mint(), NAME, mint(), 1, None]},
-    "groups under numbers that move": lambda f, mint: {
-        "groups": mint(5),
-        "neighbours": ScalarPrivate(0.1),
-    },
-    "too few row names": lambda f, mint: {"row_names": ["a", "b"]},
-    "bounds that contradict": lambda f, mint: {"bounds": (2, 1)},
-    "bounds in words": lambda f, mint: {"bounds": ("a", "b")},
-    "no such sense": lambda f, mint: {"sense": "best"},
-    "no such relation": lambda f, mint: {"neighbours": f["A"]},
-    "right-hand sides out of range": lambda f, mint: {
-        "neighbours": ScalarPrivate(0.1, lower=-1, upper=0)
-    },
-    "right-hand sides too large": lambda f, mint: {"neighbours": ScalarPrivate(1e-12)},
-    "coefficients out of range": lambda f, mint: {
-        "neighbours": privlp.RowPrivate(0.1, lower=-1, upper=0)
-    },
-    "coefficients too large": lambda f, mint: {"neighbours": privlp.ColumnPrivate(1e-12)},
-    "sparse coefficients out of range": lambda f, mint: {
-        "A": sp.csr_array(f["A"]),
-        "neighbours": privlp.ColumnPrivate(0.1, lower=-1, upper=0),
-    },
-    "costs out of range": lambda f, mint: {
-        "c": mint(3),
-        "neighbours": privlp.ObjectivePrivate(0.1, lower=0, upper=1),
-    },
-    "costs too large": lambda f, mint: {"c": mint(3), "neighbours": privlp.ObjectivePrivate(1e-12)},
-    "costs with a word": lambda f, mint: {
-        "c": [mint.text()] * 3,
-        "neighbours": privlp.ObjectivePrivate(0.1),
-    },
-    "ranges of a wrong shape": lambda f, mint: {
-        "neighbours": ScalarPrivate(0.1, lower=-np.ones(4), upper=0)
-    },
+_MALFORMED: dict[str, Change] = {
+    "c of a wrong shape": lambda f, m: {"c": [1.0, 2.0]},
+    "b of a wrong shape": lambda f, m: {"b": f["b"][:3]},
+    "b as a matrix": lambda f, m: {"b": f["A"]},
+    "b with NaN": lambda f, m: {"b": with_entry(f["b"], 2, NAN)},
+    "b with infinity": lambda f, m: {"b": with_entry(f["b"], 2, INF)},
+    "b far too large": lambda f, m: {"b": with_entry(f["b"], 2, m(exponent=21))},
+    "b with a word": lambda f, m: {"b": with_entry(f["b"], 2, _text(m))},
+    "b with a number in words": lambda f, m: {"b": [m.text()] * 5},
+    "b with None": lambda f, m: {"b": with_entry(f["b"], 2, None)},
+    "b complex": lambda f, m: {"b": f["b"] + 1j},
+    "b of objects": lambda f, m: {"b": [Unwilling(m) for _ in range(5)]},
+    "A with a word": lambda f, m: {"A": with_entry(f["A"], (1, 2), _text(m))},
+    "A with None": lambda f, m: {"A": with_entry(f["A"], (1, 2), None)},
+    "A with NaN": lambda f, m: {"A": with_entry(f["A"], (1, 2), NAN)},
+    "A with infinity": lambda f, m: {"A": with_entry(f["A"], (1, 2), INF)},
+    "A far too large": lambda f, m: {"A": with_entry(f["A"], (1, 2), m(exponent=16))},
+    "A complex": lambda f, m: {"A": f["A"] + 1j},
+    "A ragged": lambda f, m: {"A": [list(row[: 1 + i % 3]) for i, row in enumerate(f["A"])]},
+    "A of texts": lambda f, m: {"A": [[m.text() for _ in range(3)] for _ in range(5)]},
+    "A of dates": lambda f, m: {"A": f["A"].astype(int).astype("datetime64[D]")},
+    "A of objects": lambda f, m: {"A": [[Unwilling(m)] * 3] * 5},
+    "A flat": lambda f, m: {"A": f["A"].ravel()},
+    "A of three dimensions": lambda f, m: {"A": f["A"][None]},
+    "A empty": lambda f, m: {"A": np.zeros((0, 3))},
+    "A as a text": lambda f, m: {"A": m.text()},
+    "A sparse with NaN": lambda f, m: {"A": sp.csr_array(with_entry(f["A"], (1, 2), NAN))},
+    "A sparse of complex numbers": lambda f, m: {"A": sp.csr_array(f["A"] + 1j)},
+    "A as a frame with a word": lambda f, m: {"A": path.with_words(f["A"], m)},
+    "contradictory sides": lambda f, m: {"row_lower": f["b"] + 1},
+    "a side far too large": lambda f, m: {"row_lower": with_entry(f["b"] - 1, 1, -m(exponent=25))},
+    "a side with NaN": lambda f, m: {"row_lower": with_entry(f["b"] - 1, 1, NAN)},
+    "a side with a word": lambda f, m: {"row_lower": with_entry(f["b"] - 1, 1, m.text())},
+    "a side of a wrong shape": lambda f, m: {"row_lower": f["b"][:2] - 1},
+    "penalty below zero": lambda f, m: {"penalty": -m(5)},
+    "penalty in words": lambda f, m: {"penalty": m.text()},
+    "mask of a wrong shape": lambda f, m: {"private": [True] * 4},
+    "rows out of range": lambda f, m: {"private": [0, 7]},
+    "rows of objects": lambda f, m: {"private": [[0], [1, 2]]},
+    "groups of a wrong shape": lambda f, m: {"groups": m(4)},
+    "groups of mixed types": lambda f, m: {"groups": [m(), NAME, m(), 1, None]},
+    "groups under numbers that move": _moving(ScalarPrivate(0.1), groups=lambda f, m: m(5)),
+    "too few row names": lambda f, m: {"row_names": ["a", "b"]},
+    "bounds that contradict": lambda f, m: {"bounds": (2, 1)},
+    "bounds in words": lambda f, m: {"bounds": ("a", "b")},
+    "no such sense": lambda f, m: {"sense": "best"},
+    "no such relation": lambda f, m: {"neighbours": f["A"]},
+    "right-hand sides out of range": _moving(ScalarPrivate(0.1, lower=-1, upper=0)),
+    "right-hand sides too large": _moving(ScalarPrivate(1e-12)),
+    "coefficients out of range": _moving(privlp.RowPrivate(0.1, lower=-1, upper=0)),
+    "coefficients too large": _moving(privlp.ColumnPrivate(1e-12)),
+    "sparse coefficients out of range": _moving(
+        privlp.ColumnPrivate(0.1, lower=-1, upper=0), A=lambda f, m: sp.csr_array(f["A"])
+    ),
+    "costs out of range": _moving(privlp.ObjectivePrivate(0.1, lower=0, upper=1), c=_costs),
+    "costs too large": _moving(privlp.ObjectivePrivate(1e-12), c=_costs),
+    "costs with a word": _moving(privlp.ObjectivePrivate(0.1), c=lambda f, m: [m.text()] * 3),
+    "ranges of a wrong shape": _moving(ScalarPrivate(0.1, lower=-np.ones(4), upper=0)),
 }
 #: Mistakes whose messages would like to tell the number of rows or the place of one.
-_MISCOUNTED: dict[str, Callable[[dict[str, Any], Mint], dict[str, Any]]] = {
-    "b in place of c": lambda f, mint: {"c": f["b"]},
-    "A transposed": lambda f, mint: {"A": f["A"].T},
-    "A flat": lambda f, mint: {"A": f["A"].ravel()},
-    "A of three dimensions": lambda f, mint: {"A": f["A"][:, None]},
-    "A without columns": lambda f, mint: {"A": f["A"][:, :0]},
-    "b one too short": lambda f, mint: {"b": f["b"][1:]},
-    "b with NaN in the last row": lambda f, mint: {"b": with_entry(f["b"], -1, np.nan)},
-    "sides one too short": lambda f, mint: {"row_lower": f["b"][1:]},
-    "b one too short beside sides": lambda f, mint: {"row_lower": f["b"] - 1, "b": f["b"][1:]},
-    "bounds of rows": lambda f, mint: {"bounds": [(0, 1)] * len(f["b"])},
-    "names of rows for variables": lambda f, mint: {
-        "variable_names": [f"r{i}" for i in range(len(f["b"]))]
-    },
-    "one row name too few": lambda f, mint: {
-        "row_names": [f"r{i}" for i in range(len(f["b"]) - 1)]
-    },
-    "a mask one too short": lambda f, mint: {"private": np.ones(len(f["b"]) - 1, dtype=bool)},
-    "an index one too large": lambda f, mint: {"private": [0, len(f["b"])]},
-    "ragged selection": lambda f, mint: {
-        "private": [[0] * (1 + i % 2) for i in range(len(f["b"]))]
-    },
-    "groups one too short": lambda f, mint: {"groups": np.zeros(len(f["b"]) - 1)},
-    "ragged groups": lambda f, mint: {"groups": [[0] * (1 + i % 2) for i in range(len(f["b"]))]},
-    "one record of all rows": lambda f, mint: {"groups": np.zeros(len(f["b"]))},
-    "penalties one too few": lambda f, mint: {"penalty": np.ones(len(f["b"]) - 1)},
+_MISCOUNTED: dict[str, Change] = {
+    "b in place of c": lambda f, m: {"c": f["b"]},
+    "A transposed": lambda f, m: {"A": f["A"].T},
+    "A flat": lambda f, m: {"A": f["A"].ravel()},
+    "A of three dimensions": lambda f, m: {"A": f["A"][:, None]},
+    "A without columns": lambda f, m: {"A": f["A"][:, :0]},
+    "b one too short": lambda f, m: {"b": f["b"][1:]},
+    "b with NaN in the last row": lambda f, m: {"b": with_entry(f["b"], -1, NAN)},
+    "sides one too short": lambda f, m: {"row_lower": f["b"][1:]},
+    "b one too short beside sides": lambda f, m: {"row_lower": f["b"] - 1, "b": f["b"][1:]},
+    "bounds of rows": lambda f, m: {"bounds": [(0, 1)] * len(f["b"])},
+    "names of rows for variables": lambda f, m: {"variable_names": [f"r{x}" for x in f["b"]]},
+    "one row name too few": lambda f, m: {"row_names": [f"r{i}" for i in range(len(f["b"]) - 1)]},
+    "a mask one too short": lambda f, m: {"private": np.ones(len(f["b"]) - 1, dtype=bool)},
+    "an index one too large": lambda f, m: {"private": [0, len(f["b"])]},
+    "ragged selection": lambda f, m: {"private": [[0] * (1 + i % 2) for i in range(len(f["b"]))]},
+    "groups one too short": lambda f, m: {"groups": np.zeros(len(f["b"]) - 1)},
+    "ragged groups": lambda f, m: {"groups": [[0] * (1 + i % 2) for i in range(len(f["b"]))]},
+    "one record of all rows": lambda f, m: {"groups": np.zeros(len(f["b"]))},
+    "penalties one too few": lambda f, m: {"penalty": np.ones(len(f["b"]) - 1)},
 }
 #: The same where rows come and go: then names, owners and the number of rows are private too.
-_MALFORMED_IF_ROWS_COME_AND_GO: dict[str, Callable[[dict[str, Any], Mint], dict[str, Any]]] = {
-    "far too many rows": lambda f, mint: {"nominal_n": 1},
-    "a record with too many rows": lambda f, mint: {"groups": [NAME] * 5},
-    "a side with NaN": lambda f, mint: {"row_lower": with_entry(f["b"] - 1, 1, np.nan)},
-    "contradictory sides": lambda f, mint: {"row_lower": f["b"] + 1},
-    "names twice": lambda f, mint: {"row_names": [NAME] * 5},
-    "owners of mixed types": lambda f, mint: {"groups": [NAME, 1, mint(), None, NAME]},
+_MALFORMED_IF_ROWS_COME_AND_GO: dict[str, Change] = {
+    "far too many rows": lambda f, m: {
+        **{"A": -m(1237, 3), "b": -m(1237), "row_names": None, "groups": None},
+        "neighbours": ConstraintPrivate("add-remove", nominal_n=1),
+    },
+    "a record with too many rows": lambda f, m: {"groups": [NAME] * 5},
+    "a side with NaN": lambda f, m: {"row_lower": with_entry(f["b"] - 1, 1, NAN)},
+    "contradictory sides": lambda f, m: {"row_lower": f["b"] + 1},
+    "names twice": lambda f, m: {"row_names": [NAME] * 5},
+    "owners of mixed types": lambda f, m: {"groups": [NAME, 1, m(), None, NAME]},
 }
 
 
 def malformed() -> Iterator[Path]:
     """Programs that are refused at construction."""
+    names, coming = [f"{NAME} {i}" for i in range(5)], {"neighbours": _COMING}
+    coming_few = coming | {"row_names": names, "groups": names}
     for title, change in _MALFORMED.items():
-        yield Path(
-            f"program: {title}", functools.partial(_construct, change, {}), Refusal, twins=False
-        )
+        yield _malformed(f"program: {title}", change, {}, 5)
     for title, change in {**_MALFORMED, **_MISCOUNTED}.items():
-        if title not in _NO_MISTAKE_AMONG_MANY_ROWS and "neighbours" not in _fields_changed(change):
-            yield Path(
-                f"program of private n: {title}",
-                functools.partial(_construct_of_private_n, change),
-                Refusal,
-            )
-    hidden = {
-        "row_names": [f"{NAME} {i}" for i in range(5)],
-        "groups": [f"{NAME} {i}" for i in range(5)],
-    }
+        changed = change(rows(mint := Mint()), mint)
+        # Among many rows, this is no mistake.
+        if title != "rows out of range" and "neighbours" not in changed:
+            yield _malformed(f"program of private n: {title}", change, coming, PLANTED_N)
     for title, change in _MALFORMED_IF_ROWS_COME_AND_GO.items():
-        yield Path(
-            f"program whose rows come and go: {title}",
-            functools.partial(_construct, change, hidden),
-            Refusal,
-            twins=False,
-        )
+        yield _malformed(f"program whose rows come and go: {title}", change, coming_few, 5)
 
 
-#: What is malformed among few rows only.
-_NO_MISTAKE_AMONG_MANY_ROWS = ("rows out of range",)
+def _malformed(title: str, change: Change, given: dict[str, Any], n: int) -> Path:
+    attempt = functools.partial(_construct, change, given, n)
+    return Path(title, attempt, Refusal, twins=n == PLANTED_N)
 
 
-def _fields_changed(change: Callable[[dict[str, Any], Mint], dict[str, Any]]) -> set[str]:
-    mint = Mint()
-    return set(change(rows(mint), mint))
-
-
-def _construct_of_private_n(
-    change: Callable[[dict[str, Any], Mint], dict[str, Any]], variant: int
-) -> Attempt:
-    """A program of another number of rows in every variant, all refused in the same words."""
-    mint = Mint(variant)
-    n = PLANTED_N + 36 * variant
-    fields = rows(mint, n)
-    fields |= change(fields, mint) | {"neighbours": ConstraintPrivate("add-remove", nominal_n=100)}
-    secrets = Secrets(mint.numbers, (), NAME.split(), (n, n - 1, n + 1, 2 * n, 3 * n))
-    return Attempt(lambda: LinearProgram(**fields), secrets)
-
-
-def _construct(
-    change: Callable[[dict[str, Any], Mint], dict[str, Any]], hidden: dict[str, Any], variant: int
-) -> Attempt:
-    mint = Mint(variant)
-    fields = {**rows(mint, 12 if hidden.get("many") else 5), **hidden}
+def _construct(change: Change, given: dict[str, Any], n: int, variant: int) -> Attempt:
+    """Of another private number of rows in every variant, all refused in the same words."""
+    mint, n = Mint(variant), n + 36 * variant * (n == PLANTED_N)
+    fields = {**rows(mint, n), **given}
     fields |= change(fields, mint)
-    if hidden:
-        fields["neighbours"] = ConstraintPrivate(
-            "add-remove", nominal_n=1 if fields.pop("nominal_n", 0) else 100
-        )
-        if fields["neighbours"].nominal_n == 1:
-            fields |= {"A": -mint(1237, 3), "b": -mint(1237), "row_names": None, "groups": None}
-    A, b = np.ravel(mint.numbers[:15]).reshape(5, 3), np.array(mint.numbers[15:20])
-    derived = [
-        np.linalg.norm(A, axis=1),
-        A.sum(),
-        b.sum(),
-        A.sum(axis=0),
-        A.sum(axis=1),
-        b / np.linalg.norm(A, axis=1),
-    ]
-    words = (*NAME.split(),)
-    secrets = Secrets(
-        mint.numbers,
-        np.concatenate([np.ravel(piece) for piece in derived]),
-        words,
-        (1237,) if hidden else (),
-    )
+    counts = (n - 1, n, n + 1, 2 * n, 3 * n) if n > 5 else (1237,) if given else ()
+    A, b = np.reshape(mint.numbers[: 3 * n], (n, 3)), np.array(mint.numbers[3 * n : 4 * n])
+    norms = np.linalg.norm(A, axis=1)
+    derived = flat([norms, A.sum(), b.sum(), A.sum(axis=0), A.sum(axis=1), b / norms])
+    secrets = Secrets(mint.numbers, derived, NAME.split(), counts)
     return Attempt(lambda: LinearProgram(**fields), secrets)
 
 
@@ -249,7 +181,7 @@ _BAD_REQUESTS: dict[str, dict[str, Any]] = {
     "s in words": {"s": "3"},
     "eps of zero": {"eps": 0},
     "eps below zero": {"eps": -1.0},
-    "eps of NaN": {"eps": float("nan")},
+    "eps of NaN": {"eps": NAN},
     "eps missing": {"eps": None},
     "delta of one": {"delta": 1.0},
     "delta below zero": {"delta": -0.1},
@@ -257,7 +189,7 @@ _BAD_REQUESTS: dict[str, dict[str, Any]] = {
     "alpha in words": {"alpha": "small"},
     "alpha absurdly small": {"alpha": 1e-290},
     "opt in words": {"opt": "9"},
-    "opt of NaN": {"opt": float("nan")},
+    "opt of NaN": {"opt": NAN},
     "opt of the wrong sign": {"opt": -9.0},
     "opt in an empty range": {"opt": (4.0, 1.0)},
     "no such method": {"method": "simplex"},
@@ -283,58 +215,37 @@ _REFUSING = {
 
 def refused() -> Iterator[Path]:
     """Requests that `solve` refuses, or answers all the same."""
+    alike = {"s beyond n", "no s", "opt of the wrong sign"}
     for name, methods in _REFUSING.items():
-        for method in methods:
-            for title, change in _BAD_REQUESTS.items():
-                attempt = functools.partial(_request, name, method, change)
-                few = name in ("add-remove", "departed") and title not in (
-                    "s beyond n",
-                    "no s",
-                    "opt of the wrong sign",
-                )
-                dear = few or method in ("dmw", "dmw-published", "chain")
-                yield Path(
-                    f"request {name} {method}: {title}", attempt, (*Refusal, None), dear=dear
-                )
+        for method, (title, change) in product(methods, _BAD_REQUESTS.items()):
+            attempt = functools.partial(_request, name, method, change)
+            few = name in ("add-remove", "departed") and title not in alike
+            dear = few or method in ("dmw", "dmw-published", "chain")
+            yield Path(f"request {name} {method}: {title}", attempt, (*Refusal, None), dear=dear)
+    ends = (*Refusal, OSError)
     for title, call in _BAD_CALLS.items():
-        yield Path(
-            f"call: {title}",
-            functools.partial(_call, call, "replace"),
-            (*Refusal, OSError),
-            twins=False,
-        )
-        if not title.startswith(
-            "linprog"
-        ):  # by itself of another relation, under which n is public
-            path = functools.partial(_call, call, "departed")
-            yield Path(f"call of private n: {title}", path, (*Refusal, OSError, None), twins=False)
+        attempt = functools.partial(_call, call, "replace")
+        yield Path(f"call: {title}", attempt, ends, twins=False)
+        if not title.startswith("linprog"):  # of another relation, under which n is public
+            attempt = functools.partial(_call, call, "departed")
+            yield Path(f"call of private n: {title}", attempt, (*ends, None), twins=False)
     for title, read in _MISREAD.items():
         yield Path(f"read with private n: {title}", functools.partial(_misread, read), Refusal)
 
 
 def _request(name: str, method: str, change: dict[str, Any], variant: int) -> Attempt:
-    given = problem(name, variant)
-    request = {"eps": 1.0, "delta": DELTA, "rng": 0, **request_of(name, method), **change}
+    given, budget = problem(name, variant), Budget(1.5, 0.1)
+    request = {"eps": 1.0, "delta": DELTA, "rng": 0, **programs.request_of(name, method), **change}
     if request["method"] == "other":
-        request["method"] = (
-            "staged" if method in ("mw", "direct-noise", "truncated-laplace") else "mw"
-        )
-    budget = Budget(1.5, 0.1)
-    if request.get("budget") in ("spent", "other"):
-        whole = (
-            ConstraintPrivate("add-remove", nominal_n=9)
-            if name == "replace"
-            else ConstraintPrivate()
-        )
+        whole = name in ("replace", "add-remove", "departed")
+        request["method"] = "mw" if whole else "staged"
+    if (spent := request.get("budget")) in ("spent", "other"):
+        change = ("add-remove", 1, 9) if name == "replace" else ("replace",)
+        whole = ConstraintPrivate(*change)
         other = LinearProgram(COSTS, -np.ones((9, 3)), -np.ones(9), neighbours=whole)
-        spending = given.lp if request["budget"] == "spent" and name != "all parts" else other
-        privlp.quality(
-            spending,
-            [1.0, 1, 1],
-            1.0 if request["budget"] == "spent" else 0.01,
-            budget=budget,
-            rng=0,
-        )
+        spending = given.lp if spent == "spent" and name != "all parts" else other
+        eps = 1.0 if spent == "spent" else 0.01
+        privlp.quality(spending, [1.0, 1, 1], eps, budget=budget, rng=0)
         request["budget"] = budget
     return Attempt(
         lambda: privlp.solve(given.lp, **request),
@@ -344,148 +255,111 @@ def _request(name: str, method: str, change: dict[str, Any], variant: int) -> At
     )
 
 
+_linprog = functools.partial(LinearProgram.from_linprog, COSTS)
+_quality = functools.partial(privlp.quality, eps=1.0)
 #: Other calls, on a program and its planted numbers.
-_BAD_CALLS: dict[str, Callable[[Problem, Mint], Any]] = {
-    "solve what is no program": lambda given, mint: privlp.solve(given.lp.A, 1.0, DELTA, 3),
-    "solve a dict": lambda given, mint: privlp.solve({"A": given.lp.A.tolist()}, 1.0, DELTA, 3),
-    "quality of what is no program": lambda given, mint: privlp.quality(given.lp.A, [1, 1, 1], 1.0),
-    "quality at a point of a wrong shape": lambda given, mint: privlp.quality(
-        given.lp, given.lp.b, 1.0
+_BAD_CALLS: dict[str, Callable[[LinearProgram, Mint], Any]] = {
+    "solve what is no program": lambda lp, m: privlp.solve(lp.A, 1.0, DELTA, 3),
+    "solve a dict": lambda lp, m: privlp.solve({"A": lp.A.tolist()}, 1.0, DELTA, 3),
+    "quality of what is no program": lambda lp, m: _quality(lp.A, [1, 1, 1]),
+    "quality at a point of a wrong shape": lambda lp, m: _quality(lp, lp.b),
+    "quality at an exact solution": lambda lp, m: _quality(lp, privlp.solve_exact(lp)),
+    "quality at NaN": lambda lp, m: _quality(lp, [NAN, 1, 1]),
+    "quality without budget": lambda lp, m: _quality(lp, [1, 1, 1], budget=Budget(0.5, 0)),
+    "quality with alpha of NaN": lambda lp, m: _quality(lp, [1, 1, 1], alpha=NAN),
+    "plan of what is no program": lambda lp, m: privlp.plan(lp.A, 1.0, DELTA, 3),
+    "plan without noise": lambda lp, m: privlp.plan(lp, INF, DELTA, 3),
+    "compare with what is no program": lambda lp, m: privlp.compare(lp.b, [1, 1, 1]),
+    "linprog with a word": lambda lp, m: _linprog([[f"{m.text()}x"] * 3], [1.0]),
+    "linprog of a wrong shape": lambda lp, m: _linprog(lp.A, lp.b[:2]),
+    "linprog without b": lambda lp, m: _linprog(lp.A),
+    "linprog with blocks that disagree": lambda lp, m: _linprog(lp.A, lp.b, lp.A[:, :2], lp.b),
+    "linprog with NaN": lambda lp, m: _linprog(lp.A, with_entry(lp.b, 1, NAN)),
+    "write where there is no folder": lambda lp, m: lp.to_mps("no/such/folder/model.mps"),
+    "load no solution": lambda lp, m: privlp.Solution.load(
+        file_of("no.json", f'{{"x": [{m.text()}]}}')
     ),
-    "quality at an exact solution": lambda given, mint: privlp.quality(
-        given.lp, privlp.solve_exact(given.lp), 1.0
+    "read a damaged archive": lambda lp, m: LinearProgram.from_mps(
+        file_of("cut.mps.gz", gzip.compress(lp.b.tobytes())[:40])
     ),
-    "quality at NaN": lambda given, mint: privlp.quality(given.lp, [np.nan, 1, 1], 1.0),
-    "quality without budget": lambda given, mint: privlp.quality(
-        given.lp, [1, 1, 1], 1.0, budget=Budget(0.5, 0)
-    ),
-    "quality with alpha of NaN": lambda given, mint: privlp.quality(
-        given.lp, [1, 1, 1], 1.0, alpha=np.nan
-    ),
-    "plan of what is no program": lambda given, mint: privlp.plan(given.lp.A, 1.0, DELTA, 3),
-    "plan without noise": lambda given, mint: privlp.plan(given.lp, INF, DELTA, 3),
-    "compare with what is no program": lambda given, mint: privlp.compare(given.lp.b, [1, 1, 1]),
-    "linprog with a word": lambda given, mint: LinearProgram.from_linprog(
-        COSTS, [[f"{mint.text()}x"] * 3], [1.0]
-    ),
-    "linprog of a wrong shape": lambda given, mint: LinearProgram.from_linprog(
-        COSTS, given.lp.A, given.lp.b[:2]
-    ),
-    "linprog without b": lambda given, mint: LinearProgram.from_linprog(COSTS, given.lp.A),
-    "linprog with blocks that disagree": lambda given, mint: LinearProgram.from_linprog(
-        COSTS, given.lp.A, given.lp.b, given.lp.A[:, :2], given.lp.b
-    ),
-    "linprog with NaN": lambda given, mint: LinearProgram.from_linprog(
-        COSTS, given.lp.A, with_entry(given.lp.b, 1, np.nan)
-    ),
-    "write where there is no folder": lambda given, mint: given.lp.to_mps(
-        "no/such/folder/model.mps"
-    ),
-    "load no solution": lambda given, mint: privlp.Solution.load(
-        file_of("no.json", f'{{"x": [{mint.text()}]}}')
-    ),
-    "read a damaged archive": lambda given, mint: LinearProgram.from_mps(
-        file_of("cut.mps.gz", gzip.compress(given.lp.b.tobytes())[:40])
-    ),
-    "a sensitivity in words": lambda given, mint: ScalarPrivate(mint.text()),
+    "a sensitivity in words": lambda lp, m: ScalarPrivate(m.text()),
 }
 
 
 #: Readers, from arguments of a private number of rows that do not fit together.
-_MISREAD: dict[str, Callable[[dict[str, Any], ConstraintPrivate], Any]] = {
-    "linprog, b one too short": lambda f, to: LinearProgram.from_linprog(
-        COSTS, f["A"], f["b"][1:], neighbours=to
-    ),
-    "linprog, b with NaN": lambda f, to: LinearProgram.from_linprog(
-        COSTS, f["A"], with_entry(f["b"], -1, np.nan), neighbours=to
-    ),
-    "linprog, A of three dimensions": lambda f, to: LinearProgram.from_linprog(
-        COSTS, f["A"][None], f["b"], neighbours=to
-    ),
-    "linprog, A transposed": lambda f, to: LinearProgram.from_linprog(
-        COSTS, f["A"].T, [1, 1, 1], neighbours=to
-    ),
-    "linprog, equalities transposed": lambda f, to: LinearProgram.from_linprog(
-        COSTS, f["A"], f["b"], f["A"].T, [1, 1, 1], neighbours=to
-    ),
-    "linprog, bounds of rows": lambda f, to: LinearProgram.from_linprog(
-        COSTS, f["A"], f["b"], bounds=[(0, 1)] * len(f["b"]), neighbours=to
-    ),
-    "linprog, a name of no row": lambda f, to: LinearProgram.from_linprog(
-        COSTS, f["A"], f["b"], neighbours=to, private=["r1"]
-    ),
+_MISREAD: dict[str, Callable[[Callable[..., Any], dict[str, Any]], Any]] = {
+    "linprog, b one too short": lambda read, f: read(f["A"], f["b"][1:]),
+    "linprog, b with NaN": lambda read, f: read(f["A"], with_entry(f["b"], -1, NAN)),
+    "linprog, A of three dimensions": lambda read, f: read(f["A"][None], f["b"]),
+    "linprog, A transposed": lambda read, f: read(f["A"].T, [1, 1, 1]),
+    "linprog, equalities transposed": lambda read, f: read(*_sides(f), f["A"].T, [1, 1, 1]),
+    "linprog, bounds of rows": lambda read, f: read(*_sides(f), bounds=[(0, 1)] * len(f["b"])),
+    "linprog, a name of no row": lambda read, f: read(*_sides(f), private=["r1"]),
 }
 
 
-def _misread(read: Callable[[dict[str, Any], ConstraintPrivate], Any], variant: int) -> Attempt:
+def _sides(fields: dict[str, Any]) -> tuple[Any, Any]:
+    return fields["A"], fields["b"]
+
+
+def _misread(misuse: Callable[..., Any], variant: int) -> Attempt:
     mint, n = Mint(variant), PLANTED_N + 36 * variant
     fields = rows(mint, n)
+    read = functools.partial(_linprog, neighbours=_COMING)
     secrets = Secrets(mint.numbers, (), (), (n, n - 1, n + 1, 2 * n))
-    return Attempt(lambda: read(fields, ConstraintPrivate("add-remove", nominal_n=100)), secrets)
+    return Attempt(lambda: misuse(read, fields), secrets)
 
 
-def _call(call: Callable[[Problem, Mint], Any], name: str, variant: int) -> Attempt:
+def _call(call: Callable[[LinearProgram, Mint], Any], name: str, variant: int) -> Attempt:
     given, mint = problem(name, variant), Mint(variant + 5)
-    prepared = Mint(variant + 5)
-    secrets = Secrets(
-        [*given.secrets.planted, *(prepared(3) / 1)],
-        given.secrets.derived,
-        (),
-        given.secrets.counts,
-    )
-    return Attempt(lambda: call(given, mint), secrets)
+    planted = [*given.secrets.planted, *Mint(variant + 5)(3)]
+    secrets = Secrets(planted, given.secrets.derived, (), given.secrets.counts)
+    return Attempt(lambda: call(given.lp, mint), secrets)
 
 
 #: Records, labels and parameters that classifiers refuse, or take all the same.
-_BAD_RECORDS: dict[str, dict[str, Any]] = {
-    "NaN": {"change": lambda X, y, mint: (with_entry(X, (3, 1), np.nan), y)},
-    "infinity": {"change": lambda X, y, mint: (with_entry(X, (3, 1), INF), y)},
-    "a word": {"change": lambda X, y, mint: (with_entry(X, (3, 1), f"{NAME} {mint.text()}"), y)},
-    "numbers in words": {"change": lambda X, y, mint: (X.astype(str), y)},
-    "complex numbers": {"change": lambda X, y, mint: (X + 1j, y)},
-    "None": {"change": lambda X, y, mint: (with_entry(X, (3, 1), None), y)},
-    "dates": {"change": lambda X, y, mint: (X.astype(int).astype("datetime64[D]"), y)},
-    "objects": {"change": lambda X, y, mint: ([[Unwilling(mint)] * 3] * len(y), y)},
-    "one flat record": {"change": lambda X, y, mint: (X.ravel(), y)},
-    "three dimensions": {"change": lambda X, y, mint: (X[None], y)},
-    "ragged records": {
-        "change": lambda X, y, mint: ([list(row[: 1 + i % 3]) for i, row in enumerate(X)], y)
-    },
-    "a dict": {"change": lambda X, y, mint: ({"x": X.tolist()}, y)},
-    "a text": {"change": lambda X, y, mint: (f"{NAME} {mint.text()}", y)},
-    "no records": {"change": lambda X, y, mint: (X[:0], y[:0])},
-    "no columns": {"change": lambda X, y, mint: (X[:, :0], y)},
-    "a frame with a word": {"change": lambda X, y, mint: (with_words(X, mint), y)},
-    "a frame with names for numbers": {
-        "change": lambda X, y, mint: (frame(X).assign(name=NAME), y)
-    },
-    "sparse records with NaN": {
-        "change": lambda X, y, mint: (sp.csr_array(with_entry(X, (3, 1), np.nan)), y)
-    },
-    "sparse records of whole numbers": {
-        "change": lambda X, y, mint: (sp.coo_array(X.astype(int)), y)
-    },
-    "too few labels": {"change": lambda X, y, mint: (X, y[:7])},
-    "three classes": {"change": lambda X, y, mint: (X, np.arange(len(y)) % 3)},
-    "one class": {"change": lambda X, y, mint: (X, np.ones(len(y)))},
-    "labels of records": {"change": lambda X, y, mint: (X, X[:, 0])},
-    "labels of NaN": {"change": lambda X, y, mint: (X, with_entry(y, 2, np.nan))},
-    "labels of words and numbers": {
-        "change": lambda X, y, mint: (X, np.array([NAME, mint(), *y[2:]], dtype=object))
-    },
-    "labels as a matrix": {"change": lambda X, y, mint: (X, X)},
+_BAD_RECORDS: dict[str, Callable[[Any, Any, Mint], Any]] = {
+    "NaN": lambda X, y, m: (with_entry(X, (3, 1), NAN), y),
+    "infinity": lambda X, y, m: (with_entry(X, (3, 1), INF), y),
+    "a word": lambda X, y, m: (with_entry(X, (3, 1), _text(m)), y),
+    "numbers in words": lambda X, y, m: (X.astype(str), y),
+    "complex numbers": lambda X, y, m: (X + 1j, y),
+    "None": lambda X, y, m: (with_entry(X, (3, 1), None), y),
+    "dates": lambda X, y, m: (X.astype(int).astype("datetime64[D]"), y),
+    "objects": lambda X, y, m: ([[Unwilling(m)] * 3] * len(y), y),
+    "one flat record": lambda X, y, m: (X.ravel(), y),
+    "three dimensions": lambda X, y, m: (X[None], y),
+    "ragged records": lambda X, y, m: ([list(row[: 1 + i % 3]) for i, row in enumerate(X)], y),
+    "a dict": lambda X, y, m: ({"x": X.tolist()}, y),
+    "a text": lambda X, y, m: (_text(m), y),
+    "no records": lambda X, y, m: (X[:0], y[:0]),
+    "no columns": lambda X, y, m: (X[:, :0], y),
+    "a frame with a word": lambda X, y, m: (path.with_words(X, m), y),
+    "a frame with names for numbers": lambda X, y, m: (path.frame(X).assign(name=NAME), y),
+    "sparse records with NaN": lambda X, y, m: (sp.csr_array(with_entry(X, (3, 1), NAN)), y),
+    "sparse records of whole numbers": lambda X, y, m: (sp.coo_array(X.astype(int)), y),
+    "too few labels": lambda X, y, m: (X, y[:7]),
+    "three classes": lambda X, y, m: (X, np.arange(len(y)) % 3),
+    "one class": lambda X, y, m: (X, np.ones(len(y))),
+    "labels of records": lambda X, y, m: (X, X[:, 0]),
+    "labels of NaN": lambda X, y, m: (X, with_entry(y, 2, NAN)),
+    "labels of words and numbers": lambda X, y, m: (X, np.array([NAME, m(), *y[2:]], dtype=object)),
+    "labels as a matrix": lambda X, y, m: (X, X),
+    "no labels": lambda X, y, m: (X, None),
+}
+#: And parameters.
+_BAD_FITS: dict[str, dict[str, Any]] = {
+    **{title: {"change": change} for title, change in _BAD_RECORDS.items()},
     "labels beyond the declared ones": {
-        "change": lambda X, y, mint: (X, X[:, 0] > 0.1),
-        "classes": (-1, 1),
+        **{"change": lambda X, y, m: (X, X[:, 0] > 0.1), "classes": (-1, 1)}
     },
-    "no labels": {"change": lambda X, y, mint: (X, None)},
     "one declared class": {"classes": (1,)},
     "weights of records": {"fit": {"sample_weight": np.full(40, 731.0475)}},
     "eps of zero": {"eps": 0.0},
     "eps in words": {"eps": "one"},
     "delta of one": {"delta": 1.0},
     "data_norm of zero": {"data_norm": 0.0},
-    "data_norm of NaN": {"data_norm": float("nan")},
+    "data_norm of NaN": {"data_norm": NAN},
     "data_norm huge": {"data_norm": 1e200},
     "reg below zero": {"reg": -1.0},
     "reg hopeless": {"reg": 1e-30},
@@ -499,60 +373,36 @@ _BAD_RECORDS: dict[str, dict[str, Any]] = {
 def unfit() -> Iterator[Path]:
     """Records and parameters that classifiers refuse."""
     searched_by_all = ("ObjectivePerturbationSVC", "DMWSVC", "PrivateLPSVC", "PrivateModelSelector")
-    for name in (
-        *searched_by_all,
-        "OutputPerturbationSVC",
-        "ObjectivePerturbationLogisticRegression",
-    ):
-        known = ESTIMATORS[name](eps=1.0).get_params()
-        for title, given in _BAD_RECORDS.items():
-            options = {
-                key: value
-                for key, value in given.items()
-                if key in ("change", "fit") or key in known
-            }
-            if not set(given) <= {"change", "fit", *known}:
-                continue
-            attempt = functools.partial(fitting, name, **options)
-            dear = name not in searched_by_all or (name == "DMWSVC" and "change" in options)
+    others = ("OutputPerturbationSVC", "ObjectivePerturbationLogisticRegression")
+    for name, (title, given) in product((*searched_by_all, *others), _BAD_FITS.items()):
+        if given.keys() <= {"change", "fit", *ESTIMATORS[name](eps=1.0).get_params()}:
+            attempt = functools.partial(fitting, name, **given)
+            dear = name in others or (name == "DMWSVC" and "change" in given)
             yield Path(f"fit {name}: {title}", attempt, (*Refusal, None), twins=False, dear=dear)
-    for title, change in _BAD_QUESTIONS.items():
-        yield Path(f"ask {title}", functools.partial(_ask, change), Refusal, twins=False)
-    for title, change in _BAD_QUESTIONS.items():
-        yield Path(
-            f"features of {title}", functools.partial(_features, change), Refusal, twins=False
-        )
+    for how, (title, change) in product(("ask", "features of"), _BAD_QUESTIONS.items()):
+        attempt = functools.partial(_ask, how, change)
+        yield Path(f"{how} {title}", attempt, Refusal, twins=False)
 
 
-#: Records that a fitted classifier is asked about.
+#: Records that a fitted classifier is asked about, or features are made of.
 _BAD_QUESTIONS: dict[str, Callable[[np.ndarray, Mint], Any]] = {
-    "a word": lambda X, mint: with_entry(X, (3, 1), f"{NAME} {mint.text()}"),
-    "NaN": lambda X, mint: with_entry(X, (3, 1), np.nan),
-    "complex numbers": lambda X, mint: X + 1j,
-    "too few columns": lambda X, mint: X[:, :2],
-    "one flat record": lambda X, mint: X[0],
-    "a frame with a word": with_words,
-    "objects": lambda X, mint: [[Unwilling(mint)] * 3] * 5,
+    "a word": lambda X, m: with_entry(X, (3, 1), _text(m)),
+    "NaN": lambda X, m: with_entry(X, (3, 1), NAN),
+    "complex numbers": lambda X, m: X + 1j,
+    "too few columns": lambda X, m: X[:, :2],
+    "one flat record": lambda X, m: X[0],
+    "a frame with a word": path.with_words,
+    "objects": lambda X, m: [[Unwilling(m)] * 3] * 5,
 }
 
 
-def _ask(change: Callable[[np.ndarray, Mint], Any], variant: int) -> Attempt:
+def _ask(how: str, change: Callable[[np.ndarray, Mint], Any], variant: int) -> Attempt:
     data, mint = programs.records(variant), Mint(variant + 5)
     asked = change(data.X, mint)
-    fitted = svm_models.ObjectivePerturbationSVC(classes=(-1, 1), random_state=0).fit(
-        data.X, data.y
-    )
-    return Attempt(
-        lambda: fitted.predict(asked),
-        Secrets([*data.secrets.planted, *mint.numbers], (), NAME.split()),
-    )
-
-
-def _features(change: Callable[[np.ndarray, Mint], Any], variant: int) -> Attempt:
-    data, mint = programs.records(variant), Mint(variant + 5)
-    asked = change(data.X, mint)
-    features = svm_models.RandomFourierFeatures(1.0, 5, random_state=0).fit(data.X)
-    return Attempt(
-        lambda: features.transform(asked),
-        Secrets([*data.secrets.planted, *mint.numbers], (), NAME.split()),
-    )
+    model = svm_models.ObjectivePerturbationSVC(classes=(-1, 1), random_state=0)
+    if how == "features of":
+        model = svm_models.RandomFourierFeatures(1.0, 5, random_state=0)
+    fitted = model.fit(data.X, data.y)
+    ask = fitted.predict if how == "ask" else fitted.transform
+    secrets = Secrets([*data.secrets.planted, *mint.numbers], (), NAME.split())
+    return Attempt(lambda: ask(asked), secrets)

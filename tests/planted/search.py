@@ -38,16 +38,9 @@ _GROUPED = re.compile(r"(?<=\d)[,_](?=\d{3}(?!\d))")
 class Secrets:
     """Private numbers and strings, and how to recognise them.
 
-    Parameters
-    ----------
-    planted : array_like
-        Numbers whose first digits are recognisable, whatever the magnitude.
-    derived : array_like
-        Numbers computed from planted ones; those of few digits, such as 0 or 0.5, are left out.
-    words : sequence of str
-        Private names.
-    counts : sequence of int
-        Private whole numbers, such as the number of records, recognisable as they are, and by their logarithm, root and inverse.
+    Planted numbers by their first digits, whatever the magnitude; derived ones, computed from them,
+    if they have more than a few digits and are not public; names; whole numbers, such as that of
+    records, as they are, and by their logarithm, root and inverse.
     """
 
     def __init__(
@@ -58,47 +51,39 @@ class Secrets:
         counts: Iterable[int] = (),
         public: Any = (),
     ) -> None:
-        known = _sizes(public)
-        self.planted = _sizes(planted)
-        self.words = tuple(words)
-        self.counts = frozenset(counts)
+        self.planted, self.words, self.counts = _sizes(planted), tuple(words), frozenset(counts)
         whole = np.array(sorted(self.counts), dtype=float)
         of_counts = np.concatenate([np.log(whole), np.log2(whole), np.sqrt(whole), 1 / whole])
-        self.derived = np.setdiff1d(
-            _recognisable(_sizes(np.concatenate([_sizes(derived), of_counts]))), known
-        )
-        every = np.union1d(self.planted, self.derived)
-        self._every = every
-        self._scaled = [
-            np.sort(mantissa(every)) for mantissa in (_binary_mantissa, _decimal_mantissa)
-        ]
-        with np.errstate(over="ignore"):
-            self._single = every.astype(np.float32).astype(float)
-        self._digits_of_planted = {_digits(value) for value in self.planted.tolist()}
-        self._digits_of_derived = {_digits(value) for value in self.derived.tolist()}
+        found = _sizes(np.concatenate([_sizes(derived), of_counts]))
+        self.derived = np.setdiff1d(_recognisable(found), _sizes(public))
+        self._every = np.union1d(self.planted, self.derived)
         self._shown: dict[tuple[bool, int], set[tuple[str, int]]] = {}
 
     def with_derived(self, derived: Any) -> Secrets:
         """These secrets and more derived numbers."""
-        return Secrets(
-            self.planted, np.concatenate([self.derived, _sizes(derived)]), self.words, self.counts
-        )
+        derived = np.concatenate([self.derived, _sizes(derived)])
+        return Secrets(self.planted, derived, self.words, self.counts)
 
-    def in_floats(self, values: Any) -> list[float]:
-        """Which of `values` are private numbers, whole or scaled."""
-        original = np.asarray(values, dtype=float).ravel()
-        sizes = np.abs(original)
-        finite = np.isfinite(sizes) & (sizes > 0)
-        original, sizes = original[finite], sizes[finite]
-        found = _near(self._every, sizes, CLOSE)
-        for scaled, mantissa in zip(
-            self._scaled, (_binary_mantissa, _decimal_mantissa), strict=True
-        ):
+    @functools.cached_property
+    def _scaled(self) -> list[np.ndarray]:
+        return [np.sort(mantissa(self._every)) for mantissa in _MANTISSAS]
+
+    @functools.cached_property
+    def _exact(self) -> np.ndarray:
+        """Counts, and private numbers in single precision."""
+        with np.errstate(over="ignore"):
+            single = self._every.astype(np.float32).astype(float)
+        return np.append(single, [float(count) for count in self.counts])
+
+    def among(self, values: np.ndarray) -> np.ndarray:
+        """Which of these floats are private numbers, whole or scaled, as a mask."""
+        private = np.isfinite(values) & (values != 0)
+        sizes = np.abs(values[private])
+        found = _near(self._every, sizes, CLOSE) | np.isin(sizes, self._exact)
+        for scaled, mantissa in zip(self._scaled, _MANTISSAS, strict=True):
             found |= _near(scaled, mantissa(sizes), CLOSE_WHEN_SCALED)
-        found |= np.isin(sizes, [float(count) for count in self.counts]) | np.isin(
-            sizes, self._single
-        )
-        return original[found].tolist()
+        private[private] = found
+        return private
 
     def in_text(self, text: str, *, binary: bool = False) -> list[str]:
         """Which numbers and words of `text` are private.
@@ -106,38 +91,29 @@ class Secrets:
         In what may be no text, a count must stand in words.
         """
         found = [word for word in self.words if word.lower() in text.lower()]
-        found += (
-            [value.hex() for value in self._every.tolist() if _bare_hex(value) in text]
-            if "0x" in text
-            else []
-        )
-        numbers = (
-            match
-            for version in {text, _GROUPED.sub("", text)}
-            for match in _NUMBER.finditer(version)
-        )
-        return found + [
-            match.group()
-            for match in numbers
-            if self._is_private(match) or self._is_count(match, binary)
-        ]
+        if "0x" in text:
+            hexes = map(float.hex, self._every.tolist())
+            found += [shown for shown in hexes if shown.partition("p")[0] in text]
+        versions = {text, _GROUPED.sub("", text)}
+        numbers = (match for version in versions for match in _NUMBER.finditer(version))
+        is_private, is_count = self._is_private, self._is_count
+        return found + [m.group() for m in numbers if is_private(m) or is_count(m, binary)]
 
     def _is_count(self, match: re.Match[str], binary: bool) -> bool:
         start, end = match.span()
-        return _value(match) in self.counts and not (
-            binary and _BINARY.search(match.string[max(0, start - 4) : end + 4])
-        )
+        around = match.string[max(0, start - 4) : end + 4]
+        counted = abs(float(match.group())) in self.counts
+        return counted and not (binary and _BINARY.search(around))
 
     def _is_private(self, match: re.Match[str]) -> bool:
         digits, exponent = _shown_digits(match)
-        whole = match.group().lstrip("+-")
-        enough = DIGITS_OF_WHOLE if whole.isdigit() else DIGITS_OF_PLANTED
-        return (
-            len(digits) >= enough
-            and any(digits == shown for shown, _ in self._as_shown(len(digits), planted=True))
-        ) or (
-            len(digits) >= DIGITS_OF_DERIVED
-            and (digits, exponent) in self._as_shown(len(digits), planted=False)
+        whole, count = match.group().lstrip("+-").isdigit(), len(digits)
+        if count >= (DIGITS_OF_WHOLE if whole else DIGITS_OF_PLANTED) and (
+            any(digits == shown for shown, _ in self._as_shown(count, planted=True))
+        ):
+            return True
+        return count >= DIGITS_OF_DERIVED and (
+            (digits, exponent) in self._as_shown(count, planted=False)
         )
 
     def in_bytes(self, blob: bytes) -> list[str]:
@@ -145,31 +121,20 @@ class Secrets:
         found = self.in_text(blob.decode("utf-8", errors="replace"), binary=True)
         found += [word for word in self.words if word.encode("utf-16-le") in blob]
         with np.errstate(all="ignore"):
-            for start in range(min(8, len(blob))):
-                usable = blob[start : start + (len(blob) - start) // 8 * 8]
-                for order in "<>":
-                    sizes = np.abs(np.frombuffer(usable, f"{order}f8"))
-                    found += [str(value) for value in sizes[_near(self._every, sizes, CLOSE)]]
+            for sizes in (of for order in "<>" for of in _binary(blob, f"{order}f8")):
+                found += map(str, sizes[_near(self._every, sizes, CLOSE)])
             singles = self.planted.astype(np.float32)
-            for start in range(min(4, len(blob))):
-                usable = blob[start : start + (len(blob) - start) // 4 * 4]
-                sizes32 = np.abs(np.frombuffer(usable, "<f4"))
-                found += [
-                    str(value)
-                    for value in sizes32[
-                        np.isin(sizes32, singles[np.isfinite(singles) & (singles > 1e-30)])
-                    ]
-                ]
+            singles = singles[np.isfinite(singles) & (singles > 1e-30)]
+            for sizes in _binary(blob, "<f4"):
+                found += map(str, sizes[np.isin(sizes, singles)])
         return found
 
     def _as_shown(self, count: int, *, planted: bool) -> set[tuple[str, int]]:
         """Digits, with exponents, of the private numbers rounded or cut to `count` digits."""
         key = planted, count
         if key not in self._shown:
-            of = self._digits_of_planted if planted else self._digits_of_derived
-            self._shown[key] = {
-                form for digits, exponent in of for form in _forms(digits, exponent, count)
-            }
+            of = set(map(_digits, (self.planted if planted else self.derived).tolist()))
+            self._shown[key] = {form for number in of for form in _forms(*number, count)}
         return self._shown[key]
 
 
@@ -199,15 +164,18 @@ def leaks_in(value: Any, secrets: Secrets, channel: str) -> list[Leak]:
 
 
 def _leaks_in_graph(value: Any, secrets: Secrets, channel: str) -> list[Leak]:
-    leaks = []
+    leaks, places, numbers = [], [], [np.zeros(0)]
     for place, leaf in leaves(value):
         if isinstance(leaf, str):
             leaks += [Leak(channel, place, found) for found in secrets.in_text(leaf)]
         elif isinstance(leaf, bytes | bytearray | memoryview):
             leaks += [Leak(channel, place, found) for found in secrets.in_bytes(bytes(leaf))]
         else:
-            leaks += [Leak(channel, place, repr(found)) for found in secrets.in_floats(leaf)]
-    return leaks
+            places += [place] * len(leaf)
+            numbers.append(leaf)
+    every = np.concatenate(numbers)
+    found = np.flatnonzero(secrets.among(every))
+    return leaks + [Leak(channel, places[at], repr(float(every[at]))) for at in found]
 
 
 def _texts(value: Any) -> Iterator[tuple[str, str]]:
@@ -216,14 +184,8 @@ def _texts(value: Any) -> Iterator[tuple[str, str]]:
     for name in ("to_json", "to_dict", "statement", "_repr_html_"):
         method = getattr(value, name, None)
         if callable(method) and not isinstance(value, type):
-            yield (
-                name,
-                (
-                    method()
-                    if name == "to_json"
-                    else f"{method()} {json.dumps(method(), default=str)}"
-                ),
-            )
+            given = method()
+            yield name, given if name == "to_json" else f"{given} {json.dumps(given, default=str)}"
 
 
 #: Immutable, and one object wherever they stand, if they are small: each place counts, whether the
@@ -264,18 +226,12 @@ def leaves(value: Any) -> Iterator[tuple[str, Any]]:
             stack += [(f"{place}{step}", part) for step, part in _inside(item)]
 
 
-def _parts(item: Any) -> Any:
-    if isinstance(item, complex) or (
-        isinstance(item, np.ndarray | np.number) and item.dtype.kind == "c"
-    ):
-        return np.concatenate([np.ravel(np.real(item)), np.ravel(np.imag(item))]).astype(float)
+def _parts(item: Any) -> np.ndarray:
     if isinstance(item, int) and abs(item) > 10**300:
-        return np.array([], dtype=float)
-    return (
-        np.asarray(item, dtype=float).ravel()
-        if isinstance(item, np.ndarray)
-        else np.array([float(item)])
-    )
+        return np.zeros(0)
+    if not isinstance(item, np.ndarray | np.number | complex):
+        return np.array([float(item)])
+    return flat([np.real(item), np.imag(item)] if np.iscomplexobj(item) else [item])
 
 
 def _inside(item: Any) -> Iterator[tuple[str, Any]]:
@@ -288,11 +244,8 @@ def _inside(item: Any) -> Iterator[tuple[str, Any]]:
     if type(item).__module__.startswith("highspy"):
         yield from _inside_highs(item)
     if sp.issparse(item):
-        yield from (
-            (f".{name}", getattr(item, name))
-            for name in ("data", "row", "col", "indptr", "indices")
-            if hasattr(item, name)
-        )
+        names = ("data", "row", "col", "indptr", "indices")
+        yield from ((f".{name}", getattr(item, name)) for name in names if hasattr(item, name))
     yield from ((f".{name}", part) for name, part in getattr(item, "__dict__", {}).items())
     for kind in type(item).__mro__:
         slots = kind.__dict__.get("__slots__", ())
@@ -318,45 +271,46 @@ _CONTAINERS: dict[Any, Callable[[Any], Iterable[tuple[str, Any]]]] = {
         (".list", item.ravel().tolist() if item.dtype.kind == "O" else None),
     ],
     weakref.ref: lambda item: [("()", item())],
-    functools.partial: lambda item: [
-        (".func", item.func),
-        (".args", item.args),
-        (".keywords", item.keywords),
-    ],
+    functools.partial: lambda item: _of(item, "func", "args", "keywords"),
     functools._lru_cache_wrapper: lambda item: [(".cache", gc.get_referents(item))],
     types.FunctionType: _inside_function,
-    types.MethodType: lambda item: [(".self", item.__self__), (".func", item.__func__)],
+    types.MethodType: lambda item: _of(item, "__self__", "__func__"),
     types.GeneratorType: lambda item: [
         (".locals", dict(item.gi_frame.f_locals) if item.gi_frame else {})
     ],
-    BaseException: lambda item: [
-        (".args", item.args),
-        (".cause", item.__cause__),
-        (".context", item.__context__),
-    ],
+    BaseException: lambda item: _of(item, "args", "__cause__", "__context__"),
 }
+
+
+def _of(item: Any, *names: str) -> list[tuple[str, Any]]:
+    return [(f".{name}", getattr(item, name)) for name in names if hasattr(item, name)]
+
+
+_OF_HIGHS = (
+    *("col_cost_", "col_lower_", "col_upper_", "row_lower_", "row_upper_", "value_"),
+    *("col_value", "col_dual", "row_value", "row_dual"),
+)
 
 
 def _inside_highs(item: Any) -> Iterator[tuple[str, Any]]:
     """Models and solutions of HiGHS, whose attributes are in C++."""
     if hasattr(item, "getLp"):
         yield from ((".getLp", item.getLp()), (".getSolution", item.getSolution()))
-    for name in (
-        "col_cost_",
-        "col_lower_",
-        "col_upper_",
-        "row_lower_",
-        "row_upper_",
-        "a_matrix_",
-        "value_",
-        "row_names_",
-    ):
-        if hasattr(item, name):
-            part = getattr(item, name)
-            yield f".{name}", np.asarray(part) if name not in ("a_matrix_", "row_names_") else part
-    for name in ("col_value", "col_dual", "row_value", "row_dual"):
-        if hasattr(item, name):
-            yield f".{name}", np.asarray(getattr(item, name))
+    yield from _of(item, "a_matrix_", "row_names_")
+    yield from ((name, np.asarray(part)) for name, part in _of(item, *_OF_HIGHS))
+
+
+def flat(pieces: Iterable[Any]) -> np.ndarray:
+    """All numbers of some arrays in one."""
+    return np.concatenate([np.ravel(np.asarray(piece, dtype=float)) for piece in pieces])
+
+
+def _binary(blob: bytes, kind: str) -> Iterator[np.ndarray]:
+    """The sizes of the floats that stand in bytes, from each place on at which one may begin."""
+    size = np.dtype(kind).itemsize
+    for start in range(min(size, len(blob))):
+        usable = blob[start : start + (len(blob) - start) // size * size]
+        yield np.abs(np.frombuffer(usable, kind))
 
 
 def _sizes(values: Any) -> np.ndarray:
@@ -366,29 +320,17 @@ def _sizes(values: Any) -> np.ndarray:
 
 def _recognisable(values: np.ndarray) -> np.ndarray:
     """Those with more than five digits, of nine."""
-    return np.array(
-        [
-            value
-            for value in values.tolist()
-            if len(f"{value:.8e}".partition("e")[0].rstrip("0.")) > 6
-        ]
-    )
+    shown = [f"{value:.8e}".partition("e")[0].rstrip("0.") for value in values.tolist()]
+    return values[[len(digits) > 6 for digits in shown]]
 
 
 def _near(sorted_values: np.ndarray, sizes: np.ndarray, close: float) -> np.ndarray:
     if not len(sorted_values) or not len(sizes):
         return np.zeros(len(sizes), dtype=bool)
-    at = np.searchsorted(sorted_values, sizes)
-    below, above = (
-        sorted_values[np.maximum(at - 1, 0)],
-        sorted_values[np.minimum(at, len(sorted_values) - 1)],
-    )
+    at, last = np.searchsorted(sorted_values, sizes), len(sorted_values) - 1
+    below, above = sorted_values[np.maximum(at - 1, 0)], sorted_values[np.minimum(at, last)]
     with np.errstate(all="ignore"):
         return (np.abs(sizes - below) <= close * below) | (np.abs(sizes - above) <= close * above)
-
-
-def _binary_mantissa(sizes: np.ndarray) -> np.ndarray:
-    return np.frexp(sizes)[0]
 
 
 def _decimal_mantissa(sizes: np.ndarray) -> np.ndarray:
@@ -396,20 +338,14 @@ def _decimal_mantissa(sizes: np.ndarray) -> np.ndarray:
     return (exact / 10 ** np.floor(np.log10(exact))).astype(float)
 
 
+_MANTISSAS = (lambda sizes: np.frexp(sizes)[0], _decimal_mantissa)
+
+
 def _digits(value: float) -> tuple[str, int]:
     """Significant digits and exponent of the first."""
     mantissa, _, exponent = f"{value:.16e}".partition("e")
     shortest = repr(float(mantissa)).replace(".", "").rstrip("0")
     return shortest, int(exponent)
-
-
-def _bare_hex(value: float) -> str:
-    return value.hex().partition("p")[0]
-
-
-def _value(match: re.Match[str]) -> float:
-    """The number that a text shows; infinite beyond double precision."""
-    return abs(float(match.group()))
 
 
 def _shown_digits(match: re.Match[str]) -> tuple[str, int]:

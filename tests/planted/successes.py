@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -54,18 +55,13 @@ _VARIATIONS: dict[str, dict[str, dict[str, Any]]] = {
 
 def solves() -> Iterator[Path]:
     """Every program by every method that takes it."""
-    for name in programs.PROGRAMS:
+    for name, (_, usual) in programs.PROGRAMS.items():
         for method in methods_of(name):
             dear = name in _DEAR_PROGRAMS or f"{name} {method}" in _DEAR_PROGRAMS
             yield solving(f"solve {name} {method}", name, request_of(name, method), dear=dear)
-        for variation, request in _VARIATIONS.get(name, {}).items():
-            dear = variation in _DEAR_VARIATIONS
-            yield solving(
-                f"solve {name} {variation}",
-                name,
-                {**programs.PROGRAMS[name][1], **request},
-                dear=dear,
-            )
+        for title, request in _VARIATIONS.get(name, {}).items():
+            given, dear = {**usual, **request}, title in _DEAR_VARIATIONS
+            yield solving(f"solve {name} {title}", name, given, dear=dear)
 
 
 #: Much like others, or long.
@@ -73,38 +69,22 @@ _DEAR_PROGRAMS = ("groups", "exotic", "scalar in sum", "row+column", "add-remove
 _DEAR_VARIATIONS = ("chain, opt in a range", "chain, no opt")
 
 
-def solving(
-    title: str,
-    name: str,
-    request: dict[str, Any],
-    *,
-    twins: bool = True,
-    dear: bool = False,
-    **how: Any,
-) -> Path:
+def solving(title, name, request, *, twins=True, dear=False, **how) -> Path:
     def attempt(variant: int) -> Attempt:
-        given, budget = (
-            problem(name, variant),
-            Budget(INF if request.get("eps") == INF else 1e13, 0.5),
-        )
+        given = problem(name, variant)
+        budget = Budget(INF if request.get("eps") == INF else 1e13, 0.5)
 
         def call() -> Any:
             rest = {"eps": 1.0, "delta": DELTA, "budget": budget, "rng": 0, **request, **how}
             solution = privlp.solve(given.lp, **rest)
             solution.save("solution.json")
-            return [
-                solution,
-                str(solution.privacy),
-                str(solution.privacy.statement()),
-                privlp.Solution.load("solution.json"),
-            ]
+            loaded, privacy = privlp.Solution.load("solution.json"), solution.privacy
+            return [solution, str(privacy), str(privacy.statement()), loaded]
 
-        return Attempt(
-            call,
-            given.secrets,
-            lambda found: secrets_after(given, found[0].x),
-            lambda: [budget, str(budget), budget.entries],
-        )
+        def after(found: Any) -> Secrets:
+            return secrets_after(given, found[0].x)
+
+        return Attempt(call, given.secrets, after, lambda: [budget, str(budget), budget.entries])
 
     return Path(title, attempt, None, twins, dear)
 
@@ -121,37 +101,25 @@ def reports() -> Iterator[Path]:
         yield solving(f"time limit {method}", "replace", request, twins=False, time_limit=1e-9)
         yield solving(f"cryptographic noise {method}", "replace", request, twins=False, rng=None)
     for method in ("direct-noise", "truncated-laplace"):
-        yield solving(
-            f"time limit {method}",
-            "scalar",
-            request_of("scalar", method),
-            twins=False,
-            time_limit=1e-9,
-        )
+        request = request_of("scalar", method)
+        yield solving(f"time limit {method}", "scalar", request, twins=False, time_limit=1e-9)
     for name in ("scalar", "row", "objective", "all parts"):
-        yield Path(
-            f"plan {name} never violated", functools.partial(planning, name, feasible="always")
-        )
-        yield Path(
-            f"picture of plan {name} never violated",
-            functools.partial(planning, name, feasible="always", picture=True),
-            dear=name != "scalar",
-        )
+        yield from _plans(f"{name} never violated", name != "scalar", name, feasible="always")
     for name in programs.PROGRAMS:
-        dear = name in _DEAR_PROGRAMS
-        yield Path(
-            f"quality {name}",
-            functools.partial(reporting, name),
-            Refusal if name == "objective" else None,
-            dear=dear,
-        )
-        yield Path(f"plan {name}", functools.partial(planning, name), dear=dear)
-        yield Path(
-            f"picture of plan {name}",
-            functools.partial(planning, name, picture=True),
-            dear=name != "departed",
-        )
+        dear, ends = name in _DEAR_PROGRAMS, Refusal if name == "objective" else None
+        yield Path(f"quality {name}", functools.partial(reporting, name), ends, dear=dear)
+        plan, shown = _plans(name, name != "departed", name)
+        yield from (dataclasses.replace(plan, dear=dear), shown)
         yield Path(f"words {name}", functools.partial(_words, name), dear=dear)
+
+
+def _plans(title: str, dear_picture: bool, name: str, **asked: Any) -> list[Path]:
+    """A plan, and its picture."""
+    shown = functools.partial(planning, name, picture=True, **asked)
+    return [
+        Path(f"plan {title}", functools.partial(planning, name, **asked)),
+        Path(f"picture of plan {title}", shown, dear=dear_picture),
+    ]
 
 
 def reporting(name: str, variant: int) -> Attempt:
@@ -172,13 +140,10 @@ def planning(
     """A plan, which a picture shows for other eps too: thirty predictions more."""
     given = problem(name, variant)
 
+    told = {} if feasible else given.request
+
     def call() -> Any:
-        request = {
-            key: value
-            for key, value in given.request.items()
-            if key in ("s", "alpha", "opt", "width") and not feasible
-        }
-        planned = privlp.plan(given.lp, 1.0, DELTA, **request, feasible=feasible)
+        planned = privlp.plan(given.lp, 1.0, DELTA, **told, feasible=feasible)
         lines = _lines(planned) if picture else []
         shown = {key: value for key, value in vars(planned).items() if not key.startswith("_")}
         return [str(planned), repr(planned), shown, lines]
@@ -198,10 +163,8 @@ def _lines(planned: privlp.Plan) -> list[Any]:
 
 def _words(name: str, variant: int) -> Attempt:
     given = problem(name, variant)
-    return Attempt(
-        lambda: [repr(given.lp), str(given.lp), given.lp.neighbours.describe(given.lp)],
-        given.secrets,
-    )
+    lp = given.lp
+    return Attempt(lambda: [repr(lp), str(lp), lp.neighbours.describe(lp)], given.secrets)
 
 
 def _regressor(kind: Callable[..., Any], **options: Any) -> Callable[..., Any]:
@@ -213,9 +176,6 @@ def _regressor(kind: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     return make
 
 
-#: Every private classifier, as it is fitted with a given budget and source of noise.
-
-
 def _three_classes(**given: Any) -> Any:
     """Three declared classes, one of which has no records."""
     if given.get("classes") is not None:
@@ -223,24 +183,26 @@ def _three_classes(**given: Any) -> Any:
     return svm_models.PrivateOneVsRestClassifier(**given)
 
 
+def _of(name: str, **options: Any) -> Any:
+    """A class of svm_models, some of its parameters given."""
+    return functools.partial(getattr(svm_models, name), **options)
+
+
+#: Every private classifier, as it is fitted with a given budget and source of noise.
 ESTIMATORS: dict[str, Callable[..., Any]] = {
-    "OutputPerturbationSVC": svm_models.OutputPerturbationSVC,
-    "OutputPerturbationLogisticRegression": functools.partial(
-        svm_models.OutputPerturbationLogisticRegression, delta=DELTA
+    "OutputPerturbationSVC": _of("OutputPerturbationSVC"),
+    "OutputPerturbationLogisticRegression": _of(
+        "OutputPerturbationLogisticRegression", delta=DELTA
     ),
-    "OutputPerturbationClassifier": svm_models.OutputPerturbationClassifier,
-    "ObjectivePerturbationSVC": svm_models.ObjectivePerturbationSVC,
-    "ObjectivePerturbationLogisticRegression": svm_models.ObjectivePerturbationLogisticRegression,
-    "ObjectivePerturbationClassifier": functools.partial(
-        svm_models.ObjectivePerturbationClassifier, delta=DELTA
-    ),
-    "DMWSVC": functools.partial(svm_models.DMWSVC, alpha=9.0, reg=0.3),
-    "DMWSVC, count": functools.partial(svm_models.DMWSVC, radius=3.0, alpha=1.0, score="count"),
-    "DMWSVC, published": functools.partial(
-        svm_models.DMWSVC, radius=3.0, alpha=4.0, method="dmw-published"
-    ),
-    "DMWSVC, soft": functools.partial(svm_models.DMWSVC, form="soft", alpha=80.0, C=0.5, reg=0.3),
-    "PrivateLPSVC": svm_models.PrivateLPSVC,
+    "OutputPerturbationClassifier": _of("OutputPerturbationClassifier"),
+    "ObjectivePerturbationSVC": _of("ObjectivePerturbationSVC"),
+    "ObjectivePerturbationLogisticRegression": _of("ObjectivePerturbationLogisticRegression"),
+    "ObjectivePerturbationClassifier": _of("ObjectivePerturbationClassifier", delta=DELTA),
+    "DMWSVC": _of("DMWSVC", alpha=9.0, reg=0.3),
+    "DMWSVC, count": _of("DMWSVC", radius=3.0, alpha=1.0, score="count"),
+    "DMWSVC, published": _of("DMWSVC", radius=3.0, alpha=4.0, method="dmw-published"),
+    "DMWSVC, soft": _of("DMWSVC", form="soft", alpha=80.0, C=0.5, reg=0.3),
+    "PrivateLPSVC": _of("PrivateLPSVC"),
     "PrivateQuantileRegressor": _regressor(svm_models.PrivateQuantileRegressor, quantile=0.6),
     "PrivateLPSVR": _regressor(svm_models.PrivateLPSVR),
     "PrivateModelSelector": lambda **given: svm_models.PrivateModelSelector(
@@ -250,16 +212,15 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
 }
 #: The same with options; what they do without noise, their own tests say.
 _WITH_OPTIONS: dict[str, Callable[..., Any]] = {
-    "ObjectivePerturbationSVC, whitened": functools.partial(
-        svm_models.ObjectivePerturbationSVC, delta=DELTA, whiten=True
-    ),
-    "OutputPerturbationSVC, few positives": functools.partial(
-        svm_models.OutputPerturbationSVC, threshold_share=0.2, class_weight={1: 3.0}
+    "ObjectivePerturbationSVC, whitened": _of("ObjectivePerturbationSVC", delta=DELTA, whiten=True),
+    "OutputPerturbationSVC, few positives": _of(
+        "OutputPerturbationSVC", threshold_share=0.2, class_weight={1: 3.0}
     ),
     "PrivateQuantileRegressor, features with ranges": _regressor(
         svm_models.PrivateQuantileRegressor, quantile=(0.4, 0.6), data_norm=None, X_bounds=(-1, 1)
     ),
 }
+_NOMINAL = {"nominal_n": 1_500}
 #: Where a record is added or removed, and so the number of records is private.
 _ADDED: dict[str, Callable[..., Any]] = {
     f"{name}, record added": functools.partial(
@@ -267,38 +228,36 @@ _ADDED: dict[str, Callable[..., Any]] = {
     )
     for name, options in {
         "OutputPerturbationSVC": {},
-        "ObjectivePerturbationSVC": {"nominal_n": 1_500},
-        "ObjectivePerturbationSVC, whitened": {"nominal_n": 1_500},
+        "ObjectivePerturbationSVC": _NOMINAL,
+        "ObjectivePerturbationSVC, whitened": _NOMINAL,
         "OutputPerturbationSVC, few positives": {},
-        "DMWSVC": {"nominal_n": 1_500},
+        "DMWSVC": _NOMINAL,
         "PrivateLPSVC": {},
         "PrivateQuantileRegressor": {},
-        "PrivateModelSelector": {"nominal_n": 1_500},
+        "PrivateModelSelector": _NOMINAL,
         "PrivateOneVsRestClassifier": {},
     }.items()
 }
 _PRIVATE_COUNT = 1_237
 
 
+def _sized(exponent: int, twice: bool = False) -> Callable[[Any, Any, Mint], tuple[Any, Any]]:
+    """The last two records are of another size."""
+
+    def change(X: Any, y: Any, mint: Mint) -> tuple[Any, Any]:
+        X = np.vstack([X[:-2], mint(2, 3, exponent=exponent)])
+        return _twice(X) if twice else X, y
+
+    return change
+
+
 #: Records that overflow, vanish or add up once something is computed from them.
 _HOSTILE: dict[str, Callable[[Any, Any, Mint], tuple[Any, Any]]] = {
-    "records whose squares overflow": lambda X, y, mint: (
-        np.vstack([X[:-2], mint(2, 3, exponent=200)]),
-        y,
-    ),
-    "records whose sums overflow": lambda X, y, mint: (
-        np.vstack([X[:-2], mint(2, 3, exponent=307)]),
-        y,
-    ),
-    "records whose squares vanish": lambda X, y, mint: (
-        np.vstack([X[:-2], mint(2, 3, exponent=-300)]),
-        y,
-    ),
+    "records whose squares overflow": _sized(200),
+    "records whose sums overflow": _sized(307),
+    "records whose squares vanish": _sized(-300),
     "sparse records with entries twice": lambda X, y, mint: (_twice(X), y),
-    "sparse records with entries twice whose sums overflow": lambda X, y, mint: (
-        _twice(np.vstack([X[:-2], mint(2, 3, exponent=307)])),
-        y,
-    ),
+    "sparse records with entries twice whose sums overflow": _sized(307, twice=True),
 }
 
 
@@ -313,33 +272,22 @@ def _twice(X: np.ndarray) -> Any:
 
 def fits() -> Iterator[Path]:
     """Every private classifier on dense and sparse records, and on records in a data frame with private names."""
+
+    def path(title: str, name: str, ends: Any = None, twins: bool = True, *, dear: bool, **given):
+        attempt = functools.partial(fitting, name, **given)
+        return Path(f"fit {name}{title}", attempt, ends, twins, dear)
+
     for name in ESTIMATORS:
-        yield Path(
-            f"fit {name}",
-            functools.partial(fitting, name),
-            dear=name in ("DMWSVC, soft", "DMWSVC, published"),
-        )
+        yield path("", name, dear=name in ("DMWSVC, soft", "DMWSVC, published"))
         for title, spoil in _HOSTILE.items():
-            attempt = functools.partial(fitting, name, change=spoil)
-            yield Path(f"fit {name}, {title}", attempt, (*Refusal, None), twins=False, dear=True)
+            yield path(f", {title}", name, (*Refusal, None), False, dear=True, change=spoil)
     for name in _WITH_OPTIONS | _ADDED:
-        yield Path(f"fit {name}", functools.partial(fitting, name), dear=name.startswith("DMW"))
+        yield path("", name, dear=name.startswith("DMW"))
     for name in ("ObjectivePerturbationSVC", "DMWSVC", "PrivateLPSVC"):
         dear = name == "DMWSVC"
-        yield Path(
-            f"fit {name}, sparse",
-            functools.partial(fitting, name, container=sp.csr_array),
-            dear=dear,
-        )
-        yield Path(
-            f"fit {name}, frame", functools.partial(fitting, name, container=frame), dear=dear
-        )
-        yield Path(
-            f"fit {name}, cryptographic noise",
-            functools.partial(fitting, name, random_state=None),
-            twins=False,
-            dear=dear,
-        )
+        yield path(", sparse", name, dear=dear, container=sp.csr_array)
+        yield path(", frame", name, dear=dear, container=frame)
+        yield path(", cryptographic noise", name, None, False, dear=dear, random_state=None)
 
 
 def fitting(
@@ -355,26 +303,19 @@ def fitting(
     counts = (_PRIVATE_COUNT + variant,) if name in _ADDED else ()
     data = programs.records(variant, *counts)
     X, y = container(data.X), data.y
+    classes: Any = (-1, 1)
     if change is not None:
         X, y = change(X, y, mint)
+        classes = None  # read from what was changed, which may be refused
     secrets = Secrets([*data.secrets.planted, *mint.numbers], data.secrets.derived, (NAME,), counts)
     budget = given.pop("budget", None) or Budget(1e6, 0.5)
-    classes = (
-        (-1, 1) if change is None else None
-    )  # read from what was changed, which may be refused
-    estimator = (ESTIMATORS | _WITH_OPTIONS | _ADDED)[name](
-        **{"eps": 1.0, "random_state": 0, "budget": budget, "classes": classes, **given}
-    )
+    usual = {"eps": 1.0, "random_state": 0, "budget": budget, "classes": classes}
+    estimator = (ESTIMATORS | _WITH_OPTIONS | _ADDED)[name](**{**usual, **given})
 
     def call() -> Any:
-        fitted = estimator.fit(X, y, **(fit or {}))
-        probe = np.eye(3)
-        return [
-            fitted,
-            str(fitted.privacy_),
-            getattr(fitted, "decision_function", fitted.predict)(probe),
-            fitted.predict(probe),
-            fitted.get_params(),
-        ]
+        fitted, probe = estimator.fit(X, y, **(fit or {})), np.eye(3)
+        scores = getattr(fitted, "decision_function", fitted.predict)(probe)
+        shown = str(fitted.privacy_), fitted.predict(probe), fitted.get_params()
+        return [fitted, scores, *shown]
 
     return Attempt(call, secrets, None, lambda: [estimator, budget])

@@ -1,43 +1,40 @@
-"""Everything that a call lets out.
-
-Result, exception, warnings, logs, standard output and error, files.
-"""
+"""Everything that a call lets out, and one path tried: what came out, and what of it is private."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import logging
 import os
+import re
 import sys
 import tempfile
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any
 from unittest import mock
 
-from tests.planted.search import Leak, Secrets, leaks_in
+import numpy as np
+
+from tests.planted.draws import Draws
+from tests.planted.path import Path
+from tests.planted.search import Leak, Secrets, leaks_in, leaves
+
+_TIMES = re.compile(r"\d+:\d+|[\d.]+ ?(?:s/|round)|<lambda> at 0x\w+|0x[0-9a-f]{6,}")
+_DATES = re.compile(rb"<dc:date>.*?</dc:date>|(?:id=|#|\(#)\"?[mp\w]{6,}\"?")
 
 
 @dataclass
 class Seen:
     """What one call let out.
 
-    Attributes
-    ----------
-    result : object
-        What it returned; None if it raised.
-    error : BaseException or None
-        What it raised, without traceback.
-    texts : dict of str to str
-        Warnings, log records, standard output and error, and what a traceback printer shows, by channel.
-    objects : dict of str to object
-        Warnings and log records as objects.
-    files : dict of str to bytes
-        Files that it left behind, by name.
+    What it returned, or raised, without traceback; by channel, warnings, log records, standard
+    output and error, and what a traceback printer shows, as texts and as objects; its files.
     """
 
     result: Any = None
@@ -56,10 +53,8 @@ class Seen:
         for channel, value in self.objects.items():
             found += leaks_in(value, secrets, channel)
         for name, blob in self.files.items():
-            found += [
-                Leak("file", name, match)
-                for match in [*secrets.in_text(name), *secrets.in_bytes(blob)]
-            ]
+            matches = [*secrets.in_text(name), *secrets.in_bytes(blob)]
+            found += [Leak("file", name, match) for match in matches]
         return found
 
 
@@ -67,17 +62,16 @@ def watch(call: Callable[[], Any]) -> Seen:
     """Make a call in an empty folder and catch all that comes out of it, interruptions included."""
     seen = Seen()
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = FilePath(stack.enter_context(tempfile.TemporaryDirectory()))
         stack.enter_context(mock.patch.object(tempfile, "tempdir", str(folder)))
         stack.enter_context(contextlib.chdir(folder))
         printed = stack.enter_context(_descriptors(folder.parent))
         records = stack.enter_context(_logging())
-        unraisable: list[Any] = []
-        stack.enter_context(
-            mock.patch.object(
-                sys, "unraisablehook", lambda hook: unraisable.append(str(hook.exc_value))
-            )
+        unraisable: list[str] = []
+        noted = mock.patch.object(
+            sys, "unraisablehook", lambda hook: unraisable.append(str(hook.exc_value))
         )
+        stack.enter_context(noted)
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
         try:
@@ -97,9 +91,7 @@ def watch(call: Callable[[], Any]) -> Seen:
         for record in records:
             channel = "log of Matplotlib" if record.name.startswith("matplotlib") else "log"
             seen.texts[channel] = seen.texts.get(channel, "") + record.getMessage() + "\n"
-        seen.objects["log record"] = [
-            (record.msg, record.args, record.exc_text) for record in records
-        ]
+        seen.objects["log record"] = [(r.msg, r.args, r.exc_text) for r in records]
         seen.texts["unraisable"] = "\n".join(unraisable)
         seen.texts["standard output and error"] = printed()
     return seen
@@ -119,7 +111,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 @contextlib.contextmanager
-def _descriptors(folder: Path) -> Iterator[Callable[[], str]]:
+def _descriptors(folder: FilePath) -> Iterator[Callable[[], str]]:
     """Standard output and error at the level of file descriptors, where C libraries print."""
     with tempfile.TemporaryFile(dir=folder) as sink, contextlib.ExitStack() as stack:
         for stream in (sys.stdout, sys.stderr):
@@ -141,34 +133,105 @@ def _descriptors(folder: Path) -> Iterator[Callable[[], str]]:
         yield printed
 
 
-class _Keep(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self.records: list[logging.LogRecord] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.records.append(record)
-
-
 @contextlib.contextmanager
 def _logging() -> Iterator[list[logging.LogRecord]]:
     """Records of all loggers, of every level."""
-    keep = _Keep()
-    names = [
-        name
-        for name, logger in logging.Logger.manager.loggerDict.items()
-        if isinstance(logger, logging.Logger)
-    ]
-    loggers = [logging.getLogger(), *map(logging.getLogger, names)]
+    records: list[logging.LogRecord] = []
+    keep = logging.Handler(logging.DEBUG)
+    keep.emit = records.append  # type: ignore[method-assign]
+    known = logging.Logger.manager.loggerDict.values()
+    loggers = [logging.root, *(of for of in known if isinstance(of, logging.Logger))]
     before = [(logger, logger.level, logger.propagate, logger.disabled) for logger in loggers]
-    logging.getLogger().addHandler(keep)
+    logging.root.addHandler(keep)
     for logger in loggers:
         logger.setLevel(logging.DEBUG)
         logger.propagate, logger.disabled = True, False
     try:
-        yield keep.records
+        yield records
     finally:
-        logging.getLogger().removeHandler(keep)
+        logging.root.removeHandler(keep)
         for logger, level, propagate, disabled in before:
             logger.setLevel(level)
             logger.propagate, logger.disabled = propagate, disabled
+
+
+def try_path(path: Path) -> tuple[Seen, list[Leak]]:
+    """Search all that a path lets out, and where twins must look alike, compare it with one.
+
+    The twin sees the same releases.
+    """
+    attempt = path.attempt(0)
+    with Draws() as draws:
+        seen = watch(attempt.call)
+    secrets = attempt.secrets
+    if attempt.after is not None and seen.result is not None:
+        secrets = attempt.after(seen.result)
+    leaks = seen.leaks(secrets)
+    if attempt.left is not None:
+        leaks += leaks_in(attempt.left(), secrets, "left behind")
+    if path.twins:
+        other = path.attempt(1)
+        with Draws(replay=draws) as again:
+            twin = watch(other.call)
+        if again.strayed:
+            leaks.append(Leak("twin", "draws", "other releases are asked for"))
+        leaks += compared(seen, twin)
+    return seen, leaks
+
+
+def ended_as_expected(path: Path, seen: Seen) -> bool:
+    """Whether a path succeeded or failed as it is to."""
+    allowed = path.raises if isinstance(path.raises, tuple) else (path.raises,)
+    if seen.error is None:
+        return None in allowed
+    code = getattr(seen.error, "code", path.code) if path.code is not None else None
+    kinds = tuple(kind for kind in allowed if kind is not None)
+    return code == path.code and isinstance(seen.error, kinds)
+
+
+def compared(one: Seen, two: Seen) -> list[Leak]:
+    """Where two calls look different from outside."""
+    found = []
+    if type(one.error) is not type(two.error) or str(one.error) != str(two.error):
+        found.append(Leak("twin", "exception", f"{one.error!r} / {two.error!r}"))
+    channels = one.texts.keys() | two.texts.keys()
+    for channel in sorted(channels - {"log of Matplotlib"}):  # which tells of its first use
+        texts = [_TIMES.sub("", seen.texts.get(channel, "")) for seen in (one, two)]
+        if texts[0] != texts[1]:
+            found.append(Leak("twin", channel, _first_difference(*texts)))
+    if one.files.keys() != two.files.keys():
+        found.append(Leak("twin", "files", f"{sorted(one.files)} / {sorted(two.files)}"))
+    for name in one.files.keys() & two.files.keys():
+        if _DATES.sub(b"", one.files[name]) != _DATES.sub(b"", two.files[name]):
+            found.append(Leak("twin", f"file {name}", "differs"))
+    leaves_of = [dict(_named(seen.result)) for seen in (one, two)]
+    for place in sorted(leaves_of[0].keys() | leaves_of[1].keys()):
+        first, second = (leaves.get(place) for leaves in leaves_of)
+        if not _same(first, second):
+            found.append(Leak("twin", f"result {place}", f"{first!r:.60} / {second!r:.60}"))
+    return found
+
+
+def _named(value: Any) -> list[tuple[str, Any]]:
+    names: Counter[str] = Counter()
+    out = []
+    for place, leaf in leaves(value):
+        # Whether an array is a view; a number of each partition in a process.
+        if ".base" not in place and "._charges" not in place:
+            names[place] += 1
+            out.append((f"{place}#{names[place]}", leaf))
+    return out
+
+
+def _same(one: Any, two: Any) -> bool:
+    if isinstance(one, str) and isinstance(two, str):
+        return _TIMES.sub("", one) == _TIMES.sub("", two)
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        return one.shape == two.shape and bool(np.array_equal(one, two, equal_nan=True))
+    return isinstance(one, bytes) and one == two
+
+
+def _first_difference(one: str, two: str) -> str:
+    alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False))
+    at = sum(1 for _ in alike)
+    return f"...{one[max(0, at - 30) : at + 40]!r} / ...{two[max(0, at - 30) : at + 40]!r}"
