@@ -21,12 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "results" / "fuzz.md"
 @click.command()
 @click.argument("target", required=False)
 @click.argument("number", required=False, type=int)
-@click.option(
-    "--start",
-    default=0,
-    show_default=True,
-    help="Number of the first case: another number, other cases.",
-)
+@click.option("--start", default=0, show_default=True, help="First case: another, other cases.")
 @click.option("--share", default=1.0, show_default=True, help="Share of the usual number of cases.")
 def main(target: str | None, number: int | None, start: int, share: float) -> None:
     """Run all targets, or one, or one case of it."""
@@ -38,9 +33,8 @@ def main(target: str | None, number: int | None, start: int, share: float) -> No
     for function, usual in targets.TARGETS.items():
         name = function.__name__
         if target in (None, name):
-            tallies[name] = watched(
-                "targets", name, range(start, start + max(1, round(usual * share))), progress=True
-            )
+            cases = range(start, start + max(1, round(usual * share)))
+            tallies[name] = watched("targets", name, cases, progress=True)
             for case, verdict in tallies[name].findings.items():
                 click.echo(f"{name} {case}: {verdict}")
     table = _table(tallies)
@@ -54,25 +48,15 @@ def main(target: str | None, number: int | None, start: int, share: float) -> No
 
 
 def _table(tallies: dict[str, Tally]) -> str:
-    counts = {
-        name: (t.cases, t.counts["accepted"], t.counts["refused"], len(t.findings))
-        for name, t in tallies.items()
-    }
-    counts["all"] = tuple(map(sum, zip(*counts.values(), strict=True)))
-    seconds = {name: tally.seconds for name, tally in tallies.items()}
-    seconds["all"] = sum(seconds.values())
     rows = [
-        (name, *(f"{count:,}" for count in line), round(seconds[name]))
-        for name, line in counts.items()
+        (name, t.cases, t.counts["accepted"], t.counts["refused"], len(t.findings), t.seconds)
+        for name, t in tallies.items()
     ]
+    rows.append(("all", *map(sum, zip(*(row[1:] for row in rows), strict=True))))
+    shown = [(name, *(f"{n:,}" for n in counts), round(s)) for name, *counts, s in rows]
     headers = ("target", "cases", "accepted", "refused", "faults", "seconds")
-    return tabulate(
-        rows,
-        headers=headers,
-        tablefmt="github",
-        colalign=("left", *["right"] * 5),
-        disable_numparse=True,
-    )
+    aligned = ("left", *["right"] * 5)
+    return tabulate(shown, headers, "github", colalign=aligned, disable_numparse=True)
 
 
 def _page(table: str, start: int, seconds: float) -> str:

@@ -30,10 +30,9 @@ _SPICE = (
 
 def mutated(rng: Random, data: bytes) -> bytes:
     """Bytes with a few lines, words or bytes changed, moved, repeated or cut off."""
+    ways = (_bytes_changed, _lines_changed, _words_changed, _words_changed, _cut)
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
-        data = rng.choice((_bytes_changed, _lines_changed, _words_changed, _words_changed, _cut))(
-            rng, data
-        )
+        data = rng.choice(ways)(rng, data)
     return data
 
 
@@ -44,9 +43,8 @@ def _bytes_changed(rng: Random, data: bytes) -> bytes:
 
 def _cut(rng: Random, data: bytes) -> bytes:
     start, end = sorted((rng.randint(0, len(data)), rng.randint(0, len(data))))
-    return rng.choice(
-        (data[:end], data[:start] + data[end:], data[:end] + data[start:], data[start:])
-    )
+    repeated = data[:end] + data[start:]
+    return rng.choice((data[:end], data[:start] + data[end:], repeated, data[start:]))
 
 
 def _lines_changed(rng: Random, data: bytes) -> bytes:
@@ -68,9 +66,8 @@ def _lines_changed(rng: Random, data: bytes) -> bytes:
 
 def _words_changed(rng: Random, data: bytes) -> bytes:
     words = data.split(b" ")
-    words[rng.randrange(len(words))] = rng.choice(_NUMBERS + _NAMES).encode(
-        errors="surrogateescape"
-    )
+    at = rng.randrange(len(words))
+    words[at] = rng.choice(_NUMBERS + _NAMES).encode(errors="surrogateescape")
     return b" ".join(words)
 
 
@@ -83,15 +80,12 @@ def model(rng: Random) -> tuple[bytes, str]:
         data, ending = lp_format(rng), ".lp"
     elif way < 0.97:
         real = [file for file in sorted(SHARED.glob("*.mps")) if file.stat().st_size < 50_000]
-        chosen = rng.choice(
-            [*sorted(CORPUS.glob("*.mps")), *sorted(CORPUS.glob("*.lp"))] * 3 + real
-        )
+        ours = [*sorted(CORPUS.glob("*.mps")), *sorted(CORPUS.glob("*.lp"))] * 3
+        chosen = rng.choice(ours + real)
         data, ending = mutated(rng, chosen.read_bytes()), chosen.suffix
     else:
-        data, ending = (
-            rng.randbytes(rng.choice((0, 1, 10, 1000))),
-            rng.choice((".mps", ".lp", ".mps.gz")),
-        )
+        data = rng.randbytes(rng.choice((0, 1, 10, 1000)))
+        ending = rng.choice((".mps", ".lp", ".mps.gz"))
     if rng.random() < 0.05:
         data, ending = gzip.compress(data, 1, mtime=0), ending + ".gz"
         data = mutated(rng, data) if rng.random() < 0.5 else data
@@ -108,49 +102,34 @@ def mps(rng: Random) -> bytes:
         return rng.choice(_NAMES if rng.random() < odd else usual)
 
     def value() -> str:
-        return (
-            rng.choice(_NUMBERS)
-            if rng.random() < odd
-            else f"{rng.choice((1, 2, -1, 0.5, 7.123457))}"
-        )
+        odd_one = rng.random() < odd
+        return rng.choice(_NUMBERS) if odd_one else f"{rng.choice((1, 2, -1, 0.5, 7.123457))}"
 
     rows, columns = ([f"{name}{k}" for k in range(rng.choice((0, 1, 1, 2, 3, 4)))] for name in "rx")
     names = (*rows, "cost")
     lines = ["NAME " + one("m", "", "long name")]
     if rng.random() < 0.2:
-        lines += rng.choice(
-            (["OBJSENSE", " " + one("MAX", "MIN", "MAXIMIZE")], ["OBJSENSE MAX"], ["OBJSENSE"])
-        )
+        sense = ["OBJSENSE", " " + one("MAX", "MIN", "MAXIMIZE")]
+        lines += rng.choice((sense, ["OBJSENSE MAX"], ["OBJSENSE"]))
     lines += ["ROWS", " N cost"] + [f" {one(*'LGEL')} {one(row)}" for row in rows] + ["COLUMNS"]
     for column in columns:
         for row in rng.sample(names, rng.randint(rng.random() > odd, len(names))):
-            lines.append(
-                f" {one(column)} {one(row)} {value()}"
-                + (f" {one(*names)} {value()}" if rng.random() < odd else "")
-            )
-    lines += ["RHS"] + [
-        f" {one('RHS', '')} {one(row)} {value()}" for row in names if rng.random() < 0.7
-    ]
+            lines.append(f" {one(column)} {one(row)} {value()}")
+            lines[-1] += f" {one(*names)} {value()}" if rng.random() < odd else ""
+    asked = (row for row in names if rng.random() < 0.7)
+    lines += ["RHS", *(f" {one('RHS', '')} {one(row)} {value()}" for row in asked)]
     if rng.random() < 0.3:
         lines += ["RANGES"] + [f" RNG {one(row)} {value()}" for row in rows if rng.random() < 0.7]
     if rng.random() < 0.4:
         kinds = ("UP", "LO", "FX", "FR", "MI", "PL", "BV", "SC", "UP", "LO")
-        lines += ["BOUNDS"] + [
-            f" {one(*kinds)} {one('BND')} {one(column)} {value()}"
-            for column in columns
-            if rng.random() < 0.7
-        ]
+        asked = (column for column in columns if rng.random() < 0.7)
+        bounds = (f" {one(*kinds)} {one('BND')} {one(column)} {value()}" for column in asked)
+        lines += ["BOUNDS", *bounds]
     if rng.random() < odd:
-        lines += rng.choice(
-            (
-                ["QUADOBJ", " x0 x0 1"],
-                ["QCMATRIX r0", " x0 x0 1"],
-                ["SOS", " S1 s", " s x0 1"],
-                ["INDICATORS"],
-            )
-        )
-    text = "\n".join([*lines, *(["ENDATA"] if rng.random() >= odd else []), ""])
-    data = text.encode(errors="surrogateescape")
+        quadratic = (["QUADOBJ", " x0 x0 1"], ["QCMATRIX r0", " x0 x0 1"])
+        lines += rng.choice((*quadratic, ["SOS", " S1 s", " s x0 1"], ["INDICATORS"]))
+    lines += ["ENDATA"] * (rng.random() >= odd)
+    data = "\n".join([*lines, ""]).encode(errors="surrogateescape")
     return mutated(rng, data) if rng.random() < odd else data
 
 
@@ -167,20 +146,15 @@ def lp_format(rng: Random) -> bytes:
             for _ in range(rng.randint(0, 4))
         )
 
-    lines = [
-        one("min", "max", "minimize", "Maximise"),
-        f" {one('obj:', '')} {terms()}",
-        one("st", "subject to", "such that"),
-    ]
+    lines = [one("min", "max", "minimize", "Maximise"), f" {one('obj:', '')} {terms()}"]
+    lines += [one("st", "subject to", "such that")]
     lines += [
         f" {one(f'r{i}:', '')} {terms()} {one('<=', '>=', '=', '<')} {one('1', '-2', '0')}"
         for i in range(rng.randint(0, 4))
     ]
     if rng.random() < 0.6:
-        lines += ["bounds"] + [
-            f" {one('0', '-inf', '-1')} <= {name} <= {one('5', 'inf')}" for name in "xyz"
-        ]
-        lines += [f" {one('x')} {one('free')}"]
+        ends = (f" {one('0', '-inf', '-1')} <= {name} <= {one('5', 'inf')}" for name in "xyz")
+        lines += ["bounds", *ends, f" {one('x')} {one('free')}"]
     if rng.random() < 0.1:
         lines += [one("general", "binary", "semi", "sos"), " x"]
     data = "\n".join([*lines, one("end"), ""]).encode(errors="surrogateescape")
@@ -188,37 +162,9 @@ def lp_format(rng: Random) -> bytes:
 
 
 _VALUES = (
-    *(
-        None,
-        True,
-        0,
-        -1,
-        1.5,
-        1e308,
-        10**400,
-        float("nan"),
-        float("inf"),
-        "",
-        "inf",
-        "nan",
-        "completed",
-        "x",
-        "\ud800",
-    ),
-    *(
-        [],
-        [[]],
-        [1, [2]],
-        [None],
-        ["a", 1],
-        [10**400],
-        [float("inf")],
-        [[1, 2], [3, 4]],
-        {},
-        {"a": {}},
-        {"x": [1]},
-    ),
-)
+    None, True, 0, -1, 1.5, 1e308, 10**400, float("nan"), float("inf"), "", "inf", "nan", "completed", "x", "\ud800", [], [[]],
+    [1, [2]], [None], ["a", 1], [10**400], [float("inf")], [[1, 2], [3, 4]], {}, {"a": {}}, {"x": [1]},
+)  # fmt: skip
 
 
 def solution(rng: Random) -> bytes:
@@ -231,10 +177,10 @@ def solution(rng: Random) -> bytes:
         place = document
         while True:
             key = rng.choice(list(place) if isinstance(place, dict) else range(len(place)))
-            if isinstance(place[key], dict | list) and place[key] and rng.random() < 0.7:
-                place = place[key]
-                continue
-            break
+            inner = place[key]
+            if not (isinstance(inner, dict | list) and inner and rng.random() < 0.7):
+                break
+            place = inner
         if rng.random() < 0.15:
             del place[key]
         else:
@@ -244,9 +190,11 @@ def solution(rng: Random) -> bytes:
     if rng.random() < 0.05:
         document["extra"] = 1
     text = json.dumps(document)
-    return (text if rng.random() < 0.98 else "[" * 100_000 + text).encode(
-        rng.choice(("utf-8",) * 8 + ("utf-16", "utf-8-sig"))
-    )
+    return _encoded(rng, text if rng.random() < 0.98 else "[" * 100_000 + text)
+
+
+def _encoded(rng: Random, text: str) -> bytes:
+    return text.encode(rng.choice(("utf-8",) * 8 + ("utf-16", "utf-8-sig")))
 
 
 def training_file(rng: Random, with_h: bool) -> bytes:
@@ -261,9 +209,8 @@ def training_file(rng: Random, with_h: bool) -> bytes:
     header += [one(0.5, 0.1, 0.5, 1e-3)] if with_h else []
     rows = [" ".join(one(0, 0.5, -0.25, 0.5, 1e-300) for _ in range(d)) for _ in range(n)]
     labels = [one(-1, 1) for _ in range(n)]
-    data = "\n".join(
-        [rng.choice((" ", "\n")).join(header), *rows, rng.choice((" ", "\n")).join(labels), ""]
-    ).encode()
+    first, last = (rng.choice((" ", "\n")).join(words) for words in (header, labels))
+    data = "\n".join([first, *rows, last, ""]).encode()
     return mutated(rng, data) if rng.random() < max(odd, 0.1) else data
 
 
@@ -271,18 +218,13 @@ def csv_file(rng: Random) -> bytes:
     """Records for ``svm-models fit``."""
     odd = rng.choice((0.0, 0.0, 0.03, 0.2))
     n, p = rng.randint(1, 5), rng.randint(1, 3)
-    lines = (
-        [",".join(rng.choice(("age", "pay", '"a, b"', " sex", "a")) for _ in range(p + 1))]
-        if rng.random() < 0.7
-        else []
-    )
+    names = ("age", "pay", '"a, b"', " sex", "a")
+    lines = []
+    if rng.random() < 0.7:
+        lines.append(",".join(rng.choice(names) for _ in range(p + 1)))
     for _ in range(n):
-        numbers = [
-            rng.choice(_NUMBERS if rng.random() < odd else ("0", "0.5", "-1e-3", " 1"))
-            for _ in range(p)
-        ]
+        usual = ("0", "0.5", "-1e-3", " 1")
+        numbers = [rng.choice(_NUMBERS if rng.random() < odd else usual) for _ in range(p)]
         lines.append(",".join([*numbers, rng.choice(("f", "m", '"m"'))]))
-    data = (rng.choice(("\n", "\r\n")).join(lines) + "\n").encode(
-        rng.choice(("utf-8",) * 8 + ("utf-16", "utf-8-sig"))
-    )
+    data = _encoded(rng, rng.choice(("\n", "\r\n")).join(lines) + "\n")
     return mutated(rng, data) if rng.random() < max(odd, 0.1) else data

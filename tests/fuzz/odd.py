@@ -15,28 +15,8 @@ import scipy.sparse as sp
 PLANTED = 7.123457
 
 _REALS = (
-    0,
-    1,
-    -1,
-    2,
-    0.5,
-    1e-6,
-    1e-3,
-    1e3,
-    1e-12,
-    -0.0,
-    1e-320,
-    1e-200,
-    1e8,
-    1e15,
-    1e16,
-    1e20,
-    1e30,
-    1e200,
-    1.7e308,
-    2**31,
-    2**64,
-)
+    0, 1, -1, 2, 0.5, 1e-6, 1e-3, 1e3, 1e-12, -0.0, 1e-320, 1e-200, 1e8, 1e15, 1e16, 1e20, 1e30, 1e200, 1.7e308, 2**31, 2**64,
+)  # fmt: skip
 _HUGE = (10**400, -(10**400), Fraction(10**400), Fraction(1, 10**400))
 _LIMITS = (math.nan, math.inf, -math.inf, -1e20, -1e300)
 
@@ -79,21 +59,14 @@ def number(rng: Random) -> Any:
 def _integer(value: float) -> Any:
     kind = (np.int8, np.uint8, np.int64, np.uint64)[hash(value) % 4]
     limits = np.iinfo(kind)
-    return kind(
-        limits.max if not value < limits.max else limits.min if value < limits.min else int(value)
-    )
+    if not value < limits.max:
+        return kind(limits.max)
+    return kind(limits.min if value < limits.min else int(value))
 
 
 _KINDS = (
-    np.float16,
-    np.float32,
-    np.float64,
-    np.longdouble,
-    np.array,
-    lambda v: np.array([v]),
-    str,
-    Decimal,
-    _integer,
+    *(np.float16, np.float32, np.float64, np.longdouble, np.array, lambda v: np.array([v])),
+    *(str, Decimal, _integer),
 )
 _THINGS = (
     None, True, False, "", "1", "a", "x" * 5000, "ü\0\ud800", b"1", b"", [], [1], (), (1, 2), (2, 1), [None], [[1], [1, 2]], {},
@@ -124,22 +97,16 @@ def parameters(
 
 def numbers(rng: Random, *shape: int) -> np.ndarray:
     """A plain array, of small numbers and the planted one."""
-    plain = np.array(
-        [
-            rng.choice((0.0, 1.0, -1.0, 2.0, 0.25, PLANTED, -PLANTED))
-            for _ in range(math.prod(shape))
-        ]
-    )
-    return plain.reshape(shape)
+    usual = (0.0, 1.0, -1.0, 2.0, 0.25, PLANTED, -PLANTED)
+    return np.array([rng.choice(usual) for _ in range(math.prod(shape))]).reshape(shape)
 
 
 def twisted(rng: Random, plain: np.ndarray) -> Any:
     """An array with some of its entries, its type, its shape and its container changed."""
     odd: Any = plain.copy()
     if odd.size and rng.random() < 0.4:
-        odd[tuple(rng.randrange(n) for n in odd.shape)] = rng.choice(
-            tuple(map(float, _REALS)) + _LIMITS
-        )
+        at = tuple(rng.randrange(n) for n in odd.shape)
+        odd[at] = rng.choice((*map(float, _REALS), *_LIMITS))
     if rng.random() < 0.3:
         odd = _of_type(rng, odd)
     if rng.random() < 0.2:
@@ -150,27 +117,14 @@ def twisted(rng: Random, plain: np.ndarray) -> Any:
 _ENTRIES = (None, "1", b"1", 10**400, Fraction(1, 3), Decimal(1), pd.NA, [1], 1j, True, {})
 
 
+_TYPES = (
+    *("f2", "f4", ">f8", "g", "i1", "i8", "u1", "u8", "?", "c8", "U", "S", "O"),
+    *("M8[s]", "m8[s]", "V8"),
+)
+
+
 def _of_type(rng: Random, plain: np.ndarray) -> Any:
-    kind = rng.choice(
-        (
-            "f2",
-            "f4",
-            ">f8",
-            "g",
-            "i1",
-            "i8",
-            "u1",
-            "u8",
-            "?",
-            "c8",
-            "U",
-            "S",
-            "O",
-            "M8[s]",
-            "m8[s]",
-            "V8",
-        )
-    )
+    kind = rng.choice(_TYPES)
     with np.errstate(all="ignore"):
         if kind == "O":
             odd = plain.astype(object)
@@ -178,11 +132,7 @@ def _of_type(rng: Random, plain: np.ndarray) -> Any:
                 odd.flat[rng.randrange(odd.size)] = rng.choice(_ENTRIES)
             return odd
         try:
-            return (
-                plain.astype(np.dtype(kind))
-                if kind not in ("M8[s]", "m8[s]", "V8")
-                else np.zeros(plain.shape, kind)
-            )
+            return np.zeros(plain.shape, kind) if kind in _TYPES[-3:] else plain.astype(kind)
         except (TypeError, ValueError):
             return plain
 

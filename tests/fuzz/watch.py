@@ -44,34 +44,22 @@ def judge(target: Target, number: int, folder: Path) -> str:
             warnings.simplefilter("ignore", expected)
         warnings.simplefilter("ignore", PendingDeprecationWarning)  # np.matrix
         try:
-            verdict = (
-                "refused"
-                if target(Random(f"{target.__name__} {number}"), folder) is REFUSED
-                else "accepted"
-            )
+            refused = target(Random(f"{target.__name__} {number}"), folder) is REFUSED
+            verdict = "refused" if refused else "accepted"
         except PrivLPError as error:
-            verdict = (
-                "refused" if _is_sentence(str(error)) else f"no clear message: {str(error)[:300]!r}"
-            )
+            said = str(error)
+            verdict = "refused" if _is_sentence(said) else f"no clear message: {said[:300]!r}"
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
-            verdict = (
-                f"{type(error).__name__} ({Path(where.filename).name}:{where.lineno}):"
-                f" {str(error)[:300]}"
-            )
-    return (
-        f"output: {printed[0][:300]!r}"
-        if printed and verdict in ("accepted", "refused")
-        else verdict
-    )
+            place = f"{Path(where.filename).name}:{where.lineno}"
+            verdict = f"{type(error).__name__} ({place}): {str(error)[:300]}"
+    plain = verdict in ("accepted", "refused")
+    return f"output: {printed[0][:300]!r}" if printed and plain else verdict
 
 
 def _is_sentence(message: str) -> bool:
-    return (
-        message.rstrip("'\"`)").endswith((".", "!"))
-        and len(message) < 20_000
-        and f"{PLANTED}"[2:] not in message
-    )
+    ends = message.rstrip("'\"`)").endswith((".", "!"))
+    return ends and len(message) < 20_000 and f"{PLANTED}"[2:] not in message
 
 
 @contextlib.contextmanager
@@ -89,11 +77,7 @@ def _standard_output() -> Iterator[list[bytes]]:
             os.dup2(saved, 1)
             os.close(saved)
             file.seek(0)
-            printed += [
-                output
-                for output in (file.read(), text.getvalue().encode(errors="replace"))
-                if output
-            ]
+            printed += filter(None, (file.read(), text.getvalue().encode(errors="replace")))
 
 
 @dataclass
@@ -140,16 +124,10 @@ def _one_child(
     module: str, name: str, numbers: range, patience: float
 ) -> Iterator[tuple[int, str]]:
     """Each case with its verdict, until all are done or one ends the child."""
-    words = [
-        sys.executable,
-        "-m",
-        "fuzz.watch",
-        module,
-        name,
-        str(numbers.start),
-        str(numbers.stop),
-        str(patience),
-    ]
+    ends = map(str, (numbers.start, numbers.stop, patience))
+    words = [sys.executable, "-m", "fuzz.watch", module, name, *ends]
+    threads = {"OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+    environment = os.environ | threads | {"PYTHONPATH": str(Path(__file__).parents[1])}
     with tempfile.TemporaryDirectory() as place, tempfile.TemporaryFile() as stderr:
         # A process group of its own, so that what the child starts ends with it.
         begun = numbers.start
@@ -160,7 +138,7 @@ def _one_child(
             text=True,
             cwd=place,
             start_new_session=True,
-            env=_environment(),
+            env=environment,
         ) as child:
             for line in child.stdout or ():
                 number, _, verdict = line.rstrip("\n").partition(" ")
@@ -172,18 +150,8 @@ def _one_child(
         stderr.seek(0)
         said = stderr.read().decode(errors="replace")
     if code:
-        yield (
-            begun,
-            f"{'hangs' if 'Timeout' in said else f'ends the process with {code}'}: {said[:2000]}",
-        )
-
-
-def _environment() -> dict[str, str]:
-    return os.environ | {
-        "PYTHONPATH": str(Path(__file__).parents[1]),
-        "OPENBLAS_NUM_THREADS": "1",
-        "MPLBACKEND": "agg",
-    }
+        what = "hangs" if "Timeout" in said else f"ends the process with {code}"
+        yield begun, f"{what}: {said[:2000]}"
 
 
 def _child(module: str, name: str, start: int, stop: int, patience: float) -> None:
