@@ -1,7 +1,5 @@
 """Exact Gaussian prices against other computations, and what budgets pay for."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ Beside it rivals that are not private, or add noise to the data.
 Run with ``python -m benchmarks.allocation``; about 25 minutes of one core.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import replace

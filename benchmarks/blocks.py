@@ -5,8 +5,6 @@ zero, as dense columns, are written there (one gigabyte) and deleted. Times are 
 product A@x and one A.T@z by SciPy, of the same rows in memory as CSR, measured on a slice.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Resumable measurements: every finished one is kept on disk until the code it measured changes."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import multiprocessing

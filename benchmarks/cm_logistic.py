@@ -4,8 +4,6 @@ Run with ``python -m benchmarks.cm_logistic``; an interrupted run goes on where 
 minutes of one core.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -6,8 +6,6 @@ published method takes, without noise, for the violation that the default reache
 Run with ``python -m benchmarks.covering``; an interrupted run goes on where it stopped.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from typing import Any

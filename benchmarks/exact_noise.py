@@ -5,8 +5,6 @@ scikit-learn's cache or from the folder named by PRIVLP_DATA. Single releases ar
 OpenDP's exact samplers where OpenDP is installed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

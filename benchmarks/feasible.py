@@ -6,8 +6,6 @@ private budgets, each at three eps.
 Run with ``python -m benchmarks.feasible``; about 10 minutes of one core.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ Run with ``python -m benchmarks.few_positives``; some minutes of one core. The d
 statsmodels.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

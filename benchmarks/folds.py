@@ -7,8 +7,6 @@ them: the signed records, the exact minimiser to which output perturbation adds 
 at a regularisation that objective perturbation raises to the same value anyway.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Run with ``python -m benchmarks.hostile_regions``. About ten minutes of one core.
 """
 
-from __future__ import annotations
-
 import os
 
 # Before NumPy is imported: threads that wait for work would count as time of the process.
@@ -132,7 +130,7 @@ class Watched:
         self.minima = self.exact = self.uncertified = 0
         self._steps: list[tuple[bool, float]] = []
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> "Watched":
         minimise, certified = PerturbedProgram.minimise, PerturbedProgram._certified
         distance = ExactMinima.distance
 

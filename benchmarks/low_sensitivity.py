@@ -4,8 +4,6 @@ What is predicted and measured.
 Run with ``python -m benchmarks.low_sensitivity``; about ten minutes of one core.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

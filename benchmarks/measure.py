@@ -3,8 +3,6 @@
 Whatever is compared is measured in turns within one run.
 """
 
-from __future__ import annotations
-
 import gc
 import resource
 import subprocess

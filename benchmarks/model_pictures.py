@@ -3,8 +3,6 @@
 The name of a function is that of its picture in docs/results.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -6,8 +6,6 @@ numbers five times as far. Programs and noise have seeds 1000, 1001, ...
 Run with ``python -m benchmarks.models``; about 10 minutes of one core.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ thousand private numbers.
 Run with ``python -m benchmarks.never_violated``; about 20 minutes of one core.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from fractions import Fraction

@@ -4,8 +4,6 @@ Run with ``python -m benchmarks.planted``; about five minutes of one core. It en
 if anything leaks.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

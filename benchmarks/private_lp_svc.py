@@ -8,8 +8,6 @@ two hours of one core. With ``--data``, ``--preprocessing`` or ``--relation`` it
 writes no page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product

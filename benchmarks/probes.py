@@ -4,8 +4,6 @@ A page of docs/results keeps the numbers that its probes gave when it was measur
 names and new words leave them as they are; another noise, step, charge or rule does not.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Families of linear programs, made from a seed, sized as asked, with known optima."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

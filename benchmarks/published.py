@@ -1,7 +1,5 @@
 """Figures printed in the sources, with citations, and the pages that show ours beside them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Run with ``python -m benchmarks.regression`` (statsmodels brings the real record
 'privlp[bench]'``). A few minutes of one core.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass

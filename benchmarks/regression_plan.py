@@ -3,8 +3,6 @@
 Run with ``python -m benchmarks.regression_plan``. About three minutes of one core.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ units of u: one product A@x and one A.T@z, by
 SciPy or BLAS in the format that the user holds, in turns with what is measured.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 import warnings

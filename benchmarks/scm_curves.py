@@ -7,8 +7,6 @@ Run with ``python -m benchmarks.scm_curves``, after ``benchmarks.scm_tables`` an
 interrupted run goes on where it stopped. About 10 minutes of one core by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

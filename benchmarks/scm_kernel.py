@@ -6,8 +6,6 @@ Run with ``python -m benchmarks.scm_kernel``; an interrupted run goes on where i
 minutes of one core.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 

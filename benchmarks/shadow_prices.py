@@ -3,8 +3,6 @@
 Run with ``python -m benchmarks.shadow_prices``. A few minutes of one core.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ Run with ``python -m benchmarks.speed``, half a minute. Times are those of the p
 turns.
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable

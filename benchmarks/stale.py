@@ -7,8 +7,6 @@ measures (sizes, seeds, rivals) is no probe: who changes it measures its page an
 older than its probes, they were computed with the code of the commit that its stamp names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from functools import cache

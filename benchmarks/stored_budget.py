@@ -3,8 +3,6 @@
 Run with ``python -m benchmarks.stored_budget``; about five minutes of two cores.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import random

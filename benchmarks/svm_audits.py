@@ -6,8 +6,6 @@ Run with ``python -m benchmarks.svm_audits``; about three minutes. An audit find
 one proves nothing.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import replace

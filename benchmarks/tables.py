@@ -1,7 +1,5 @@
 """Tables of pages: means with their errors, and one column a function of a group of results."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar

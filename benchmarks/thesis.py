@@ -1,7 +1,5 @@
 """What the commands on van der Reijden's thesis share: its citation, data sets and kept fits."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable

@@ -7,8 +7,6 @@ Run with ``python -m benchmarks.thesis_figures``; an interrupted run goes on whe
 then the command without options writes the page.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from functools import partial

@@ -6,8 +6,6 @@ Run with ``python -m benchmarks.thesis_table1``; an interrupted run goes on wher
 four minutes of one core.
 """
 
-from __future__ import annotations
-
 import math
 
 import click

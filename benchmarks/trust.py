@@ -6,8 +6,6 @@ Run with ``python -m benchmarks.trust``; about eight minutes of one core, resuma
 faults: ``tests/conformance_*.py``.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from typing import Any
@@ -130,7 +128,7 @@ class Cell:
     level: float
 
     @classmethod
-    def of(cls, found: dict[str, Any], notes: dict[str, int]) -> Cell:
+    def of(cls, found: dict[str, Any], notes: dict[str, int]) -> "Cell":
         """From a measurement; reasons are numbered in the order in which they appear."""
         if "reason" in found:
             return cls(f"– [{notes.setdefault(found['reason'], len(notes) + 1)}]", np.nan)

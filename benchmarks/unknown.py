@@ -3,8 +3,6 @@
 Run with ``python -m benchmarks.unknown``; an interrupted run goes on where it stopped.
 """
 
-from __future__ import annotations
-
 import re
 import time
 import warnings

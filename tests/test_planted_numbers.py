@@ -44,7 +44,8 @@ def fresh(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "method"), [("replace", m) for m in ("dmw", "staged", "chain")] + [("scalar", "mw")]
+    ("name", "method"),
+    [("replace", "dmw"), ("replace", "staged"), ("replace", "chain"), ("scalar", "mw")],
 )
 def test_a_solution_keeps_no_program_alive(name, method):
     lp, parts = fresh(name)
@@ -114,13 +115,8 @@ def test_a_plan_does_not_go_to_a_file_with_its_program():
 
 
 def test_row_names_are_quoted_only_where_they_are_public():
-    rows = {
-        "c": [1, 2],
-        "A": [[1, 1], [2, 1]],
-        "b": [1, 1],
-        "row_names": ["ann", "bob"],
-        "private": "carl*",
-    }
+    rows = {"c": [1, 2], "A": [[1, 1], [2, 1]], "b": [1, 1], "private": "carl*"}
+    rows["row_names"] = ["ann", "bob"]
     with pytest.raises(privlp.InvalidProblemError, match="The first row names are: ann, bob"):
         LinearProgram(**rows)
     relation = privlp.ConstraintPrivate("add-remove", nominal_n=5)

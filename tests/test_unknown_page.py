@@ -17,12 +17,22 @@ def nothing_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(instances, "_STORE", tmp_path / "optima.jsonl")
 
 
-@pytest.mark.parametrize(("table", "rows"), [("hard", unknown.CASES), ("soft", unknown.SOFT_CASES)])
-def test_a_quick_run_prints_every_row_of_a_table(nothing_kept, table, rows):
+#: A bound told, public rows, earnings, a free variable; and soft rows.
+SOME = {
+    "hard": (1, 6, 8, 10),
+    "soft": (1, 3),
+}
+
+
+@pytest.mark.parametrize("table", SOME)
+def test_a_quick_run_prints_every_row_of_a_table(nothing_kept, table, monkeypatch):
+    name = {"hard": "CASES", "soft": "SOFT_CASES"}[table]
+    cases = list(getattr(unknown, name).items())
+    some = dict(cases[k] for k in SOME[table])
+    monkeypatch.setattr(unknown, name, some)
     done = CliRunner().invoke(unknown.main, ["--quick", "--only", table], catch_exceptions=False)
     assert done.exit_code == 0
-    missing = [row for row in rows if row not in done.output]
-    assert not missing
+    assert all(row in done.output for row in some)
     assert "nan" not in done.output
 
 

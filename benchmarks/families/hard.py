@@ -3,8 +3,6 @@
 Seeds below 100 are for choosing constants; seeds from 1000 on are for reporting.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp

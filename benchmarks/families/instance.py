@@ -1,7 +1,5 @@
 """A program of a family: what is public, its exact optimum, and how answers are judged."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Each comes as a LinearProgram with prices of violation, and as one writes it in 
 reporting.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import cvxpy as cp

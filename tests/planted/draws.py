@@ -1,11 +1,9 @@
 """All draws of a call: recorded, played back, and told from what is drawn outside mechanisms."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Self
 from unittest import mock
 
 import numpy as np
@@ -28,7 +26,7 @@ class Draws(ExitStack):
     """
 
     def __init__(
-        self, replay: Draws | None = None, *, before: Callable[[Mechanism], Any] = lambda _: None
+        self, replay: "Draws | None" = None, *, before: Callable[[Mechanism], Any] = lambda _: None
     ) -> None:
         super().__init__()
         self.made: list[tuple[Mechanism, Any]] = []
@@ -45,7 +43,7 @@ class Draws(ExitStack):
         """A generator that tells when it is used."""
         return _Spied(np.random.PCG64(seed), self)
 
-    def __enter__(self) -> Draws:
+    def __enter__(self) -> Self:
         for kind in set(mechanisms()) - {Mechanism}:
             if "release" in vars(kind):
                 wrapped = mock.patch.object(kind, "release", self._wrapped(kind.release))

@@ -5,8 +5,6 @@
 Texts, bytes, dates, masked entries, and objects that quote themselves whatever is done with them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import functools

@@ -3,8 +3,6 @@
 In every field of a program, in what readers take, in methods that take rows, and in model files.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Calls in the middle of which something fails: any inner function, or HiGHS."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections import Counter

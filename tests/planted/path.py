@@ -1,7 +1,5 @@
 """What a path is, and what paths of several kinds need."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Calls that succeed, and calls that fail in as many ways as we know.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from tests.planted.commands import commands

@@ -5,8 +5,6 @@ ends with a serial number. Public numbers have few digits, so that nothing can b
 something else.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace

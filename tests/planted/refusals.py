@@ -3,8 +3,6 @@
 Malformed programs and records, requests outside their domains, budgets that are spent.
 """
 
-from __future__ import annotations
-
 import functools
 import gzip
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ or scaled by a power of two or ten to 1e-12), the bytes of one, or digits in a t
 cut a private number to as many digits as are shown.
 """
 
-from __future__ import annotations
-
 import functools
 import gc
 import json
@@ -59,7 +57,7 @@ class Secrets:
         self._every = np.union1d(self.planted, self.derived)
         self._shown: dict[tuple[bool, int], set[tuple[str, int]]] = {}
 
-    def with_derived(self, derived: Any) -> Secrets:
+    def with_derived(self, derived: Any) -> "Secrets":
         """These secrets and more derived numbers."""
         derived = np.concatenate([self.derived, _sizes(derived)])
         return Secrets(self.planted, derived, self.words, self.counts)

@@ -1,7 +1,5 @@
 """Calls that succeed: solutions, reports, plans and classifiers."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Everything that a call lets out, and one path tried: what came out, and what of it is private."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import itertools
