@@ -16,10 +16,12 @@ from benchmarks.published import (
     CM_FIGURE_1,
     PUBLISHED_STYLE,
     STYLES,
+    curve,
     picture,
     store,
     write_page,
 )
+from benchmarks.tables import column_names
 from svm_models.datasets import make_separable_sphere, make_unseparable_ball
 from svm_models.evaluation import CrossValidation
 
@@ -50,9 +52,8 @@ def run(kind: str, n: int, epsilons: Sequence[float], draws: int) -> Found:
     """Test errors on n records of one kind."""
     X, y = KINDS[kind](n, random_state=0)
     cells = [_cell(learner, eps) for eps in epsilons for learner in LEARNERS]
-    return measure(
-        store("cm_logistic"), f"{kind} {n}", X, y, dict.fromkeys(cells), folds=FOLDS, draws=draws
-    )
+    kept, name = store("cm_logistic"), f"{kind} {n}"
+    return measure(kept, name, X, y, dict.fromkeys(cells), folds=FOLDS, draws=draws)
 
 
 def _cell(learner: str, eps: float) -> Cell:
@@ -70,29 +71,16 @@ def main() -> None:
             private = learner != "non-private logistic"
             rows.append(
                 (
-                    kind,
-                    EPS if private else "∞",
-                    NAMES[learner],
-                    f"*{mean}* (*{deviation}*)",
+                    *(kind, EPS if private else "∞", NAMES[learner], f"*{mean}* (*{deviation}*)"),
                     f"{ours} ({ours.errors.mean(axis=1).std(ddof=1):.4f})",
                     of_a_fold[_cell(learner, EPS)],
                     *(ours.said(score) for score in ("balanced", "auc")),
-                    "replace one, δ = 0" if private else "none",
-                    "norm 1 by construction",
+                    *("replace one, δ = 0" if private else "none", "norm 1 by construction"),
                 )
             )
-    headers = (
-        *(
-            "data",
-            "ε",
-            "learner",
-            "published (s.d.)",
-            "ours ± standard error (s.d.)",
-            f"ours, N = {N // FOLDS:,}",
-            "balanced accuracy",
-            "area under the curve",
-        ),
-        *("relation, δ", "preprocessing"),
+    headers = column_names(
+        "data | ε | learner | published (s.d.) | ours ± standard error (s.d.) | ours, N ="
+        f" {N // FOLDS:,} | balanced accuracy | area under the curve | relation, δ | preprocessing"
     )
     write_page(
         "cm_logistic",
@@ -151,9 +139,8 @@ def _draw() -> None:
 
 def _curves(ax: Any, at: Sequence[float], result: Any) -> None:
     for learner in LEARNERS:
-        results = [result(learner, x) for x in at]
-        means, errors = [r.mean for r in results], [r.standard_error for r in results]
-        ax.errorbar(at, means, errors, label=NAMES[learner], capsize=2, **STYLES[LOOKS[learner]])
+        look = {"label": NAMES[learner], "capsize": 2, **STYLES[LOOKS[learner]]}
+        curve(ax, at, [result(learner, x) for x in at], **look)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ Run with ``python -m benchmarks.covering``; an interrupted run goes on where it 
 
 import math
 import time
+from functools import partial
 from typing import Any
 
 import click
@@ -18,7 +19,7 @@ import privlp
 from benchmarks.cache import Cache
 from benchmarks.problems import Instance, covering
 from benchmarks.published import METHOD_STYLES, picture, write_page
-from benchmarks.tables import Table, standard_error
+from benchmarks.tables import Table, said, standard_error
 from privlp.pictures.figure import GREY
 
 EPSILONS = (1.0, 2.0, 4.0)
@@ -57,13 +58,11 @@ def main(seeds: int) -> None:
     found: dict[Key, np.ndarray] = {}
     for key in tqdm(grid, unit="cell"):
         settings = dict(zip(("method", "eps", "alpha"), key, strict=True))
+        runs = [partial(solved, instance, key, seed) for seed, instance in enumerate(instances)]
         found[key] = np.array(
             [
-                cache.measure(
-                    {**settings, "seed": seed},
-                    lambda instance=instance, key=key, seed=seed: solved(instance, key, seed)[0],
-                )
-                for seed, instance in enumerate(instances)
+                cache.measure({**settings, "seed": seed}, lambda run=run: run()[0])
+                for seed, run in enumerate(runs)
             ]
         )
     uniform = np.mean([left_over(i, i.opt / (i.lp.c * i.lp.c.size)) for i in instances])
@@ -75,35 +74,21 @@ def main(seeds: int) -> None:
     )
     about_time = "Time, measured in one run, for the violation that the default reaches:"
     _draw(found, float(uniform))
-    write_page(
-        "covering",
-        "Covering program",
-        [
-            caption,
-            _table(found),
-            about_time,
-            _time_without_noise(instances[0]),
-            "![Violation over alpha](covering.png)",
-        ],
-    )
+    parts = [caption, _table(found), about_time, _time_without_noise(instances[0])]
+    parts.append("![Violation over alpha](covering.png)")
+    write_page("covering", "Covering program", parts)
 
 
 def _table(found: dict[Key, np.ndarray]) -> Table:
     rows = []
     for eps in EPSILONS:
-        best = {
-            m: min(ALPHAS, key=lambda a, m=m, e=eps: found[m, e, a].mean()) for m in ON_THE_GRID
-        }
-        shown: list[Key] = [(m, eps, alpha) for m, alpha in best.items()]
-        shown += [("dmw", eps, None), ("auto", eps, None)]
-        means = [float(found[key].mean()) for key in shown]
-        cells = [
-            f"{mean:.4f} ± {standard_error(found[key]):.4f}"
-            for key, mean in zip(shown, means, strict=True)
-        ]
+        grids = ([(m, eps, alpha) for alpha in ALPHAS] for m in ON_THE_GRID)
+        best = [min(grid, key=lambda key: found[key].mean()) for grid in grids]
+        shown: list[Key] = [*best, ("dmw", eps, None), ("auto", eps, None)]
+        means, cells = [found[key].mean() for key in shown], [said(found[key]) for key in shown]
         published, tight, _, ours = means
         ratios = (f"{ratio:.3f}" for ratio in (tight / published, ours / published, ours / tight))
-        alphas = (f"{alpha:g}" for alpha in best.values())
+        alphas = (f"{alpha:g}" for _, _, alpha in best)
         paired = [word for pair in zip(cells[:2], alphas, strict=True) for word in pair]
         rows.append([f"{eps:g}", *paired, *cells[2:], *ratios])
     best_of = [word for method in ON_THE_GRID for word in (method, "best alpha")]

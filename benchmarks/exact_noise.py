@@ -57,14 +57,12 @@ def naive_sum(
         return exact + generator.laplace(0.0, scale, exact.shape)
     if isinstance(law, OneSidedTruncatedLaplace):
         size = -np.log1p(-generator.random(exact.shape) * -np.expm1(-law.width))
-        return exact + scale * (
-            law.width + np.where(generator.random(exact.shape) < 0.5, -size, size)
-        )
+        either = np.where(generator.random(exact.shape) < 0.5, -size, size)
+        return exact + scale * (law.width + either)
     if isinstance(law, OneSidedTruncatedGaussian):
         beyond = ndtr(-law.width)
-        return exact + scale * (
-            law.width + ndtri(beyond + generator.random(exact.shape) * (1 - 2 * beyond))
-        )
+        within = beyond + generator.random(exact.shape) * (1 - 2 * beyond)
+        return exact + scale * (law.width + ndtri(within))
     direction = generator.normal(size=exact.shape)
     return exact + direction * (scale * generator.gamma(exact.size) / np.linalg.norm(direction))
 
@@ -89,41 +87,24 @@ def whole_solves(turns: int) -> list[list[object]]:
     """Rows of the table of solves and fits."""
     instance = problems.covering(0)
     actions: dict[str, Callable[[], Any]] = {}
-    for method, eps, alpha in (("staged", 1.0, None), ("chain", 1.0, None), ("dmw", 1.0, None)):
-        actions[f"covering program, {method}"] = partial(
-            privlp.solve,
-            instance.lp,
-            eps,
-            DELTA,
-            500,
-            alpha,
-            opt=instance.opt,
-            method=method,
-            rng=0,
-        )
+    for method in ("staged", "chain", "dmw"):
+        asked = {"opt": instance.opt, "method": method, "rng": 0}
+        solve = partial(privlp.solve, instance.lp, 1.0, DELTA, 500, None, **asked)
+        actions[f"covering program, {method}"] = solve
     adult = data_set("adult")
     X, y = adult.X.toarray(), adult.y
+    seeded: dict[str, Any] = {"classes": (-1, 1), "random_state": 0}
     for name, model in {
-        "PrivateLPSVC (Adult)": PrivateLPSVC(1.0, DELTA, classes=(-1, 1), random_state=0),
-        "DMWSVC, radius bought (Adult)": DMWSVC(
-            1.0, DELTA, s=0.2 * len(y), alpha=30.0, classes=(-1, 1), random_state=0
-        ),
-        "ObjectivePerturbationSVC (Adult)": ObjectivePerturbationSVC(
-            1.0, classes=(-1, 1), random_state=0
-        ),
+        "PrivateLPSVC": PrivateLPSVC(1.0, DELTA, **seeded),
+        "DMWSVC, radius bought": DMWSVC(1.0, DELTA, s=0.2 * len(y), alpha=30.0, **seeded),
+        "ObjectivePerturbationSVC": ObjectivePerturbationSVC(1.0, **seeded),
     }.items():
-        actions[name] = partial(model.fit, X, y)
+        actions[f"{name} (Adult)"] = partial(model.fit, X, y)
     rows = []
     for name, action in actions.items():
         measured = Turns(action, naively(action), turns=turns)
-        rows.append(
-            [
-                name,
-                f"{np.median(measured.ours):.3f}",
-                f"{np.median(measured.baseline):.3f}",
-                f"{measured.of_medians:.2f}",
-            ]
-        )
+        medians = (f"{np.median(times):.3f}" for times in (measured.ours, measured.baseline))
+        rows.append([name, *medians, f"{measured.of_medians:.2f}"])
         click.echo(rows[-1])
     return rows
 
@@ -142,15 +123,15 @@ def single_releases() -> list[list[object]]:
             release = partial(mechanism.release, value, Randomness())
             measured = Turns(release, naively(release), turns=200, calls=max(1, 500 // size))
             peer = opendp_release(name, size)
-            rival = (
-                "–" if peer is None else f"{1e6 * np.median(Turns(peer, peer, turns=20).ours):,.0f}"
-            )
-            ours, numpy = (
-                f"{1e6 * np.median(times):,.0f}" for times in (measured.ours, measured.baseline)
-            )
+            rival = "–" if peer is None else _microseconds(Turns(peer, peer, turns=20).ours)
+            ours, numpy = map(_microseconds, (measured.ours, measured.baseline))
             rows.append([name, f"{size:,}", ours, numpy, rival])
             click.echo(rows[-1])
     return rows
+
+
+def _microseconds(times: Any) -> str:
+    return f"{1e6 * np.median(times):,.0f}"
 
 
 def opendp_release(name: str, size: int) -> Callable[[], Any] | None:
@@ -185,17 +166,12 @@ def attacks() -> list[list[object]]:
         def exact(value: Any, rng: Any, mechanism: Mechanism = mechanism) -> Any:
             return mechanism.release(value, Randomness(rng))
 
-        found = []
-        for naive in (True, False):
+        def naive(value: Any, rng: Any, exact: Any = exact) -> Any:
+            return naively(lambda: exact(value, rng))()
 
-            def release(value: Any, rng: Any, naive: bool = naive, exact: Any = exact) -> Any:
-                return naively(lambda: exact(value, rng))() if naive else exact(value, rng)
-
-            found.append(
-                privlp.audit(
-                    partial(low_bits, release), 0.0, 1.0, 1.0, 1e-3, runs=20_000, rng=0
-                ).eps_lower
-            )
+        asked = {"runs": 20_000, "rng": 0}
+        attacked = (partial(low_bits, release) for release in (naive, exact))
+        found = [privlp.audit(one, 0.0, 1.0, 1.0, 1e-3, **asked).eps_lower for one in attacked]
         rows.append([name, mechanism.parameter, *(f"{eps:.2f}" for eps in found)])
         click.echo(rows[-1])
     return rows

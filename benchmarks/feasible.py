@@ -8,6 +8,7 @@ Run with ``python -m benchmarks.feasible``; about 10 minutes of one core.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import click
@@ -25,11 +26,7 @@ from privlp.problem.standard_form import StandardForm, violated
 EPSILONS = (0.5, 1.0, 4.0)
 DELTA = 1e-6
 PROBABILITY = 0.99
-PROMISES: dict[str, str | float | None] = {
-    "None": None,
-    f"{PROBABILITY:g}": PROBABILITY,
-    '"always"': "always",
-}
+PROMISES = {"None": None, f"{PROBABILITY:g}": PROBABILITY, '"always"': "always"}
 
 
 def staffing(seed: int = 0, *, hours: int = 168, shift: int = 8) -> LinearProgram:
@@ -82,9 +79,8 @@ PROGRAMS: dict[str, tuple[Callable[[], LinearProgram], str]] = {
 def violates(lp: LinearProgram) -> Callable[[np.ndarray], bool]:
     """Whether x violates an inequality row of the true program, in exact arithmetic."""
     rows = np.flatnonzero(lp.row_lower < lp.b)
-    form = StandardForm.of(
-        replace(lp, private=np.isin(np.arange(lp.shape[0]), rows), neighbours=ConstraintPrivate())
-    )
+    private = np.isin(np.arange(lp.shape[0]), rows)
+    form = StandardForm.of(replace(lp, private=private, neighbours=ConstraintPrivate()))
     A = sp.csr_array(sp.diags_array(form.row_sign.astype(float)) @ sp.csr_array(lp.A)[form.row])
     rhs = np.where(form.row_sign > 0, lp.b[form.row], -lp.row_lower[form.row])
     return lambda x: bool(violated(A, x, rhs).any())
@@ -105,10 +101,8 @@ def measure(lp: LinearProgram, eps: float, promise: Any, draws: int) -> tuple[np
 @click.option("--draws-of-others", default=200, show_default=True, help="Draws of None and always.")
 def main(draws: int, draws_of_others: int) -> None:
     """Measure, write the page, and draw the picture."""
-    headers = (
-        "ε",
-        *(f"feasible={name}: {what}" for name in PROMISES for what in ("cost", "fails")),
-    )
+    columns = product(PROMISES, ("cost", "fails"))
+    headers = ("ε", *(f"feasible={name}: {what}" for name, what in columns))
     parts: list[Any] = [
         (
             f"What it costs that rows hold: δ = {DELTA:g}; seeds 0, 1, 2, ..."
@@ -140,9 +134,8 @@ def _draw(curves: dict[str, dict[str, Sequence[tuple[float, float]]]]) -> None:
     with picture("feasible", len(curves)) as axes:
         for axis, (program, of_promises) in zip(axes, curves.items(), strict=True):
             for (name, points), marker in zip(of_promises.items(), MARKERS, strict=False):
-                axis.errorbar(
-                    EPSILONS, *zip(*points, strict=True), marker=marker, label=f"feasible={name}"
-                )
+                look = {"marker": marker, "label": f"feasible={name}"}
+                axis.errorbar(EPSILONS, *zip(*points, strict=True), **look)
             over_eps(axis, EPSILONS)
             axis.set(title=program)
         axes[0].set_ylabel("mean objective / optimum")

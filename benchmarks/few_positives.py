@@ -4,6 +4,7 @@ Run with ``python -m benchmarks.few_positives``; some minutes of one core. The d
 statsmodels.
 """
 
+from functools import partial
 from typing import Any
 
 import click
@@ -11,13 +12,8 @@ import numpy as np
 
 from benchmarks.published import store, write_page
 from benchmarks.regression import real
-from svm_models import (
-    CrossValidation,
-    HuberSVC,
-    ObjectivePerturbationSVC,
-    PrivateLPSVC,
-    cross_validate,
-)
+from svm_models import HuberSVC, ObjectivePerturbationSVC, PrivateLPSVC, cross_validate
+from svm_models.evaluation import CrossValidation
 
 EPSILONS = (0.5, 1.0, 4.0)
 FOLDS, DRAWS = 10, 3
@@ -37,18 +33,15 @@ def records() -> tuple[np.ndarray, np.ndarray]:
 
 def ways(eps: float, delta: float) -> dict[str, Any]:
     """The classifiers at one eps."""
-    options: dict[str, dict[str, Any]] = {
-        "as it is": {},
-        f"threshold_share={SHARE:g}": {"threshold_share": SHARE},
-        f"class_weight={{1: {WEIGHT:g}}}": {"class_weight": {1: WEIGHT}},
-        "both": {"threshold_share": SHARE, "class_weight": {1: WEIGHT}},
-    }
+    threshold, weight = {"threshold_share": SHARE}, {"class_weight": {1: WEIGHT}}
+    share = f"threshold_share={SHARE:g}"
+    options = {"as it is": {}, share: threshold, f"class_weight={{1: {WEIGHT:g}}}": weight}
+    options["both"] = threshold | weight
+    perturbed = partial(ObjectivePerturbationSVC, eps, REG, delta)
     return {
         **{f"PrivateLPSVC, {name}": PrivateLPSVC(eps, delta, **o) for name, o in options.items()},
-        "objective perturbation, Gaussian": ObjectivePerturbationSVC(eps, REG, delta),
-        f"objective perturbation, threshold_share={SHARE:g}": ObjectivePerturbationSVC(
-            eps, REG, delta, threshold_share=SHARE
-        ),
+        "objective perturbation, Gaussian": perturbed(),
+        f"objective perturbation, {share}": perturbed(**threshold),
     }
 
 
@@ -78,9 +71,8 @@ def main() -> None:
         rows: list[list[str]] = []
         for eps in EPSILONS:
             tried = {"exact": HuberSVC(reg=REG), **ways(eps, delta)}
-            found = cross_validate(
-                tried, X, y, folds=FOLDS, repeats=DRAWS, store=finished, name=f"{least} visits"
-            )
+            asked = {"folds": FOLDS, "repeats": DRAWS, "store": finished}
+            found = cross_validate(tried, X, y, name=f"{least} visits", **asked)
             if not rows:
                 rows.append(row("", "HuberSVC, without noise", found["exact"]))
             rows += [row(f"{eps:g}", name, found[name]) for name in list(tried)[1:]]

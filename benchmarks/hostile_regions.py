@@ -6,14 +6,14 @@ Run with ``python -m benchmarks.hostile_regions``. About ten minutes of one core
 import os
 
 # Before NumPy is imported: threads that wait for work would count as time of the process.
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
-os.environ["OMP_NUM_THREADS"] = "1"
-os.environ["MKL_NUM_THREADS"] = "1"
+os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 import collections
+import contextlib
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 from unittest import mock
 
@@ -35,6 +35,7 @@ DELTA = 1e-6
 EPSILONS = (0.1, 1.0, 8.0, 30.0, 100.0, 300.0, 1000.0)
 MOST_VARIABLES = 40
 _TIMES_MEDIAN = 10.0
+COUNTED = ("minima", "exact", "uncertified")
 
 
 def narrow(rng: np.random.Generator, p: int, x: FloatArray) -> Rows:
@@ -123,10 +124,11 @@ def program(kind: str, seed: int, *, hard: bool) -> tuple[LinearProgram, float]:
     return lp, float(rng.choice(EPSILONS))
 
 
-class Watched:
+class Watched(contextlib.ExitStack):
     """How the minimisations end that are made while it is in use, from the distances certified."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.minima = self.exact = self.uncertified = 0
         self._steps: list[tuple[bool, float]] = []
 
@@ -134,15 +136,14 @@ class Watched:
         minimise, certified = PerturbedProgram.minimise, PerturbedProgram._certified
         distance = ExactMinima.distance
 
-        def noted_in_doubles(*given: Any) -> Any:
+        def in_doubles(*given: Any) -> Any:
             found = certified(*given)
             self._steps.append((False, found[1]))
             return found
 
-        def noted_in_integers(*given: Any, **options: Any) -> float:
-            found = distance(*given, **options)
-            self._steps.append((True, found))
-            return found
+        def in_integers(*given: Any, **options: Any) -> float:
+            self._steps.append((True, distance(*given, **options)))
+            return self._steps[-1][1]
 
         def noted(program: PerturbedProgram, tolerance: float, **options: Any) -> FloatArray:
             self._steps.clear()
@@ -153,18 +154,13 @@ class Watched:
             self.uncertified += not found <= tolerance
             return z
 
-        self._patches = [
-            mock.patch.object(PerturbedProgram, "minimise", noted),
-            mock.patch.object(PerturbedProgram, "_certified", noted_in_doubles),
-            mock.patch.object(ExactMinima, "distance", noted_in_integers),
-        ]
-        for patch in self._patches:
-            patch.start()
+        for owner, name, patched in (
+            (PerturbedProgram, "minimise", noted),
+            (PerturbedProgram, "_certified", in_doubles),
+            (ExactMinima, "distance", in_integers),
+        ):
+            self.enter_context(mock.patch.object(owner, name, patched))
         return self
-
-    def __exit__(self, *_: object) -> None:
-        for patch in self._patches:
-            patch.stop()
 
 
 def measured(cell: dict[str, Any]) -> dict[str, Any]:
@@ -180,11 +176,7 @@ def measured(cell: dict[str, Any]) -> dict[str, Any]:
         except privlp.UnsupportedProblemError as refusal:
             found["refused"] = str(refusal)
     found["seconds"] = time.process_time() - began
-    return found | {
-        "minima": watched.minima,
-        "exact": watched.exact,
-        "uncertified": watched.uncertified,
-    }
+    return found | {name: getattr(watched, name) for name in COUNTED}
 
 
 @click.command()
@@ -192,24 +184,18 @@ def measured(cell: dict[str, Any]) -> dict[str, Any]:
 @click.option("--processes", default=1, show_default=True, help="In parallel.")
 def main(seeds: int, processes: int) -> None:
     """Measure and write the page."""
-    cells = [
-        {"kind": kind, "hard": hard, "seed": seed}
-        for kind in KINDS
-        for hard in (True, False)
-        for seed in range(seeds)
+    groups = {
+        (kind, hard): [{"kind": kind, "hard": hard, "seed": seed} for seed in range(seeds)]
+        for kind, hard in product(KINDS, (True, False))
+    }
+    cells = [cell for group in groups.values() for cell in group]
+    how = {"processes": processes, "description": "hostile regions"}
+    results = Cache("hostile_regions").measure_all(cells, measured, **how)
+    found = iter(results)
+    rows = [
+        [kind, "hard" if hard else "soft", *_counts([next(found) for _ in group])]
+        for (kind, hard), group in groups.items()
     ]
-    results = Cache("hostile_regions").measure_all(
-        cells, measured, processes=processes, description="hostile regions"
-    )
-    rows = []
-    for kind in KINDS:
-        for hard in (True, False):
-            found = [
-                result
-                for cell, result in zip(cells, results, strict=True)
-                if cell["kind"] == kind and cell["hard"] == hard
-            ]
-            rows.append([kind, "hard" if hard else "soft", *_counts(found)])
     rows.append(["all", "", *_counts(results)])
     solved = [result for result in results if not result["refused"]]
     sizes = [(1, 10), (11, 20), (21, 30), (31, MOST_VARIABLES)]
@@ -217,23 +203,20 @@ def main(seeds: int, processes: int) -> None:
     times.append(_times("all", solved, 1, MOST_VARIABLES))
     refusals = collections.Counter(result["refused"] for result in results if result["refused"])
     said = "; ".join(f"{number} times: “{text}”" for text, number in refusals.most_common())
-    write_page(
-        "hostile_regions",
-        "Hostile regions",
-        [
-            _ABOUT.format(solves=len(results)),
-            (["region", "rows", "solves", "refused", "minima", "by integers", "uncertified"], rows),
-            "Refusals come before anything is charged. " + (said or "There are none."),
-            _OF_TIMES,
-            (["variables", "solves", "median, s", "longest, s", "over 10 medians"], times),
-        ],
-    )
+    parts = [
+        _ABOUT.format(solves=len(results)),
+        (["region", "rows", "solves", "refused", "minima", "by integers", "uncertified"], rows),
+        "Refusals come before anything is charged. " + (said or "There are none."),
+        _OF_TIMES,
+        (["variables", "solves", "median, s", "longest, s", "over 10 medians"], times),
+    ]
+    write_page("hostile_regions", "Hostile regions", parts)
 
 
 def _counts(results: Sequence[dict[str, Any]]) -> list[str]:
     """Solves, refusals, minimisations, those that integers end, and those without certificate."""
     refused = sum(bool(result["refused"]) for result in results)
-    sums = [sum(result[name] for result in results) for name in ("minima", "exact", "uncertified")]
+    sums = [sum(result[name] for result in results) for name in COUNTED]
     return [f"{number:,}" for number in (len(results), refused, *sums)]
 
 

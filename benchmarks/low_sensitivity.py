@@ -7,6 +7,7 @@ Run with ``python -m benchmarks.low_sensitivity``; about ten minutes of one core
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -54,14 +55,13 @@ class Section:
     rows: tuple[int, ...] = (100, 1_000, 10_000, 100_000)
 
 
+_FEW = (100, 1_000, 10_000)
 SECTIONS = {
     "scalar-private": Section(covering, ScalarPrivate),
     "column-private": Section(covering, lambda step: ColumnPrivate(step, lower=-1.0, upper=0.0)),
     "row-private": Section(covering, lambda step: RowPrivate(step, lower=-1.0, upper=0.0)),
     "scalar-private packing": Section(packing, ScalarPrivate),
-    "scalar-private covering, held out": Section(
-        wide_covering, ScalarPrivate, (100, 1_000, 10_000)
-    ),
+    "scalar-private covering, held out": Section(wide_covering, ScalarPrivate, _FEW),
 }
 
 
@@ -88,11 +88,8 @@ class Cell:
 
     def row(self) -> list[str]:
         """The cell as a row of a table."""
-        texts = [
-            text
-            for predicted, mean, error in zip(self.predicted, self.mean, self.error, strict=True)
-            for text in (f"{predicted:.4f}", f"{mean:.4f} ± {error:.4f}")
-        ]
+        told = zip(self.predicted, self.mean, self.error, strict=True)
+        texts = [t for p, m, error in told for t in (f"{p:.4f}", f"{m:.4f} ± {error:.4f}")]
         better = "tie" if self.tie else self.better
         return [f"{self.step:g}", f"{self.n:,}", *texts, better, self.auto]
 
@@ -118,12 +115,11 @@ def measure(lp: LinearProgram, step: float, draws: int) -> Cell:
     )
 
 
-def crossing(cells: Sequence[Cell], values: Callable[[Cell], tuple[float, ...]]) -> str:
+def crossing(cells: Sequence[Cell], what: str) -> str:
     """Between which n multiplicative weights begins to be better."""
-    ahead = [math.log(values(cell)[0] / values(cell)[1]) for cell in cells]
-    for (left, a), (right, b) in zip(
-        zip(cells, ahead, strict=True), list(zip(cells, ahead, strict=True))[1:], strict=False
-    ):
+    both = [getattr(cell, what) for cell in cells]
+    ahead = [math.log(weights / direct) for weights, direct in both]
+    for (left, a), (right, b) in pairwise(zip(cells, ahead, strict=True)):
         if a > 0 >= b:
             return f"n ≈ {left.n * (right.n / left.n) ** (a / (a - b)):.2g}"
     return f"n ≤ {cells[0].n}" if ahead[0] <= 0 else f"no n up to {cells[-1].n:,}"
@@ -142,13 +138,8 @@ def main(draws: int) -> None:
         for name, section in SECTIONS.items()
     }
     columns = ("predicted", "measured")
-    headers = (
-        "sensitivity",
-        "n",
-        *(f"{method} {column}" for method in METHODS for column in columns),
-        "better",
-        "auto",
-    )
+    of_methods = (f"{method} {column}" for method in METHODS for column in columns)
+    headers = ("sensitivity", "n", *of_methods, "better", "auto")
     parts: list[Any] = [
         (
             "Worst violation in units of A x − b (right-hand sides are about 1), mean ± standard"
@@ -164,9 +155,7 @@ def main(draws: int) -> None:
         parts += [f"## {name.capitalize()}", (headers, [cell.row() for cell in cells])]
         for step in STEPS:
             of_step = [cell for cell in cells if cell.step == step]
-            measured, predicted = (
-                crossing(of_step, value) for value in (lambda c: c.mean, lambda c: c.predicted)
-            )
+            measured, predicted = (crossing(of_step, what) for what in ("mean", "predicted"))
             parts.append(
                 f"Sensitivity {step:g}: multiplicative weights is better from {measured}; by"
                 f" prediction from {predicted}."
@@ -181,11 +170,8 @@ def main(draws: int) -> None:
         f" most a factor of {cost:.2f}."
     )
     _draw(found)
-    write_page(
-        "low_sensitivity",
-        "Low-sensitivity programs",
-        [*parts, "![Violation over n](low_sensitivity.png)"],
-    )
+    parts.append("![Violation over n](low_sensitivity.png)")
+    write_page("low_sensitivity", "Low-sensitivity programs", parts)
 
 
 def _draw(found: dict[str, list[Cell]]) -> None:
@@ -193,23 +179,12 @@ def _draw(found: dict[str, list[Cell]]) -> None:
         for axis, (name, cells) in zip(axes, found.items(), strict=True):
             pictured = [cell for cell in cells if cell.step == PICTURED]
             for k, method in enumerate(METHODS.values()):
-                sizes, style = (
-                    [cell.n for cell in pictured],
-                    {"color": f"C{k}", "marker": MARKERS[k]},
-                )
-                axis.plot(
-                    sizes,
-                    [cell.mean[k] for cell in pictured],
-                    label=f"{method},\nmeasured",
-                    **style,
-                )
+                style = {"color": f"C{k}", "marker": MARKERS[k]}
                 hollow = {**style, "linestyle": "--", "markerfacecolor": "none"}
-                axis.plot(
-                    sizes,
-                    [cell.predicted[k] for cell in pictured],
-                    label=f"{method},\npredicted",
-                    **hollow,
-                )
+                for what, look in (("mean", style), ("predicted", hollow)):
+                    values = [getattr(cell, what)[k] for cell in pictured]
+                    label = f"{method},\n{'measured' if what == 'mean' else what}"
+                    axis.plot([cell.n for cell in pictured], values, label=label, **look)
             axis.set(xscale="log", yscale="log", xlabel="private rows n (number)", title=name)
         for axis in axes[::3]:
             axis.set_ylabel(f"worst violation,\nsensitivity {PICTURED:g}\n(units of A x − b)")

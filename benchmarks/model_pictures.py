@@ -38,18 +38,13 @@ def models_diet(seed: int) -> None:
         foods.set(xlabel="grams a day", title="everybody's menu")
         for name, x in answers.items():
             share = np.sort(-lp.A @ x)
-            covered.plot(
-                100 * share, 100 * np.arange(1, len(share) + 1) / len(share), **_look(name)
-            )
+            at_most = 100 * np.arange(1, len(share) + 1) / len(share)
+            covered.plot(100 * share, at_most, **_look(name))
         covered.axvline(100, color=GREY, linestyle=":")
         covered.axhline(5, color=GREY, linestyle="--", linewidth=1.2, label="s, 5 % of the rows")
-        covered.set(
-            xlim=(70, 160),
-            ylim=(0, 30),
-            xlabel="coverage of a need, in %",
-            ylabel="rows with at most\nthis coverage, in %",
-            title="people's needs (not private)",
-        )
+        covered.set(xlim=(70, 160), ylim=(0, 30), title="people's needs (not private)")
+        covered.set_xlabel("coverage of a need, in %")
+        covered.set_ylabel("rows with at most\nthis coverage, in %")
 
 
 def models_staffing(seed: int) -> None:
@@ -61,12 +56,8 @@ def models_staffing(seed: int) -> None:
             workers = lp.values(x)["workers"] @ data["shifts"]
             axis.step(np.arange(25), np.append(workers, workers[-1]), where="post", **_look(name))
         axis.axhline(data["at_least"], color=GREY, linestyle=":", label="public minimum")
-        axis.set(
-            xlabel="hour of the day",
-            ylabel="workers on duty",
-            xticks=range(0, 25, 4),
-            ylim=(0, None),
-        )
+        axis.set(xlabel="hour of the day", ylabel="workers on duty", xticks=range(0, 25, 4))
+        axis.set_ylim(0, None)
 
 
 def models_flow(seed: int) -> None:
@@ -105,9 +96,8 @@ def models_transport(seed: int) -> None:
             shipments = lp.values(answers[name])["shipments"].ravel()
             used = shipments > 1
             _lines(axis, routes[used], shipments[used] / 60, COLOURS["sky"], label="shipments")
-            axis.scatter(
-                *warehouses.T, marker="s", color=COLOURS["black"], zorder=3, label="warehouse"
-            )
+            look = {"marker": "s", "color": COLOURS["black"], "label": "warehouse"}
+            axis.scatter(*warehouses.T, zorder=3, **look)
             axis.scatter(*shops.T, color=COLOURS["green"], zorder=3, label="shop")
             title = "exact" if name == "exact" else f"ε = {name:g}, orders and stocks private"
             _map(axis, f"{title}: cost {lp.objective(answers[name]):,.0f}")
@@ -121,12 +111,8 @@ def models_portfolio(seed: int) -> None:
     d = len(data["assets"])
     weights = {name: lp.values(x)["weights"] for name, x in answers.items()}
     with picture("models_portfolio", 2, size=(12, 5.2)) as (shares, losses):
-        _bars(
-            shares,
-            data["assets"],
-            {name: 100 * of_assets for name, of_assets in weights.items()},
-            np.arange(d),
-        )
+        percent = {name: 100 * of_assets for name, of_assets in weights.items()}
+        _bars(shares, data["assets"], percent, np.arange(d))
         shares.set(xlabel="weight in %", title="portfolio")
         equal = np.full(d, 1 / d)
         for name, of_assets in [*weights.items(), ("equal weights", equal)]:
@@ -135,12 +121,8 @@ def models_portfolio(seed: int) -> None:
             look = _look(name) if name in weights else {"color": GREY, "label": name}
             losses.plot(100 * np.arange(1, count + 1) / len(worst), 100 * worst[:count], **look)
         losses.axvline(5, color=GREY, linestyle=":", label="worst 5 %")
-        losses.set(
-            xlabel="worst scenarios, in %",
-            ylabel="loss, in %",
-            ylim=(0, 12),
-            title="losses in the tail (not private)",
-        )
+        losses.set(xlabel="worst scenarios, in %", ylabel="loss, in %", ylim=(0, 12))
+        losses.set_title("losses in the tail (not private)")
 
 
 #: The picture of each model.
@@ -177,9 +159,8 @@ def _bars(axis: Axes, names: list[str], values: dict[Any, Any], shown: Any) -> N
 def _lines(
     axis: Axes, ends: Any, widths: Any, colour: str, *, least: float = 0.0, label: str = ""
 ) -> None:
-    axis.add_collection(
-        LineCollection(list(ends), linewidths=np.maximum(widths, least), colors=colour)
-    )
+    lines = LineCollection(list(ends), linewidths=np.maximum(widths, least), colors=colour)
+    axis.add_collection(lines)
     if label:
         axis.plot([], [], color=colour, label=label)
 

@@ -19,6 +19,7 @@ import privlp
 from benchmarks.families.instance import loss
 from benchmarks.model_pictures import PICTURES
 from benchmarks.published import over_eps, picture, write_page
+from benchmarks.tables import said, standard_error
 from privlp import LinearProgram, models
 from privlp.models import simulated
 from privlp.pictures.figure import COLOURS, GREY, MARKERS
@@ -166,24 +167,15 @@ def table(name: str, found: list[dict[float, list[dict[str, Any]]]]) -> Any:
             missed = [draw["missed"] for draw in of_eps]
             people = [draw["people"] for draw in of_eps]
             of_people = f" ({np.mean(people):.0f})" if people[0] is not None else ""
-            error = cost.std(ddof=1) / np.sqrt(len(cost))
-            row = [
-                case.words,
-                f"{eps:g}",
-                of_eps[0]["verdict"],
-                f"{cost.mean():.4f} ± {error:.4f}",
-                f"{cost.min():.3f}–{cost.max():.3f}",
-                f"{np.mean(missed):.0f}{of_people}",
-                max(missed),
-            ]
+            row = [case.words, f"{eps:g}", of_eps[0]["verdict"], said(cost)]
+            row += [f"{cost.min():.3f}–{cost.max():.3f}", f"{np.mean(missed):.0f}{of_people}"]
+            row.append(max(missed))
             if always:
                 row.append(f"{np.mean([draw['short'] for draw in of_eps]):.2%}")
             elif counted:
                 lean = np.array([draw["lean"] for draw in of_eps])
-                row += [
-                    case.asked(lp)["s"],
-                    f"{lean.mean():.3f} ({lean.min():.3f}–{lean.max():.3f})",
-                ]
+                row.append(case.asked(lp)["s"])
+                row.append(f"{lean.mean():.3f} ({lean.min():.3f}–{lean.max():.3f})")
             rows.append(row)
     return headers, rows
 
@@ -210,32 +202,25 @@ def main(seeds: int, first: int, pictures_only: bool) -> None:
         "![Cost over ε](models.png)",
     ]
     for name, of_cases in found.items():
-        parts += [
-            f"## {name[0].upper()}{name[1:]}",
-            WHAT[name],
-            table(name, of_cases),
-            f"![{PICTURES[name].__doc__.splitlines()[0]}]({PICTURES[name].__name__}.png)",
-        ]
+        drawn = PICTURES[name]
+        shown = f"![{drawn.__doc__.splitlines()[0]}]({drawn.__name__}.png)"
+        parts += [f"## {name[0].upper()}{name[1:]}", WHAT[name], table(name, of_cases), shown]
     _draw(found)
     write_page("models", "Models that people bring", parts)
 
 
 def _draw(found: dict[str, list[dict[float, list[dict[str, Any]]]]]) -> None:
     labels = ("realistic data", "harder data")
+    colours = (COLOURS["blue"], COLOURS["vermilion"])
     with picture("models", len(found)) as axes:
         for axis, (name, of_cases) in zip(axes, found.items(), strict=True):
             for draws, label, marker, colour in zip(
-                of_cases, labels, MARKERS, (COLOURS["blue"], COLOURS["vermilion"]), strict=False
+                of_cases, labels, MARKERS, colours, strict=False
             ):
-                costs = [np.array([draw["cost"] for draw in draws[eps]]) for eps in EPSILONS]
-                axis.errorbar(
-                    EPSILONS,
-                    [cost.mean() for cost in costs],
-                    [cost.std(ddof=1) / np.sqrt(len(cost)) for cost in costs],
-                    marker=marker,
-                    color=colour,
-                    label=label,
-                )
+                costs = [[draw["cost"] for draw in draws[eps]] for eps in EPSILONS]
+                means, errors = ([of(cost) for cost in costs] for of in (np.mean, standard_error))
+                look = {"marker": marker, "color": colour, "label": label}
+                axis.errorbar(EPSILONS, means, errors, **look)
             axis.axhline(1.0, color=GREY, linestyle=":", linewidth=1.2)
             low, high = axis.get_ylim()
             if high > 3 * max(low, 1.0):

@@ -1,15 +1,13 @@
-"""PrivateLPSVC beside objective perturbation and noisy gradient descent, both tuned.
+"""PrivateLPSVC beside objective perturbation, plain and whitened, and noisy descent, all tuned.
 
-Objective perturbation also in whitened coordinates. On the same folds, under both neighbour
-relations, in tables of their own.
-
-Run with ``python -m benchmarks.private_lp_svc``; an interrupted run goes on where it stopped. About
-two hours of one core. With ``--data``, ``--preprocessing`` or ``--relation`` it measures a part and
-writes no page.
+On the same folds, under both neighbour relations, in tables of their own. Run with ``python -m
+benchmarks.private_lp_svc``; an interrupted run goes on where it stopped. About two hours of one
+core. With ``--data``, ``--preprocessing`` or ``--relation`` it measures a part and writes no page.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -20,8 +18,10 @@ import scipy.sparse as sp
 from sklearn.model_selection import KFold
 from tqdm import tqdm
 
+from benchmarks.folds import validated
 from benchmarks.published import (
     RANKINGS,
+    curve,
     over_eps,
     picture,
     power_of_ten,
@@ -47,12 +47,8 @@ EPSILONS = (0.1, 0.2, 0.5, 1.0)
 FOLDS, DRAWS = 10, 3
 REGS = (1e-2, 1e-3, 1e-4)
 STEPS = (0.5, 1.0, 2.0, 4.0)
-ROUNDS = {
-    0.1: (20, 30, 50, 100),
-    0.2: (20, 30, 50, 100),
-    0.5: (50, 100, 150, 250),
-    1.0: (50, 100, 150, 250),
-}
+_FEW, _MANY = (20, 30, 50, 100), (50, 100, 150, 250)
+ROUNDS = {0.1: _FEW, 0.2: _FEW, 0.5: _MANY, 1.0: _MANY}
 DATA, PREPROCESSINGS = ("adult", "kdd"), ("thesis", "public")
 #: Added or removed: with the first preprocessing only.
 RELATIONS = {"replace": "one record replaced", "add-remove": "one record added or removed"}
@@ -89,11 +85,9 @@ def models(relation: str) -> dict[Any, Model]:
         for eps in EPSILONS
     }
     for (way, (estimator, pure, options)), eps, reg in product(OBJECTIVE.items(), EPSILONS, REGS):
-        asked = {"eps": eps, "reg": reg, "relation": relation, **options}
-        found[way, eps, f"reg = {power_of_ten(reg)}"] = (
-            lambda n, estimator=estimator, pure=pure, asked=asked: estimator(
-                delta=0.0 if pure else 1 / n**2, **asked
-            )
+        fitted = partial(estimator, eps=eps, reg=reg, relation=relation, **options)
+        found[way, eps, f"reg = {power_of_ten(reg)}"] = lambda n, fitted=fitted, pure=pure: fitted(
+            delta=0.0 if pure else 1 / n**2
         )
     return found
 
@@ -107,9 +101,8 @@ def descend(
     x = ahead = total = np.zeros((M.shape[1], len(steps)))
     for t in range(rounds):
         theta = 2 / (t + 2)
-        slopes = np.clip(
-            1.5 - columns @ ((1 - theta) * x + theta * ahead).astype(np.float32), 0.0, 1.0
-        )
+        between = ((1 - theta) * x + theta * ahead).astype(np.float32)
+        slopes = np.clip(1.5 - columns @ between, 0.0, 1.0)
         noise = np.stack([rng.normal(0.0, sigma, M.shape[1]) for rng in rngs], axis=1)
         total = total + (transposed @ slopes + noise) / (len(M) * theta)
         ahead = steps * total
@@ -125,29 +118,21 @@ def descents(data: DataSet, relation: str) -> dict[Any, CrossValidation]:
     splits = list(KFold(FOLDS, shuffle=True, random_state=0).split(X))
     for fold, (train, test) in enumerate(tqdm(splits, desc=data.name)):
         M: Any = None
-        for eps, grid in ROUNDS.items():
-            for rounds in grid:
-                settings = {
-                    "data": data.name,
-                    "relation": relation,
-                    "eps": eps,
-                    "rounds": rounds,
-                    "steps": STEPS,
-                    "fold": fold,
-                    "draws": DRAWS,
-                }
-                if settings not in finished:
-                    M = signed(X[train], np.sign(data.y[train])) if M is None else M
-                    decided = X[test] @ _descents(M, eps, rounds, fold, relation)
-                    found = [scores_of_decisions(d, data.y[test] > 0) for d in decided.T]
-                    finished.add(settings, [[f["error"], f["balanced"], f["auc"]] for f in found])
-                kept = np.reshape(finished[settings], (len(STEPS), DRAWS, 3))
-                for step, row in zip(STEPS, kept, strict=True):
-                    key = ("descent", eps, f"{rounds} rounds, step {step:g}")
-                    scores.setdefault(key, []).append(row)
-    return {
-        key: CrossValidation(*np.moveaxis(np.array(rows), 2, 0)) for key, rows in scores.items()
-    }
+        for eps, rounds in ((eps, rounds) for eps, grid in ROUNDS.items() for rounds in grid):
+            settings = {
+                **{"data": data.name, "relation": relation, "eps": eps, "rounds": rounds},
+                **{"steps": STEPS, "fold": fold, "draws": DRAWS},
+            }
+            if settings not in finished:
+                M = signed(X[train], np.sign(data.y[train])) if M is None else M
+                decided = X[test] @ _descents(M, eps, rounds, fold, relation)
+                found = [scores_of_decisions(d, data.y[test] > 0) for d in decided.T]
+                finished.add(settings, [[f["error"], f["balanced"], f["auc"]] for f in found])
+            kept = np.reshape(finished[settings], (len(STEPS), DRAWS, 3))
+            for step, row in zip(STEPS, kept, strict=True):
+                key = ("descent", eps, f"{rounds} rounds, step {step:g}")
+                scores.setdefault(key, []).append(row)
+    return {key: validated(rows) for key, rows in scores.items()}
 
 
 def _descents(
@@ -155,33 +140,24 @@ def _descents(
 ) -> npt.NDArray[np.float32]:
     """The weights of all steps and draws; with the true n where it is private."""
     moved = 2.0 if relation == "replace" else 1.0
-    sigma = (
-        Ledger(eps, 1 / len(M) ** 2)
-        .calibrate(lambda t: GaussianMechanism(moved, moved / t), rounds)
-        .sigma
-    )
+    ledger = Ledger(eps, 1 / len(M) ** 2)
+    noise = ledger.calibrate(lambda t: GaussianMechanism(moved, moved / t), rounds)
     rngs = [np.random.default_rng([fold, rounds, draw]) for _ in STEPS for draw in range(DRAWS)]
-    return descend(M, np.repeat(STEPS, DRAWS), rounds, sigma, rngs)
+    return descend(M, np.repeat(STEPS, DRAWS), rounds, noise.sigma, rngs)
 
 
 def errors_on(name: str, preprocessing: str, relation: str) -> dict[Any, CrossValidation]:
     """(method, eps, parameters) to test errors and other scores."""
     data = data_set(name, preprocessing)
     data = data if preprocessing == "thesis" else replace(data, name=f"{name}_{preprocessing}")
-    fits = {
-        key: found.errors
-        for key, found in measure(data, models(relation), draws=DRAWS, folds=FOLDS).items()
-    }
-    return fits | descents(data, relation)
+    fits = measure(data, models(relation), draws=DRAWS, folds=FOLDS)
+    return {key: found.errors for key, found in fits.items()} | descents(data, relation)
 
 
 def best(found: dict[Any, CrossValidation], way: str, eps: float) -> tuple[str, CrossValidation]:
     """Parameters of least test error, and their errors."""
-    of_way = {
-        parameters: errors for (w, e, parameters), errors in found.items() if (w, e) == (way, eps)
-    }
-    parameters = min(of_way, key=lambda key: of_way[key].mean)
-    return parameters, of_way[parameters]
+    of_way = ((key[2], errors) for key, errors in found.items() if key[:2] == (way, eps))
+    return min(of_way, key=lambda pair: pair[1].mean)
 
 
 def difference(ours: CrossValidation, theirs: CrossValidation) -> str:
@@ -189,19 +165,16 @@ def difference(ours: CrossValidation, theirs: CrossValidation) -> str:
     return said(1e4 * (ours.errors.mean(axis=1) - theirs.errors.mean(axis=1)), "{:+.1f} ± {:.1f}")
 
 
+def _only(name: str, *given: str, of: Iterable[str]) -> Any:
+    """An option that measures a part."""
+    chosen = click.Choice(list(of))
+    return click.option(name, *given, multiple=True, type=chosen, help="Measure this one only.")
+
+
 @click.command()
-@click.option(
-    "--data", "names", multiple=True, type=click.Choice(DATA), help="Measure this data set only."
-)
-@click.option(
-    "--preprocessing",
-    multiple=True,
-    type=click.Choice(PREPROCESSINGS),
-    help="Measure this preprocessing only.",
-)
-@click.option(
-    "--relation", multiple=True, type=click.Choice(list(RELATIONS)), help="Measure this one only."
-)
+@_only("--data", "names", of=DATA)
+@_only("--preprocessing", of=PREPROCESSINGS)
+@_only("--relation", of=RELATIONS)
 def main(names: tuple[str, ...], preprocessing: tuple[str, ...], relation: tuple[str, ...]) -> None:
     """Measure; then write the tables and draw the picture."""
     found = {
@@ -220,10 +193,8 @@ def main(names: tuple[str, ...], preprocessing: tuple[str, ...], relation: tuple
         if one != "replace" and one not in told:
             page.append(ADDED)
         told.add(one)
-        page += [
-            f"## {data_set(name, way).title}, preprocessing “{way}”, {RELATIONS[one]}",
-            *_tables(errors),
-        ]
+        page.append(f"## {data_set(name, way).title}, preprocessing “{way}”, {RELATIONS[one]}")
+        page += _tables(errors)
     write_page("private_lp_svc", "PrivateLPSVC beside its strongest rivals", page)
 
 
@@ -269,23 +240,20 @@ def _tables(found: dict[Any, CrossValidation]) -> list[Part]:
 
         return cell
 
-    ours = {eps: found["lp", eps, ""] for eps in EPSILONS}
-    errors = {title: error(way) for way, title in NAMES.items()}
-    ranked = {
-        title: lambda eps, way=way: rankings(best(found, way, eps)[1])
-        for way, title in NAMES.items()
-    }
-    beside = {
-        title: lambda eps, way=way: difference(ours[eps], best(found, way, eps)[1])
-        for way, title in NAMES.items()
-        if way != "lp"
-    }
+    def ranked(way: str) -> Callable[[float], str]:
+        return lambda eps: rankings(best(found, way, eps)[1])
+
+    def beside(way: str) -> Callable[[float], str]:
+        return lambda eps: difference(found["lp", eps, ""], best(found, way, eps)[1])
+
+    errors, scores = ({title: of(way) for way, title in NAMES.items()} for of in (error, ranked))
+    paired = {title: beside(way) for way, title in NAMES.items() if way != "lp"}
     return [
         eps_table(EPSILONS, errors, name="eps"),
         RANKINGS,
-        eps_table(EPSILONS, ranked, name="eps"),
+        eps_table(EPSILONS, scores, name="eps"),
         DIFFERENCES,
-        eps_table(EPSILONS, beside, first="rival", name="eps"),
+        eps_table(EPSILONS, paired, first="rival", name="eps"),
     ]
 
 
@@ -294,8 +262,7 @@ def _draw(found: dict[tuple[str, str], dict[Any, CrossValidation]]) -> None:
         for ax, ((name, way), errors) in zip(axes, found.items(), strict=True):
             for method, title in NAMES.items():
                 cells = [best(errors, method, eps)[1] for eps in EPSILONS]
-                means, bars = [c.mean for c in cells], [c.standard_error for c in cells]
-                ax.errorbar(EPSILONS, means, bars, label=title, capsize=3, **STYLES[method])
+                curve(ax, EPSILONS, cells, label=title, capsize=3, **STYLES[method])
             over_eps(ax, EPSILONS)
             ax.set(title=f"{data_set(name).title}, “{way}”", xlabel="eps")
             ax.set_ylabel("test error (share of records)")

@@ -99,11 +99,7 @@ def write_page(
 ) -> None:
     """Write docs/results/<name>.md, and print it."""
     texts = [
-        (
-            part
-            if isinstance(part, str)
-            else tabulate(part[1], part[0], tablefmt="github", disable_numparse=True)
-        )
+        part if isinstance(part, str) else tabulate(*part[::-1], "github", disable_numparse=True)
         for part in parts
     ]
     page = "\n\n".join([f"# {title}", *texts]) + "\n"
@@ -135,11 +131,8 @@ def picture(
         for ax in spare:
             ax.set_axis_off()
         yield axes
-        named = {
-            label: handle
-            for ax in axes
-            for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
-        }
+        legends = (zip(*ax.get_legend_handles_labels()[::-1], strict=True) for ax in axes)
+        named = {label: handle for legend in legends for label, handle in legend}
         if len(spare):
             spare[0].legend(named.values(), named.keys(), loc="center")
         elif named:
@@ -154,6 +147,12 @@ def over_eps(ax: Axes, epsilons: Sequence[float]) -> None:
     ax.set(xscale="log", xlabel="ε")
     ax.set_xticks(epsilons, [f"{eps:g}" for eps in epsilons])
     ax.set_xticks([], minor=True)
+
+
+def curve(ax: Axes, at: Iterable[float], scores: Iterable[CrossValidation], **look: Any) -> None:
+    """Means with standard errors."""
+    means, errors = zip(*((of.mean, of.standard_error) for of in scores), strict=True)
+    ax.errorbar(list(at), means, errors, **look)
 
 
 def save_picture(name: str, figure: Any) -> None:
@@ -173,9 +172,9 @@ def power_of_ten(value: float) -> str:
 RANKINGS = "Of the same fits: balanced accuracy; area under the curve (1/2 by guessing)."
 
 
-def rankings(scores: CrossValidation | None) -> str:
+def rankings(scores: CrossValidation) -> str:
     """Balanced accuracy and area under the curve, for one cell of a table."""
-    return "" if scores is None else f"{scores.said('balanced')}; {scores.said('auc')}"
+    return f"{scores.said('balanced')}; {scores.said('auc')}"
 
 
 def best(found: dict[float, CrossValidation]) -> float:
@@ -184,6 +183,4 @@ def best(found: dict[float, CrossValidation]) -> float:
 
 
 def _results() -> Path:
-    folder = _ROOT / "docs" / "results"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return _ROOT / "docs" / "results"

@@ -7,7 +7,7 @@ Run with ``python -m benchmarks.regression`` (statsmodels brings the real record
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ IGNORED = 0.025
 N, P = 5_000, 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Data:
     """Records with their public bounds."""
 
@@ -41,6 +41,9 @@ class Data:
     y: FloatArray
     X_bounds: tuple[Any, Any]
     y_bounds: tuple[float, float]
+
+    def bounds(self) -> dict[str, Any]:
+        return {"X_bounds": self.X_bounds, "y_bounds": self.y_bounds}
 
     def scaled(self) -> tuple[FloatArray, FloatArray, float]:
         """A constant and features between -1 and 1, y between -1 and 1, and the unit of y."""
@@ -74,12 +77,8 @@ def family(name: str, seed: int, n: int = N, p: int = P) -> Data:
 
 
 FAMILIES = (
-    "normal",
-    "heavy tails",
-    "skewed noise",
-    "unequal noise",
-    "skewed features",
-    "correlated features",
+    *("normal", "heavy tails", "skewed noise", "unequal noise"),
+    *("skewed features", "correlated features"),
 )
 
 
@@ -87,27 +86,25 @@ def real() -> list[Data]:
     """Two data sets that statsmodels ships, with ranges that follow from what is asked."""
     from statsmodels.datasets import fair, randhie  # noqa: PLC0415 (heavy; for this page only)
 
-    insurance = randhie.load_pandas().data
-    columns = ["lncoins", "idp", "lpi", "fmde", "physlm", "disea", "hlthg", "hlthf", "hlthp"]
-    ranges = [(0, 5), (0, 1), (0, 8), (0, 9), (0, 1), (0, 60), (0, 1), (0, 1), (0, 1)]
-    visits = Data(
-        f"RAND insurance, visits to a doctor ({len(insurance):,} × {len(columns)})",
-        insurance[columns].to_numpy(float),
-        insurance["mdvis"].to_numpy(float),
-        tuple(np.array(ranges, dtype=float).T),
-        (0.0, 100.0),
-    )
-    marriages = fair.load_pandas().data
-    columns = ["rate_marriage", "age", "children", "religious", "educ", "occupation"]
-    ranges = [(1, 5), (15, 45), (0, 6), (1, 4), (9, 20), (1, 6)]
-    years = Data(
-        f"Fair, years married ({len(marriages):,} × {len(columns)})",
-        marriages[columns].to_numpy(float),
-        marriages["yrs_married"].to_numpy(float),
-        tuple(np.array(ranges, dtype=float).T),
-        (0.0, 25.0),
-    )
-    return [visits, years]
+    def data(found: Any, title: str, columns: dict[str, Any], y: str, most: float) -> Data:
+        title = f"{title} ({len(found):,} × {len(columns)})"
+        ends = tuple(np.array(list(columns.values()), dtype=float).T)
+        X = found[list(columns)].to_numpy(float)
+        return Data(title, X, found[y].to_numpy(float), ends, (0.0, most))
+
+    visits = {
+        **{"lncoins": (0, 5), "idp": (0, 1), "lpi": (0, 8), "fmde": (0, 9), "physlm": (0, 1)},
+        **{"disea": (0, 60), "hlthg": (0, 1), "hlthf": (0, 1), "hlthp": (0, 1)},
+    }
+    years = {
+        **{"rate_marriage": (1, 5), "age": (15, 45), "children": (0, 6), "religious": (1, 4)},
+        **{"educ": (9, 20), "occupation": (1, 6)},
+    }
+    insurance, marriages = randhie.load_pandas().data, fair.load_pandas().data
+    return [
+        data(insurance, "RAND insurance, visits to a doctor", visits, "mdvis", 100.0),
+        data(marriages, "Fair, years married", years, "yrs_married", 25.0),
+    ]
 
 
 # ----------------------------------------------------------------------------------------------
@@ -118,25 +115,16 @@ Method = Callable[[Data, float, float, int], FloatArray]
 
 def ours(data: Data, q: float, eps: float, seed: int) -> FloatArray:
     """PrivateQuantileRegressor: no parameter but bounds."""
-    fit = PrivateQuantileRegressor(
-        eps, DELTA, q, X_bounds=data.X_bounds, y_bounds=data.y_bounds, random_state=seed
-    )
+    fit = PrivateQuantileRegressor(eps, DELTA, q, random_state=seed, **data.bounds())
     return fit.fit(data.X, data.y).predict(data.X)
 
 
 def soft_rows(data: Data, q: float, eps: float, seed: int) -> FloatArray:
     """The same loss as soft rows of a linear program, coefficients within 10 ranges of y."""
     A, y, _ = data.scaled()
-    lp = LinearProgram(
-        np.zeros(A.shape[1]),
-        -A,
-        -y,
-        row_lower=-y,
-        penalty=np.tile([1 - q, q], (len(y), 1)),
-        bounds=(-10, 10),
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MostlyNoiseWarning)
+    soft = {"row_lower": -y, "penalty": np.tile([1 - q, q], (len(y), 1)), "bounds": (-10, 10)}
+    lp = LinearProgram(np.zeros(A.shape[1]), -A, -y, **soft)
+    with warnings.catch_warnings(action="ignore", category=MostlyNoiseWarning):
         x = solve(lp, eps, DELTA, method="perturbed", rng=seed).x
     return _of(data, A @ np.asarray(x))
 
@@ -224,14 +212,9 @@ def measured(data: list[Data], q: float, eps: float) -> dict[str, FloatArray]:
     return found
 
 
-_LEAST: dict[tuple[int, float], float] = {}
-
-
+@cache
 def _exact(data: Data, q: float) -> float:
-    key = id(data), q
-    if key not in _LEAST:
-        _LEAST[key] = float(LPQuantileRegressor(q).fit(data.X, data.y).objective_)
-    return _LEAST[key]
+    return float(LPQuantileRegressor(q).fit(data.X, data.y).objective_)
 
 
 def said(values: FloatArray) -> str:
@@ -245,16 +228,9 @@ def several(data: list[Data]) -> list[list[str]]:
     for eps in EPSILONS:
         found = []
         for each, seed in zip(data, SEEDS, strict=True):
-            fit = PrivateQuantileRegressor(
-                eps, DELTA, SEVERAL, X_bounds=each.X_bounds, y_bounds=each.y_bounds
-            )
-            predicted = fit.set_params(random_state=seed).fit(each.X, each.y).predict(each.X)
-            found.append(
-                [
-                    lost(each, q, p, _exact(each, q))
-                    for q, p in zip(SEVERAL, predicted.T, strict=True)
-                ]
-            )
+            fit = PrivateQuantileRegressor(eps, DELTA, SEVERAL, random_state=seed, **each.bounds())
+            predicted = zip(SEVERAL, fit.fit(each.X, each.y).predict(each.X).T, strict=True)
+            found.append([lost(each, q, p, _exact(each, q)) for q, p in predicted])
         rows.append([f"{eps:g}", *(said(column) for column in np.array(found).T)])
     return rows
 
@@ -275,8 +251,8 @@ def support_vectors(title: str, data: list[Data]) -> list[list[str]]:
     best = {id(each): insensitive(each, exact[id(each)].predict(each.X)) for each in data}
 
     def private(each: Data, eps: float, seed: int) -> FloatArray:
-        bounds = {"X_bounds": each.X_bounds, "y_bounds": each.y_bounds}
-        fit = PrivateLPSVR(eps, DELTA, epsilon=_ignored(each), random_state=seed, **bounds)
+        asked = {"epsilon": _ignored(each), "random_state": seed, **each.bounds()}
+        fit = PrivateLPSVR(eps, DELTA, **asked)
         return fit.fit(each.X, each.y).predict(each.X)
 
     def least_squares(each: Data, eps: float, seed: int) -> FloatArray:
@@ -286,11 +262,8 @@ def support_vectors(title: str, data: list[Data]) -> list[list[str]]:
     for name, method in (("PrivateLPSVR", private), (SUMS, least_squares)):
         found = []
         for eps in EPSILONS:
-            lost = [
-                100 * (insensitive(each, method(each, eps, seed)) / best[id(each)] - 1)
-                for each, seed in draws
-            ]
-            found.append(said(np.array(lost)))
+            ratios = [insensitive(d, method(d, eps, seed)) / best[id(d)] for d, seed in draws]
+            found.append(said(100 * (np.array(ratios) - 1)))
         rows.append([title, name, *found])
     return rows
 
@@ -331,21 +304,18 @@ def main() -> None:
         shown[q] = curves
         headers = ["records", "method", *(f"ε = {eps:g}" for eps in EPSILONS)]
         parts += [f"## The {q:g}-quantile{' (median)' * (q == 0.5)}, % more loss", (headers, rows)]
-    headers = ["ε", *(f"q = {q:g}" for q in SEVERAL)]
+    several_of = ["ε", *(f"q = {q:g}" for q in SEVERAL)], several(generated["normal"])
+    rows = [row for title, data in sets for row in support_vectors(title, data)]
     parts += [
         "## Three quantiles from one budget, normal family",
-        (headers, several(generated["normal"])),
-    ]
-    rows = [row for title, data in sets for row in support_vectors(title, data)]
-    headers = ["records", "method", *(f"ε = {eps:g}" for eps in EPSILONS)]
-    parts += [
+        several_of,
         "## Support vector regression, % more loss",
         "Mean of max(0, |r| − epsilon) beside that of `LPSVR` with a large C; epsilon is"
         f" {IGNORED:.1%} of the range of y. Least squares is not made for this loss: it"
         " is shown as what noisy sums give.",
         (headers, rows),
+        NOTES,
     ]
-    parts += [NOTES]
     draw(shown)
     write_page("regression", "Private medians and quantiles", parts)
 

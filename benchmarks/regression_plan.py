@@ -6,6 +6,7 @@ Run with ``python -m benchmarks.regression_plan``. About three minutes of one co
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,7 @@ KINDS = (
     Kind("0.9-quantile", PrivateQuantileRegressor(quantile=0.9), (0.9,)),
     Kind("three quantiles", PrivateQuantileRegressor(quantile=(0.1, 0.5, 0.9)), (0.1, 0.5, 0.9)),
     Kind("support vectors", PrivateLPSVR(epsilon=IGNORED)),
-    Kind(
-        "median, number private",
-        PrivateQuantileRegressor(quantile=0.5, relation="add-remove"),
-        (0.5,),
-    ),
+    Kind("median, number private", PrivateQuantileRegressor(relation="add-remove"), (0.5,)),
 )
 
 
@@ -67,37 +64,28 @@ class Fit:
 
 def fits() -> Iterator[Fit]:
     """Every kind on every data set, once for each eps."""
-    for p in FEATURES:
-        for n in SIZES:
-            for name in FAMILIES:
-                for seed in SEEDS:
-                    yield from _fits_of(family(name, seed, n, p), seed)
+    for p, n, name, seed in product(FEATURES, SIZES, FAMILIES, SEEDS):
+        yield from _fits_of(family(name, seed, n, p), seed)
 
 
 def _fits_of(data: Data, seed: int) -> Iterator[Fit]:
     n, p = data.X.shape
-    exact = {
-        q: float(LPQuantileRegressor(q).fit(data.X, data.y).objective_) for q in (0.1, 0.5, 0.9)
-    }
+    exact = {q: LPQuantileRegressor(q).fit(data.X, data.y).objective_ for q in (0.1, 0.5, 0.9)}
     support = _ignoring(data, LPSVR(C=1e3, epsilon=IGNORED).fit(data.X, data.y).predict(data.X))
-    bounds = {"X_bounds": data.X_bounds, "y_bounds": data.y_bounds, "delta": DELTA}
-    for eps in EPSILONS:
-        for kind in KINDS:
-            estimator = kind.estimator.set_params(eps=eps, random_state=seed, **bounds)
-            foreseen = plan(estimator, n, p)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                predicted = estimator.fit(data.X, data.y).predict(data.X)
-            if not kind.quantiles:
-                excess = _ignoring(data, predicted) / support - 1
-            else:
-                columns = np.atleast_2d(predicted.T)
-                losses = zip(kind.quantiles, columns, strict=True)
-                excess = max(lost(data, q, column, exact[q]) / 100 for q, column in losses)
-            warned = any(warning.category is MostlyNoiseWarning for warning in caught)
-            yield Fit(
-                kind.title, data.title, foreseen.verdict, foreseen.excess_loss, excess, warned
-            )
+    asked = {"random_state": seed, "delta": DELTA, **data.bounds()}
+    for eps, kind in product(EPSILONS, KINDS):
+        estimator = kind.estimator.set_params(eps=eps, **asked)
+        foreseen = plan(estimator, n, p)
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            predicted = estimator.fit(data.X, data.y).predict(data.X)
+        if not kind.quantiles:
+            excess = _ignoring(data, predicted) / support - 1
+        else:
+            losses = zip(kind.quantiles, np.atleast_2d(predicted.T), strict=True)
+            excess = max(lost(data, q, column, exact[q]) / 100 for q, column in losses)
+        warned = any(warning.category is MostlyNoiseWarning for warning in caught)
+        told = foreseen.verdict, foreseen.excess_loss
+        yield Fit(kind.title, data.title, *told, excess, warned)
 
 
 def _ignoring(data: Data, predicted: FloatArray) -> float:

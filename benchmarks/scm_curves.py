@@ -1,6 +1,4 @@
-"""Figure 1 of Sarwate, Chaudhuri and Monteleoni (2009): error against eps.
-
-Also against the number of records, with private tuning.
+"""Figure 1 of Sarwate, Chaudhuri and Monteleoni (2009): error against eps, and, tuned, against n.
 
 Run with ``python -m benchmarks.scm_curves``, after ``benchmarks.scm_tables`` and
 ``benchmarks.scm_kernel``, whose measurements it uses (and makes, if they are missing); an
@@ -9,6 +7,8 @@ interrupted run goes on where it stopped. About 10 minutes of one core by itself
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import product
 from typing import Any
 
 import click
@@ -25,6 +25,7 @@ from benchmarks.published import (
     SCM_FIGURE_2_KERNEL,
     STYLES,
     best,
+    curve,
     over_eps,
     picture,
     power_of_ten,
@@ -57,10 +58,10 @@ GRID = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 GRID_WITHOUT_PRIVACY = (1e-4, 1e-5, 1e-6, 1e-7)
 REPEATS, HELD_OUT, DRAWS_OF_KERNEL = 5, 0.1, 3
 SHORT = {
-    "non-private": "SVM, not private",
     "objective": "SVM, objective",
     "output": "SVM, output",
     "logistic": "logistic, objective",
+    "non-private": "SVM, not private",
 }
 
 
@@ -78,12 +79,8 @@ class LearningCurve:
     def measure(self) -> dict[tuple[str, float | None, int], CrossValidation]:
         """(learner, eps, size) to test error, over repeats."""
         kept = store("scm_curves")
-        keys = [
-            (learner, eps, n)
-            for n in self.sizes
-            for eps in self.epsilons
-            for learner in self.learners
-        ]
+        private = product(self.sizes, self.epsilons, self.learners)
+        keys = [(learner, eps, n) for n, eps, learner in private]
         keys += [("non-private", None, n) for n in self.sizes]
         scores: dict[Any, list[Scores]] = {key: [] for key in keys}
         for repeat in range(REPEATS):
@@ -96,9 +93,8 @@ class LearningCurve:
                 X, y = self.records(repeat)
                 order = np.random.default_rng(repeat).permutation(len(y))
                 test, train = np.split(order, [int(HELD_OUT * len(y))])
-                for learner, eps, n in tqdm(
-                    missing, desc=f"{self.name}, repeat {repeat + 1} of {REPEATS}", unit="fit"
-                ):
+                told = f"{self.name}, repeat {repeat + 1} of {REPEATS}"
+                for learner, eps, n in tqdm(missing, desc=told, unit="fit"):
                     trained = _trained(learner, eps, X[train[:n]], y[train[:n]], repeat)
                     found = held_out_scores(trained, X[test], y[test])
                     kept.add(settings[learner, eps, n], [found[score] for score in SCORES])
@@ -119,29 +115,21 @@ def _trained(
     return max(tried, key=lambda svm: svm.score(X[:validation], y[:validation]))
 
 
-_LOADED: dict[str, Records] = {}
-
-
-def _connections(_repeat: int) -> Records:
-    if "kdd" not in _LOADED:
-        _LOADED["kdd"] = fetch_kddcup99(preprocessing="unit", return_X_y=True)
-    return _LOADED["kdd"]
+@cache
+def _fetched() -> Records:
+    return fetch_kddcup99(preprocessing="unit", return_X_y=True)
 
 
 def _balls(repeat: int) -> Records:
     X, y = make_nested_balls(RECORDS, random_state=0)
-    return (
-        RandomFourierFeatures(CHOSEN.gamma, CHOSEN.frequencies, random_state=repeat).fit_transform(
-            X
-        ),
-        y,
-    )
+    features = RandomFourierFeatures(CHOSEN.gamma, CHOSEN.frequencies, random_state=repeat)
+    return features.fit_transform(X), y
 
 
 CONNECTIONS = LearningCurve(
     "kddcup99",
     "KDDCup99",
-    _connections,
+    lambda _repeat: _fetched(),
     ("objective", "output", "logistic"),
     (0.05, 0.005),
     (10_000, 25_000, 60_000, 120_000, 240_000, 444_618),
@@ -163,10 +151,9 @@ def main() -> None:
     epsilons = (0.02, 0.05, 0.1, 0.2, 0.5)
     linear = {data_set.name: data_set.measure(progress=False) for data_set in (ADULT, KDD)}
     others = tuple(eps for eps in epsilons if eps != EPS)
-    kernel = measure_kernel(CHOSEN, (EPS, None)) | measure_kernel(
-        CHOSEN, others, draws=DRAWS_OF_KERNEL
-    )
-    learned = {curve.name: curve.measure() for curve in (CONNECTIONS, BALLS)}
+    kernel = measure_kernel(CHOSEN, (EPS, None))
+    kernel |= measure_kernel(CHOSEN, others, draws=DRAWS_OF_KERNEL)
+    learned = {of.name: of.measure() for of in (CONNECTIONS, BALLS)}
     parts: list[Any] = [_caption(), "![Test error over ε and n](scm_curves.png)"]
     for letter, data_set in zip("ab", (ADULT, KDD), strict=True):
         table = _by_eps(data_set, linear[data_set.name])
@@ -180,31 +167,18 @@ def main() -> None:
         )
         for eps in (*epsilons, None)
     ]
-    parts += [
-        f"## (c) Nested balls, error against ε; {CHOSEN}",
-        (
-            column_names(
-                "ε | published | ours ± standard error | balanced accuracy | area under the curve"
-            ),
-            rows,
-        ),
-    ]
-    for letter, curve, eps in LEARNED:
-        columns = [(learner, eps) for learner in curve.learners] + [("non-private", None)]
-        sizes, ranked = (
-            [
-                (f"{n:,}", *(say(learned[curve.name][*column, n]) for column in columns))
-                for n in curve.sizes
-            ]
+    names = "ε | published | ours ± standard error | balanced accuracy | area under the curve"
+    parts += [f"## (c) Nested balls, error against ε; {CHOSEN}", (column_names(names), rows)]
+    for letter, of, eps in LEARNED:
+        columns = [(learner, eps) for learner in of.learners] + [("non-private", None)]
+        headers = ("training records", *(NAMES[learner] for learner, _ in columns))
+        found = learned[of.name]
+        tables = (
+            [[f"{n:,}", *(say(found[*column, n]) for column in columns)] for n in of.sizes]
             for say in (str, rankings)
         )
-        headers = ("training records", *(NAMES[learner] for learner, _ in columns))
-        parts += [
-            f"## ({letter}) {curve.title}, learning curve, ε = {eps:g} including the choice of Λ",
-            (headers, sizes),
-            RANKINGS,
-            (headers, ranked),
-        ]
+        title = f"## ({letter}) {of.title}, learning curve, ε = {eps:g} including the choice of Λ"
+        parts += [title, (headers, next(tables)), RANKINGS, (headers, next(tables))]
     write_page("scm_curves", "Error against ε, and learning curves with private tuning", parts)
     _draw(linear, kernel, learned)
 
@@ -231,56 +205,43 @@ def _caption() -> str:
 
 
 def _by_eps(data_set: DataSet, found: Found) -> Any:
-    rows = []
-    for eps in (*sorted(data_set.epsilons), None):
-        row = ["∞" if eps is None else f"{eps:g}"]
-        for learner in ("objective", "output", "logistic", "non-private"):
-            if (eps is None) != (learner == "non-private"):
-                row += ["", ""]
-                continue
-            errors = data_set.along_reg(found, learner, eps)
-            row += [
-                _published(data_set, learner, eps),
-                f"{errors[best(errors)]} ({power_of_ten(best(errors))})",
-            ]
-        rows.append(row)
-    headers = ["ε"]
-    for learner in ("objective", "output", "logistic", "non-private"):
-        headers += [f"{SHORT[learner]}: published", "ours (Λ)"]
-    return headers, rows
+    """Published errors, and ours with the regularisations of least error."""
+
+    def cells(learner: str, eps: float | None, errors: dict[float, CrossValidation]) -> list[str]:
+        ours = f"{errors[best(errors)]} ({power_of_ten(best(errors))})"
+        return [_published(data_set, learner, eps), ours]
+
+    headers = [text for name in SHORT.values() for text in (f"{name}: published", "ours (Λ)")]
+    return ["ε", *headers], _rows_by_eps(data_set, found, cells, ["", ""])
 
 
 def _rankings_by_eps(data_set: DataSet, found: Found) -> Any:
     """Balanced accuracy and area under the curve, at the regularisations of least error."""
+
+    def cells(_learner: str, _eps: Any, errors: dict[float, CrossValidation]) -> list[str]:
+        return [rankings(errors[best(errors)])]
+
+    return ["ε", *SHORT.values()], _rows_by_eps(data_set, found, cells, [""])
+
+
+def _rows_by_eps(data_set: DataSet, found: Found, cells: Any, empty: list[str]) -> list[list[str]]:
     rows = []
     for eps in (*sorted(data_set.epsilons), None):
         row = ["∞" if eps is None else f"{eps:g}"]
-        for learner in ("objective", "output", "logistic", "non-private"):
-            if (eps is None) != (learner == "non-private"):
-                row.append("")
-                continue
-            errors = data_set.along_reg(found, learner, eps)
-            row.append(rankings(errors[best(errors)]))
+        for learner in SHORT:
+            fits = (eps is None) == (learner == "non-private")
+            errors = data_set.along_reg(found, learner, eps) if fits else {}
+            row += cells(learner, eps, errors) if fits else empty
         rows.append(row)
-    learners = ("objective", "output", "logistic", "non-private")
-    return ["ε", *(SHORT[learner] for learner in learners)], rows
+    return rows
 
 
 def _published(data_set: DataSet, learner: str, eps: float | None) -> str:
-    columns = (
-        list(data_set.figure_2.values())
-        if eps is None
-        else [data_set.figure_2[eps]]
-        if eps in data_set.figure_2
-        else []
-    )
+    columns = [at for of, at in data_set.figure_2.items() if eps in (None, of)]
     if columns:
         return f"*{SCM_FIGURE_2[learner][columns[0]]:.4f}*"
-    return (
-        f"*{min(data_set.figure_3[learner, eps]):.4f}*"
-        if (learner, eps) in data_set.figure_3
-        else ""
-    )
+    printed = data_set.figure_3.get((learner, eps))
+    return f"*{min(printed):.4f}*" if printed else ""
 
 
 def _published_kernel(eps: float | None) -> tuple[str]:
@@ -302,17 +263,15 @@ def _draw(
         ax.axhline(kernel[None].mean, color="black", linestyle="--")
         ax.set_title("(c) nested balls, Gaussian kernel")
         over_eps(ax, at)
-        for ax, (letter, curve, eps) in zip(axes[3:], LEARNED, strict=True):
-            for learner in (*curve.learners, "non-private"):
+        for ax, (letter, of, eps) in zip(axes[3:], LEARNED, strict=True):
+            for learner in (*of.learners, "non-private"):
                 paid = None if learner == "non-private" else eps
-                found = [learned[curve.name][learner, paid, n] for n in curve.sizes]
-                _line(ax, learner, curve.sizes, found)
-            title = f"({letter}) {curve.title}, private Λ, ε = {eps:g}"
+                _line(ax, learner, of.sizes, [learned[of.name][learner, paid, n] for n in of.sizes])
+            title = f"({letter}) {of.title}, private Λ, ε = {eps:g}"
             ax.set(xlabel="training records", title=title, xscale="log")
         for ax in axes[2::3]:
-            ax.axhline(
-                BAYES, color="0.5", linestyle=":", label="(c), (f): no classifier does better"
-            )
+            least = "(c), (f): no classifier does better"
+            ax.axhline(BAYES, color="0.5", linestyle=":", label=least)
         for ax in axes:
             ax.set(ylim=(0, None))
         for ax in axes[::3]:
@@ -324,23 +283,17 @@ def _draw_by_eps(ax: Any, data_set: DataSet, found: Found) -> None:
     for learner in ("objective", "output", "logistic"):
         grids = [data_set.along_reg(found, learner, eps) for eps in at]
         _line(ax, learner, at, [errors[best(errors)] for errors in grids])
-        printed = {
-            eps: float(text.strip("*"))
-            for eps in at
-            if (text := _published(data_set, learner, eps))
-        }
-        style = {**STYLES[learner], **PUBLISHED_STYLE}
-        ax.plot(
-            list(printed), list(printed.values()), label=f"{SHORT[learner]}: published", **style
-        )
+        texts = {eps: _published(data_set, learner, eps).strip("*") for eps in at}
+        printed = {eps: float(text) for eps, text in texts.items() if text}
+        style = {**STYLES[learner], **PUBLISHED_STYLE, "label": f"{SHORT[learner]}: published"}
+        ax.plot(list(printed), list(printed.values()), **style)
     errors = data_set.along_reg(found, "non-private", None)
     ax.axhline(errors[best(errors)].mean, label=SHORT["non-private"], color="black", linestyle="--")
     over_eps(ax, at)
 
 
 def _line(ax: Any, learner: str, at: Sequence[float], results: Sequence[CrossValidation]) -> None:
-    means, errors = [r.mean for r in results], [r.standard_error for r in results]
-    ax.errorbar(at, means, errors, label=SHORT[learner], capsize=2, **STYLES[learner])
+    curve(ax, at, results, label=SHORT[learner], capsize=2, **STYLES[learner])
 
 
 if __name__ == "__main__":

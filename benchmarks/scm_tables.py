@@ -9,10 +9,10 @@ minutes of one core.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import click
-import numpy as np
 
 from benchmarks.folds import Cell, measure
 from benchmarks.published import (
@@ -23,12 +23,13 @@ from benchmarks.published import (
     SCM_FIGURE_3_KDD,
     STYLES,
     best,
+    curve,
     picture,
     power_of_ten,
     store,
     write_page,
 )
-from benchmarks.tables import column_names
+from benchmarks.tables import column_names, said
 from svm_models.classifiers.perturbation import _SHARE_OF_THE_CURVATURE
 from svm_models.datasets import fetch_adult, fetch_kddcup99
 from svm_models.evaluation import CrossValidation
@@ -83,44 +84,26 @@ class DataSet:
         self, found: Found, learner: str, eps: float | None
     ) -> dict[float, CrossValidation]:
         """Regularisation to test error."""
-        return {
-            reg: found[Cell(learner, reg, eps)]
-            for reg in self.regs
-            if Cell(learner, reg, eps) in found
-        }
+        cells = {reg: Cell(learner, reg, eps) for reg in self.regs}
+        return {reg: found[cell] for reg, cell in cells.items() if cell in found}
 
 
+_REGS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 ADULT = DataSet(
-    "adult",
-    "Adult",
-    fetch_adult,
-    (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7),
-    (0.2, 0.15, 0.1, 0.05),
-    SCM_FIGURE_3_ADULT,
-    {0.2: 0, 0.1: 1},
-    0.1,
-    (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7),
+    *("adult", "Adult", fetch_adult, _REGS, (0.2, 0.15, 0.1, 0.05)),
+    *(SCM_FIGURE_3_ADULT, {0.2: 0, 0.1: 1}, 0.1, _REGS),
 )
 KDD = DataSet(
-    "kddcup99 60000",
-    "KDDCup99",
-    partial(fetch_kddcup99, 60_000, 0),
-    (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7),
-    (0.1, 0.05, 0.01),
-    SCM_FIGURE_3_KDD,
-    {0.1: 2, 0.05: 3},
-    0.05,
-    (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7),
+    *("kddcup99 60000", "KDDCup99", partial(fetch_kddcup99, 60_000, 0), (1e-1, *_REGS)),
+    *((0.1, 0.05, 0.01), SCM_FIGURE_3_KDD, {0.1: 2, 0.05: 3}, 0.05, _REGS),
 )
+
+
+_DATA = click.Choice(["adult", "kddcup99", "both"])
 
 
 @click.command()
-@click.option(
-    "--data",
-    type=click.Choice(["adult", "kddcup99", "both"]),
-    default="both",
-    help="Only measure one, without a page.",
-)
+@click.option("--data", type=_DATA, default="both", help="Only measure one, without a page.")
 def main(data: str) -> None:
     """Measure, write the page, and draw the picture."""
     chosen = {"adult": (ADULT,), "kddcup99": (KDD,), "both": (ADULT, KDD)}[data]
@@ -134,10 +117,8 @@ def main(data: str) -> None:
         _summary(found),
     ]
     for data_set in (ADULT, KDD):
-        parts += [
-            f"## {data_set.title}, every Λ (Figure 3 of the source)",
-            *_by_reg(data_set, found[data_set.name]),
-        ]
+        parts.append(f"## {data_set.title}, every Λ (Figure 3 of the source)")
+        parts += _by_reg(data_set, found[data_set.name])
     parts += ["## One logarithm in place of two", _TWO_LOGS, _one_log_against_two(found)]
     write_page("scm_tables", "Private support vector machines on Adult and KDDCup99", parts)
     _draw(found)
@@ -165,34 +146,22 @@ def _caption() -> str:
     )
 
 
-def _cell(result: CrossValidation | None, *, bold: bool = False) -> str:
-    if result is None:
-        return ""
-    return f"**{result}**" if bold else str(result)
-
-
 def _summary(found: dict[str, Found]) -> Any:
     rows = []
     for data_set in (ADULT, KDD):
-        for eps, column in data_set.figure_2.items():
-            for learner, published in SCM_FIGURE_2.items():
-                errors = data_set.along_reg(
-                    found[data_set.name], learner, None if learner == "non-private" else eps
+        for (eps, column), learner in product(data_set.figure_2.items(), SCM_FIGURE_2):
+            private = learner != "non-private"
+            errors = data_set.along_reg(found[data_set.name], learner, eps if private else None)
+            reg = best(errors)
+            rows.append(
+                (
+                    *(data_set.title, eps if private else "∞", NAMES[learner]),
+                    *(f"*{SCM_FIGURE_2[learner][column]:.4f}*", errors[reg]),
+                    *(errors[reg].said(score) for score in ("balanced", "auc")),
+                    power_of_ten(reg),
+                    *("replace one, δ = 0" if private else "none", "unit"),
                 )
-                reg = best(errors)
-                rows.append(
-                    (
-                        data_set.title,
-                        "∞" if learner == "non-private" else eps,
-                        NAMES[learner],
-                        f"*{published[column]:.4f}*",
-                        errors[reg],
-                        *(errors[reg].said(score) for score in ("balanced", "auc")),
-                        power_of_ten(reg),
-                        "none" if learner == "non-private" else "replace one, δ = 0",
-                        "unit",
-                    )
-                )
+            )
     headers = column_names(
         "data | ε | learner | published | ours ± standard error | balanced accuracy | area under "
         "the curve | our best Λ | relation, δ | preprocessing"
@@ -209,23 +178,14 @@ def _by_reg(data_set: DataSet, found: Found) -> list[Any]:
             at = "" if eps is None else f"ε = {eps:g}, "
             if (learner, eps) in data_set.figure_3:
                 printed = data_set.figure_3[learner, eps]
-                columns.append(
-                    (
-                        f"{at}published",
-                        [f"***{v:.4f}***" if v == min(printed) else f"*{v:.4f}*" for v in printed],
-                    )
-                )
-            columns.append(
-                (
-                    f"{at}ours",
-                    [_cell(errors.get(reg), bold=reg == best(errors)) for reg in data_set.regs],
-                )
-            )
+                stars = ["***" if v == min(printed) else "*" for v in printed]
+                texts = [f"{s}{v:.4f}{s}" for s, v in zip(stars, printed, strict=True)]
+                columns.append((f"{at}published", texts))
+            bold = {reg: "**" * (reg == best(errors)) for reg in errors}
+            texts = [f"{bold[r]}{errors[r]}{bold[r]}" if r in errors else "" for r in data_set.regs]
+            columns.append((f"{at}ours", texts))
         headers, values = zip(*columns, strict=True)
-        rows = [
-            (power_of_ten(reg), *row)
-            for reg, row in zip(data_set.regs, zip(*values, strict=True), strict=True)
-        ]
+        rows = list(zip(map(power_of_ten, data_set.regs), *values, strict=True))
         tables += [f"{NAMES[learner][0].upper()}{NAMES[learner][1:]}:", (("Λ", *headers), rows)]
     return tables
 
@@ -245,40 +205,22 @@ _TWO_LOGS = (
 def _one_log_against_two(found: dict[str, Found]) -> Any:
     rows = []
     for data_set in (ADULT, KDD):
+        last = data_set.regs[-1]
         for eps in data_set.epsilons:
             one, two = (
                 data_set.along_reg(found[data_set.name], learner, eps)
                 for learner in ("objective", "two logs")
             )
-            for one_reg, two_reg, label in (
-                (best(one), best(two), "best"),
-                (data_set.regs[-1], data_set.regs[-1], "raised"),
-            ):
-                difference = one[one_reg].errors.mean(axis=1) - two[two_reg].errors.mean(axis=1)
-                rows.append(
-                    (
-                        data_set.title,
-                        f"{eps:g}",
-                        label,
-                        (
-                            f"{two[two_reg]} ({power_of_ten(two_reg)})"
-                            if label == "best"
-                            else f"{two[two_reg]}"
-                        ),
-                        (
-                            f"{one[one_reg]} ({power_of_ten(one_reg)})"
-                            if label == "best"
-                            else f"{one[one_reg]}"
-                        ),
-                        (
-                            f"{difference.mean():+.4f} ±"
-                            f" {difference.std(ddof=1) / np.sqrt(len(difference)):.4f}"
-                        ),
-                    )
-                )
-    return column_names(
-        "data | ε | Λ | two logs, published rule | one log (ours) | difference, paired"
-    ), rows
+            for ours, theirs, label in ((best(one), best(two), "best"), (last, last, "raised")):
+                difference = one[ours].errors.mean(axis=1) - two[theirs].errors.mean(axis=1)
+                cells = [
+                    f"{errors[reg]}" + f" ({power_of_ten(reg)})" * (label == "best")
+                    for errors, reg in ((two, theirs), (one, ours))
+                ]
+                paired = said(difference, "{:+.4f} ± {:.4f}")
+                rows.append((data_set.title, f"{eps:g}", label, *cells, paired))
+    names = "data | ε | Λ | two logs, published rule | one log (ours) | difference, paired"
+    return column_names(names), rows
 
 
 def _draw(found: dict[str, Found]) -> None:
@@ -288,8 +230,7 @@ def _draw(found: dict[str, Found]) -> None:
             for learner in ("non-private", *PRIVATE):
                 at, look = None if learner == "non-private" else eps, STYLES[learner]
                 errors = data_set.along_reg(found[data_set.name], learner, at)
-                means, bars = ([getattr(of, what) for of in errors.values()] for what in _BARS)
-                ax.errorbar(list(errors), means, bars, label=NAMES[learner], capsize=2, **look)
+                curve(ax, errors, errors.values(), label=NAMES[learner], capsize=2, **look)
                 if learner != "non-private" and (learner, at) in data_set.figure_3:
                     claim = " (not ε-private)" if learner == "objective" else ""
                     label = f"{NAMES[learner]}: published{claim}"
@@ -299,9 +240,6 @@ def _draw(found: dict[str, Found]) -> None:
             ax.set(title=f"{data_set.title}, ε = {eps:g}, δ = 0, replace one record")
             ax.set_ylabel("test error (share of records)")
             ax.invert_xaxis()
-
-
-_BARS = ("mean", "standard_error")
 
 
 if __name__ == "__main__":

@@ -44,9 +44,8 @@ def data_set(name: str, preprocessing: str = "thesis") -> DataSet:
     """Adult (45,222 sparse records) or 70,000 random records of KDD Cup 1999."""
     if name == "adult":
         found, title, reg = fetch_adult(preprocessing=preprocessing), "Adult", 1e-3
-        return DataSet(
-            name, title, reg, sp.csr_array(found.data), found.target, found.feature_names
-        )
+        X = sp.csr_array(found.data)
+        return DataSet(name, title, reg, X, found.target, found.feature_names)
     found = fetch_kddcup99(70_000, random_state=0, preprocessing=preprocessing)
     return DataSet(name, "KDDCup99", 1e-2, found.data, found.target, found.feature_names)
 
@@ -88,17 +87,14 @@ def measure(
     finished = store(f"thesis_{data.name}")
     found: dict[str, Fits] = {name: Fits([]) for name in models}
     splits = list(KFold(folds, shuffle=True, random_state=0).split(data.y))[:only]
-    with warnings.catch_warnings(
-        action="ignore", category=NotPrivateWarning
-    ):  # the thesis has delta = 1/n
+    # The thesis has delta = 1/n.
+    with warnings.catch_warnings(action="ignore", category=NotPrivateWarning):
         for fold, (train, test) in enumerate(tqdm(splits, desc=data.title, unit="fold")):
             parts = None
             for name, model in models.items():
                 estimator = model(len(train))
-                noisy = (
-                    "random_state" in estimator.get_params()
-                    and getattr(estimator, "eps", None) != np.inf
-                )
+                noisy = "random_state" in estimator.get_params()
+                noisy = noisy and getattr(estimator, "eps", None) != np.inf
                 row = []
                 for draw in range(draws if noisy else 1):
                     settings = _settings(estimator, fold, folds, draw)
@@ -118,9 +114,8 @@ def cpu_seconds(found: dict[str, Fits]) -> float:
 def _fit(estimator: Any, parts: tuple[Any, ...], fold: int, draw: int) -> dict[str, Any]:
     X, y, X_test, y_test = parts
     if "random_state" in estimator.get_params():
-        estimator.set_params(
-            random_state=int(np.random.SeedSequence([fold, draw]).generate_state(1)[0])
-        )
+        seed = np.random.SeedSequence([fold, draw]).generate_state(1)[0]
+        estimator.set_params(random_state=int(seed))
     start = time.process_time()
     estimator.fit(X, y)
     result = {"seconds": time.process_time() - start, **held_out_scores(estimator, X_test, y_test)}
@@ -138,14 +133,7 @@ def _fit(estimator: Any, parts: tuple[Any, ...], fold: int, draw: int) -> dict[s
 
 
 def _settings(estimator: Any, fold: int, folds: int, draw: int) -> dict[str, Any]:
-    parameters = {
-        k: v
-        for k, v in estimator.get_params().items()
-        if k not in ("random_state", "budget", "classes")
-    }
-    return {
-        "model": type(estimator).__name__,
-        "parameters": parameters,
-        "fold": [fold, folds],
-        "draw": draw,
-    }
+    unsaid = ("random_state", "budget", "classes")
+    parameters = {k: v for k, v in estimator.get_params().items() if k not in unsaid}
+    settings = {"model": type(estimator).__name__, "parameters": parameters}
+    return settings | {"fold": [fold, folds], "draw": draw}

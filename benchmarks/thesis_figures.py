@@ -1,15 +1,14 @@
-"""Figures 1 to 3 of van der Reijden (2019), each of its claims against our curves.
-
-Also the soft margin, which the thesis rejects.
+"""Figures 1 to 3 of van der Reijden (2019), each claim against our curves, and the soft margin.
 
 Run with ``python -m benchmarks.thesis_figures``; an interrupted run goes on where it stopped. About
-35 minutes of one core; ``--data adult`` and ``--data kdd`` measure the two data sets side by side,
-then the command without options writes the page.
+35 minutes of one core; with ``--data adult`` and ``--data kdd`` side by side, then without options.
 """
 
 import hashlib
 import math
+from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import click
@@ -25,10 +24,8 @@ EPS, S, ALPHA = 0.1, 0.75, 200
 FOLDS = 10
 DENSITIES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 ALPHAS = {"adult": (200, 500, 1000, 2000, 5000, 10000), "kdd": (100, 200, 300, 400, 600)}
-SMALLER_ALPHAS = {
-    "adult": (50, 100),
-    "kdd": (5, 10, 20, 50),
-}  # where the tight number of rounds is not one
+#: Where the tight number of rounds is not one.
+SMALLER_ALPHAS = {"adult": (50, 100), "kdd": (5, 10, 20, 50)}
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0)
 PHIS = (0.0, 0.5, 1.0, 2.0, 10.0)
 #: With alpha = 200 a fit on Adult takes 28,000 rounds at eps = 0.1; where many are needed, alpha is
@@ -36,9 +33,8 @@ PHIS = (0.0, 0.5, 1.0, 2.0, 10.0)
 CHEAPER_ALPHA = {"adult": {"1a": 1000, "3": 2000}, "kdd": {"1a": ALPHA, "3": ALPHA}}
 SOFT_EPSILONS = (0.1, 1.0)
 SOFT_FOLDS = 5
-SOFT_ALPHA = (
-    2.0  # of the published constants, in units of the radius: about 95 rounds for either form
-)
+#: Of the published constants, in units of the radius: about 95 rounds for either form.
+SOFT_ALPHA = 2.0
 NOTHING = 0.01  # differences in error up to this count as none
 
 NAMES = {
@@ -75,79 +71,54 @@ class OracleDMWSVC(DMWSVC):
         return super().fit(X, y, **unsupported)
 
 
-def dmw(
-    way: str, alpha: float | None, *, eps: float = EPS, s: float = S, phi: float = 0.0, reg: float
-) -> Model:
+def dmw(way: str, alpha: float | None, *, eps: float = EPS, s: float = S, **more: float) -> Model:
     """Algorithm 3: `way` is a key of NAMES."""
-    score, published = "count" if way.endswith("count") else "distance", way.startswith("published")
-    return lambda n: DMWSVC(
-        eps,
-        1 / n,
-        s,
-        alpha,
-        score=score,
-        phi=phi,
-        method="dmw-published" if published else "dmw",
-        reg=reg,
-    )
+    method = "dmw-published" if way.startswith("published") else "dmw"
+    asked = {"score": "count" if way.endswith("count") else "distance", "method": method, **more}
+    return lambda n: DMWSVC(eps, 1 / n, s, alpha, **asked)
 
 
 def models(data: DataSet) -> dict[Any, Model]:
     """Every point of every curve: (figure, way, horizontal value)."""
+    point = partial(dmw, reg=data.reg)
     cells: dict[Any, Model] = {
         ("fixed",): lambda _n: DummyClassifier(),
         ("QP-SVM",): lambda _n: HuberSVC(reg=data.reg),
-        ("argmax",): lambda n: DMWSVC(
-            math.inf, 1 / n, S, ALPHA, method="dmw-published", reg=data.reg
-        ),
+        ("argmax",): point("published", ALPHA, eps=math.inf),
     }
     for eps in EPSILONS:
-        cells["2", "objective", eps] = lambda _n, eps=eps: ObjectivePerturbationSVC(
-            eps, reg=data.reg
-        )
+        private = partial(ObjectivePerturbationSVC, eps, reg=data.reg)
+        cells["2", "objective", eps] = lambda _n, private=private: private()
     for way in ("tight", "published"):
-        alphas = (
-            CHEAPER_ALPHA[data.name] | {"2": ALPHA}
-            if way == "published"
-            else dict.fromkeys(("1a", "2", "3"))
-        )
-        point = partial(dmw, reg=data.reg)
+        alphas: dict[str, Any] = dict.fromkeys(("1a", "2", "3"))
+        grid = SMALLER_ALPHAS[data.name] + ALPHAS[data.name]
+        if way == "published":
+            alphas, grid = CHEAPER_ALPHA[data.name] | {"2": ALPHA}, ALPHAS[data.name]
+        count = f"{way}, count"
         cells |= {("1a", way, s): point(way, alphas["1a"], s=s) for s in DENSITIES}
-        grid = (
-            ALPHAS[data.name]
-            if way == "published"
-            else SMALLER_ALPHAS[data.name] + ALPHAS[data.name]
-        )
         cells |= {("1b", way, alpha): point(way, alpha) for alpha in grid}
         cells |= {("2", way, eps): point(way, alphas["2"], eps=eps) for eps in EPSILONS}
-        cells |= {
-            ("3", f"{way}, count", phi): point(f"{way}, count", alphas["3"], phi=phi)
-            for phi in PHIS
-        }
+        cells |= {("3", count, phi): point(count, alphas["3"], phi=phi) for phi in PHIS}
         cells["3", way, 0.0] = point(way, alphas["3"])
     return cells
 
 
 def soft_models() -> dict[Any, Model]:
     """The soft form with 2p + n vertices and the hard form with 2p, both told the exact optimum."""
+    ways = product(("dmw", "dmw-published"), ("hard", "soft"), SOFT_EPSILONS)
     return {
-        (method, form, eps): lambda n, method=method, form=form, eps=eps: OracleDMWSVC(
-            eps, 1 / n, S, form=form, method=method
+        (method, form, eps): lambda n, eps=eps, asked={"form": form, "method": method}: (
+            OracleDMWSVC(eps, 1 / n, S, **asked)
         )
-        for method in ("dmw", "dmw-published")
-        for form in ("hard", "soft")
-        for eps in SOFT_EPSILONS
+        for method, form, eps in ways
     }
 
 
+_DATA = click.Choice(["adult", "kdd"])
+
+
 @click.command()
-@click.option(
-    "--data",
-    "names",
-    multiple=True,
-    type=click.Choice(["adult", "kdd"]),
-    help="Measure this data set only.",
-)
+@click.option("--data", "names", multiple=True, type=_DATA, help="Measure this data set only.")
 @click.option("--folds", default=FOLDS, show_default=True, help="How many of the ten folds.")
 def main(names: tuple[str, ...], folds: int) -> None:
     """Measure; then write the page and draw the pictures."""
@@ -161,28 +132,23 @@ def main(names: tuple[str, ...], folds: int) -> None:
     _draw("thesis_figure1", curves, ("1a", "1b"))
     _draw("thesis_figure2", curves, ("2",))
     _draw("thesis_figure3", curves, ("3",))
-    write_page(
-        "thesis_figures",
-        "Figures 1 to 3 of van der Reijden (2019)",
-        [
-            f"Published: {VDR} Figures 1–3; their points are not in the text, its claims are.",
-            SETTINGS.format(folds=folds if folds == FOLDS else f"{folds} of {FOLDS}"),
-            *_page(curves),
-            "## The soft margin over 2p + n vertices",
-            SOFT,
-            (
-                column_names(
-                    "data | method | form | eps | ours ± standard error | balanced accuracy | "
-                    "area under the curve | radius | rounds | rounds on slack variables"
-                ),
-                _soft_rows(soft),
-            ),
-            *_soft_verdicts(soft, curves),
-            f"CPU time of all fits: {seconds / 60:.1f} minutes.",
-        ],
-    )
+    parts = [
+        f"Published: {VDR} Figures 1–3; their points are not in the text, its claims are.",
+        SETTINGS.format(folds=folds if folds == FOLDS else f"{folds} of {FOLDS}"),
+        *_page(curves),
+        "## The soft margin over 2p + n vertices",
+        SOFT,
+        (column_names(_OF_SOFT), _soft_rows(soft)),
+        *_soft_verdicts(soft, curves),
+        f"CPU time of all fits: {seconds / 60:.1f} minutes.",
+    ]
+    write_page("thesis_figures", "Figures 1 to 3 of van der Reijden (2019)", parts)
 
 
+_OF_SOFT = (
+    "data | method | form | eps | ours ± standard error | balanced accuracy | area under the curve"
+    " | radius | rounds | rounds on slack variables"
+)
 SETTINGS = (
     "Mean test error ± standard error over {folds} folds, one draw each; all settings of one fold"
     " share the seed. One record replaced; delta = 1/n with n the training records, as in the"
@@ -241,22 +207,18 @@ def _table(
 ) -> tuple[list[str], list[list[str]]]:
     """Errors with rounds; or balanced accuracies and areas under the curve."""
     ways = _ways(found, figure)
+
+    def cell(way: str, value: float) -> str:
+        fits = found.get((figure, way, value))
+        if fits is None:
+            return "–"
+        if ranked:
+            return rankings(fits.errors)
+        counted = figure != "2" and way != "objective"
+        return f"{fits.errors}" + f" ({np.mean(fits.each('rounds')):,.0f})" * counted
+
     values = sorted({value for way in ways for value in _values(found, figure, way)})
-    rows = []
-    for value in values:
-        row = [f"{value:g}"]
-        for way in ways:
-            fits = found.get((figure, way, value))
-            if ranked:
-                row.append("–" if fits is None else rankings(fits.errors))
-                continue
-            rounds = (
-                ""
-                if fits is None or figure == "2" or way == "objective"
-                else f" ({np.mean(fits.each('rounds')):,.0f})"
-            )
-            row.append("–" if fits is None else f"{fits.errors}{rounds}")
-        rows.append(row)
+    rows = [[f"{value:g}", *(cell(way, value) for way in ways)] for value in values]
     return [axis, *(NAMES[way] for way in ways)], rows
 
 
@@ -275,116 +237,82 @@ def _said(gain: tuple[float, float]) -> str:
 
 
 def _verdict(figure: str, name: str, found: Curves) -> str:
-    claim, judge = (
-        {"1a": CLAIM_S, "1b": CLAIM_ALPHA, "2": CLAIM_EPS, "3": CLAIM_COUNT}[figure],
-        JUDGES[figure],
+    claim, judge, ways = CLAIMS[figure]
+    judged = (f"{NAMES[way]}: {judge(found, way)}." for way in ways)
+    return f"**{data_set(name).title}.** {claim} " + " ".join(judged)
+
+
+def _judge_s(found: Curves, way: str) -> str:
+    curve = {s: found["1a", way, s] for s in DENSITIES}
+    first, second = _gain(curve[0.1], curve[0.5]), _gain(curve[0.5], curve[0.99])
+    best = min(DENSITIES, key=lambda s: curve[s].errors.mean)
+    past_the_best = _clear(_gain(curve[0.99], curve[best]))
+    whole = _clear(_gain(curve[0.1], curve[0.99]))
+    verdict = "holds" if whole and second[0] < first[0] and not past_the_best else "refuted"
+    return (
+        f"{verdict} (gain from s = 0.1 n to 0.5 n {_said(first)}, from 0.5 n to"
+        f" 0.99 n {_said(second)}; best {curve[best].errors.mean:.4f} at {best:g} n)"
     )
-    return f"**{data_set(name).title}.** {claim} " + " ".join(judge(found))
 
 
-CLAIM_S = "“A larger s is better, with diminishing return”:"
-CLAIM_ALPHA = "“Relative indifference to alpha”:"
-CLAIM_EPS = "“From eps = 0.5 private results match the non-private”:"
-CLAIM_COUNT = "“The count score improves” and “phi = 0 is best”:"
+def _judge_alpha(found: Curves, way: str) -> str:
+    means = {alpha: found["1b", way, alpha].errors.mean for alpha in _values(found, "1b", way)}
+    low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    gain = _gain(found["1b", way, high], found["1b", way, low])
+    verdict = "holds" if gain[0] <= NOTHING else "refuted"
+    if gain[0] <= NOTHING and abs(means[low] - found[("fixed",)].errors.mean) <= 2e-3:
+        verdict = "holds, but every point is the fixed class"
+    if gain[0] > NOTHING and not _clear(gain):
+        verdict = "not refuted: the spread is within the noise"
+    ends = f"best {means[low]:.4f} at {low:g}, worst {means[high]:.4f} at {high:g}"
+    return f"{verdict} ({ends}; {_said(gain)})"
 
 
-def _judge_s(found: Curves) -> list[str]:
-    said = []
-    for way in ("published", "tight"):
-        first = _gain(found["1a", way, 0.1], found["1a", way, 0.5])
-        second = _gain(found["1a", way, 0.5], found["1a", way, 0.99])
-        whole = _gain(found["1a", way, 0.1], found["1a", way, 0.99])
-        best = min(DENSITIES, key=lambda s, way=way: found["1a", way, s].errors.mean)
-        past_the_best = _clear(_gain(found["1a", way, 0.99], found["1a", way, best]))
-        verdict = (
-            "holds" if _clear(whole) and second[0] < first[0] and not past_the_best else "refuted"
-        )
-        said.append(
-            f"{NAMES[way]}: {verdict} (gain from s = 0.1 n to 0.5 n {_said(first)}, from 0.5 n to"
-            f" 0.99 n {_said(second)}; best {found['1a', way, best].errors.mean:.4f} at"
-            f" {best:g} n)."
-        )
-    return said
+def _judge_eps(found: Curves, way: str) -> str:
+    reference = "QP-SVM" if way == "objective" else "argmax"
+    gaps = {eps: _gain(found["2", way, eps], found[(reference,)]) for eps in EPSILONS}
+    verdict = "holds" if all(gaps[e][0] <= NOTHING for e in EPSILONS if e >= 0.5) else "refuted"
+    listed = ", ".join(f"{_said(gap)} at {eps:g}" for eps, gap in gaps.items())
+    fixed = _gain(found[("fixed",)], found["2", way, 0.5])
+    if verdict == "holds" and not _clear(fixed):
+        verdict = "holds in name only: at 0.5 it is the fixed class"
+    better = f"at 0.5 better than the fixed class by {_said(fixed)}"
+    return f"{verdict} (above {reference}: {listed}; {better})"
 
 
-def _judge_alpha(found: Curves) -> list[str]:
-    said = []
-    for way in ("published", "tight"):
-        means = {alpha: found["1b", way, alpha].errors.mean for alpha in _values(found, "1b", way)}
-        low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
-        gain = _gain(found["1b", way, high], found["1b", way, low])
-        fixed = found[("fixed",)].errors.mean
-        verdict = "holds" if gain[0] <= NOTHING else "refuted"
-        if gain[0] <= NOTHING and abs(means[low] - fixed) <= 2e-3:
-            verdict = "holds, but every point is the fixed class"
-        if gain[0] > NOTHING and not _clear(gain):
-            verdict = "not refuted: the spread is within the noise"
-        said.append(
-            f"{NAMES[way]}: {verdict} (best {means[low]:.4f} at {low:g}, worst {means[high]:.4f} at"
-            f" {high:g}; {_said(gain)})."
-        )
-    return said
+def _judge_count(found: Curves, way: str) -> str:
+    curve = {phi: found["3", f"{way}, count", phi] for phi in PHIS}
+    gain = _gain(found["3", way, 0.0], curve[0.0])
+    better = "not shown, within the noise" if abs(gain[0]) <= 2 * gain[1] else "refuted"
+    better = "no difference" if abs(gain[0]) <= 1e-3 else better
+    better = "holds" if _clear(gain) else better
+    best = min(PHIS, key=lambda phi: curve[phi].errors.mean)
+    beaten = best != 0.0 and _clear(_gain(curve[0.0], curve[best]))
+    flat = max(fits.errors.mean for fits in curve.values()) - curve[0.0].errors.mean <= 1e-3
+    zero = f"refuted (best: {best:g})" if beaten else "no phi differs" if flat else "holds"
+    listed = ", ".join(f"{fits.errors.mean:.4f} at {phi:g}" for phi, fits in curve.items())
+    return (
+        f"count better at phi = 0: {better} (gain over the distance score {_said(gain)});"
+        f" phi = 0 best: {zero} ({listed})"
+    )
 
 
-def _judge_eps(found: Curves) -> list[str]:
-    said = []
-    for way, reference in (("objective", "QP-SVM"), ("published", "argmax"), ("tight", "argmax")):
-        gaps = {eps: _gain(found["2", way, eps], found[(reference,)]) for eps in EPSILONS}
-        verdict = (
-            "holds" if all(gaps[eps][0] <= NOTHING for eps in EPSILONS if eps >= 0.5) else "refuted"
-        )
-        listed = ", ".join(f"{_said(gap)} at {eps:g}" for eps, gap in gaps.items())
-        fixed = _gain(found[("fixed",)], found["2", way, 0.5])
-        if verdict == "holds" and not _clear(fixed):
-            verdict = "holds in name only: at 0.5 it is the fixed class"
-        said.append(
-            f"{NAMES[way]}: {verdict} (above {reference}: {listed}; at 0.5 better than the fixed"
-            f" class by {_said(fixed)})."
-        )
-    return said
-
-
-def _judge_count(found: Curves) -> list[str]:
-    said = []
-    for way in ("published", "tight"):
-        curve = {phi: found["3", f"{way}, count", phi] for phi in PHIS}
-        gain = _gain(found["3", way, 0.0], curve[0.0])
-        within = (
-            "no difference"
-            if abs(gain[0]) <= 1e-3
-            else "not shown, within the noise"
-            if abs(gain[0]) <= 2 * gain[1]
-            else "refuted"
-        )
-        better = "holds" if _clear(gain) else within
-        best = min(PHIS, key=lambda phi, curve=curve: curve[phi].errors.mean)
-        beaten = best != 0.0 and _clear(_gain(curve[0.0], curve[best]))
-        worst = max(curve[phi].errors.mean for phi in PHIS)
-        flat = worst - curve[0.0].errors.mean <= 1e-3
-        zero = f"refuted (best: {best:g})" if beaten else "no phi differs" if flat else "holds"
-        said.append(
-            f"{NAMES[way]}: count better at phi = 0: {better} (gain over the distance score"
-            f" {_said(gain)}); phi = 0 best: {zero} ("
-            + ", ".join(f"{fits.errors.mean:.4f} at {phi:g}" for phi, fits in curve.items())
-            + ")."
-        )
-    return said
-
-
-JUDGES = {"1a": _judge_s, "1b": _judge_alpha, "2": _judge_eps, "3": _judge_count}
+_TWO, _THREE = ("published", "tight"), ("objective", "published", "tight")
+#: What the thesis says of a figure, who judges it, and of which curves.
+CLAIMS: dict[str, tuple[str, Callable[[Curves, str], str], tuple[str, ...]]] = {
+    "1a": ("“A larger s is better, with diminishing return”:", _judge_s, _TWO),
+    "1b": ("“Relative indifference to alpha”:", _judge_alpha, _TWO),
+    "2": ("“From eps = 0.5 private results match the non-private”:", _judge_eps, _THREE),
+    "3": ("“The count score improves” and “phi = 0 is best”:", _judge_count, _TWO),
+}
 
 
 def _soft_rows(soft: dict[str, Curves]) -> list[list[str]]:
     return [
         [
-            data_set(name).title,
-            method,
-            form,
-            f"{eps:g}",
-            str(fits.errors),
-            *(fits.errors.said(score) for score in ("balanced", "auc")),
-            f"{np.mean(fits.each('radius')):,.1f}",
-            f"{np.mean(fits.each('rounds')):,.0f}",
+            *(data_set(name).title, method, form, f"{eps:g}", str(fits.errors)),
+            *(fits.errors.said("balanced"), fits.errors.said("auc")),
+            *(f"{np.mean(fits.each(what)):{shown}}" for what, shown in _SHOWN),
             f"{np.mean(fits.each('slack_share')):.1%}" if form == "soft" else "–",
         ]
         for name, found in soft.items()
@@ -392,26 +320,24 @@ def _soft_rows(soft: dict[str, Curves]) -> list[list[str]]:
     ]
 
 
+_SHOWN = (("radius", ",.1f"), ("rounds", ",.0f"))
+
+
 def _soft_verdicts(soft: dict[str, Curves], curves: dict[str, Curves]) -> list[str]:
     verdicts = []
-    for name, found in soft.items():
+    for (name, found), method in product(soft.items(), ("dmw", "dmw-published")):
         fixed = curves[name][("fixed",)].errors.mean
-        for method in ("dmw", "dmw-published"):
-            gains = {
-                eps: _gain(found[method, "soft", eps], found[method, "hard", eps])
-                for eps in SOFT_EPSILONS
-            }
-            verdicts.append(
-                f"**{data_set(name).title}, {method}.** “Accuracy suffers from n more candidates”:"
-                f" {'holds' if _clear(gains[EPS]) else 'not seen'} (the hard form's error is"
-                " smaller by"
-                f" {', '.join(f'{_said(gain)} at eps = {eps:g}' for eps, gain in gains.items())};"
-                f" fixed class {fixed:.4f})."
-            )
-    share = ", ".join(
-        f"{np.mean(found['dmw-published', 'soft', EPS].each('slack_share')):.1%}"
-        for found in soft.values()
-    )
+        gains = {
+            e: _gain(found[method, "soft", e], found[method, "hard", e]) for e in SOFT_EPSILONS
+        }
+        verdict = "holds" if _clear(gains[EPS]) else "not seen"
+        listed = ", ".join(f"{_said(gain)} at eps = {eps:g}" for eps, gain in gains.items())
+        verdicts.append(
+            f"**{data_set(name).title}, {method}.** “Accuracy suffers from n more candidates”:"
+            f" {verdict} (the hard form's error is smaller by {listed}; fixed class {fixed:.4f})."
+        )
+    on_slack = (found["dmw-published", "soft", EPS].each("slack_share") for found in soft.values())
+    share = ", ".join(f"{np.mean(shares):.1%}" for shares in on_slack)
     verdicts.append(
         f"The reason given for the claim is right for the published constants: at eps = {EPS:g} the"
         f" selections of the soft form fall on slack variables in {share} of the rounds, what blind"
@@ -444,49 +370,27 @@ def _draw(name: str, curves: dict[str, Curves], figures: tuple[str, ...]) -> Non
 
 def _panel(ax: Any, found: Curves, part: str) -> None:
     for way in _ways(found, part):
-        values = _values(found, part, way)
+        values, name = _values(found, part, way), NAMES[way]
         errors = [found[part, way, value].errors for value in values]
         if part == "3" and len(values) == 1:
-            ax.axhline(
-                errors[0].mean,
-                color=STYLES[way]["color"],
-                linewidth=2,
-                label=f"{NAMES[way]}, distance score",
-            )
+            label, color = f"{name}, distance score", STYLES[way]["color"]
+            ax.axhline(errors[0].mean, color=color, linewidth=2, label=label)
             continue
-        ax.errorbar(
-            (
-                [PHIS.index(value) + (0.06 if way == "tight, count" else -0.06) for value in values]
-                if part == "3"
-                else values
-            ),
-            [e.mean for e in errors],
-            [e.standard_error for e in errors],
-            label=NAMES[way],
-            capsize=3,
-            linewidth=2,
-            markersize=7,
-            **STYLES[way],
-        )
+        aside = 0.06 if way == "tight, count" else -0.06
+        at = [PHIS.index(value) + aside for value in values] if part == "3" else values
+        means, bars = [e.mean for e in errors], [e.standard_error for e in errors]
+        look = {"capsize": 3, "linewidth": 2, "markersize": 7, **STYLES[way]}
+        ax.errorbar(at, means, bars, label=name, **look)
     ax.axhline(found[("fixed",)].errors.mean, color="0.35", linestyle=":", label="fixed class")
-    ax.axhline(
-        found[("argmax",)].errors.mean,
-        color="black",
-        linestyle=(0, (6, 6)),
-        label="argmax dense MW, not private",
-    )
+    references = {"argmax": ("argmax dense MW, not private", (0, (6, 6)))}
     if part == "2":
-        ax.axhline(
-            found[("QP-SVM",)].errors.mean,
-            color="black",
-            linestyle=(0, (1, 3)),
-            label="QP-SVM, not private",
-        )
+        references["QP-SVM"] = ("QP-SVM, not private", (0, (1, 3)))
+    for key, (label, dashes) in references.items():
+        ax.axhline(found[(key,)].errors.mean, color="black", linestyle=dashes, label=label)
     if part in ("1b", "2"):
         ax.set_xscale("log")
-        ticks = [
-            value for value in _values(found, part, "tight") if value not in (300, 400)
-        ]  # their labels would overlap
+        # The labels of two would overlap.
+        ticks = [value for value in _values(found, part, "tight") if value not in (300, 400)]
         ax.set_xticks(ticks, [f"{value:g}" for value in ticks])
         ax.minorticks_off()
     if part == "3":

@@ -7,6 +7,7 @@ four minutes of one core.
 """
 
 import math
+from functools import partial
 
 import click
 import numpy as np
@@ -34,13 +35,12 @@ SETTINGS = {
 
 def models(data: DataSet) -> dict[str, Model]:
     """The rows of the table."""
+    dmw = partial(DMWSVC, reg=data.reg)
     return {
         "fixed": lambda _n: DummyClassifier(),
         "QP-SVM": lambda _n: HuberSVC(reg=data.reg),
-        "argmax DMW": lambda n: DMWSVC(
-            math.inf, 1 / n, 0.75, 200, method="dmw-published", reg=data.reg
-        ),
-        "argmax DMW, tight": lambda n: DMWSVC(math.inf, 1 / n, 0.75, reg=data.reg),
+        "argmax DMW": lambda n: dmw(math.inf, 1 / n, 0.75, 200, method="dmw-published"),
+        "argmax DMW, tight": lambda n: dmw(math.inf, 1 / n, 0.75),
         "LP-SVM": lambda _n: LPSVC(C=1.0),
     }
 
@@ -55,26 +55,13 @@ def main() -> None:
         seconds += cpu_seconds(found)
         for model, fits in found.items():
             error = published.get(model)
-            within = (
-                "–"
-                if error is None
-                else "yes"
-                if abs(fits.errors.mean - error) <= TOLERANCE[model]
-                else "NO"
-            )
-            target = "–" if error is None else f"{error:.3f} ± {TOLERANCE[model]:.3f}"
-            rows.append(
-                [
-                    data.title,
-                    model,
-                    SETTINGS[model].format(reg=data.reg),
-                    target,
-                    str(fits.errors),
-                    *(fits.errors.said(score) for score in ("balanced", "auc")),
-                    within,
-                    RELATION,
-                ]
-            )
+            target = within = "–"
+            if error is not None:
+                target = f"{error:.3f} ± {TOLERANCE[model]:.3f}"
+                within = "yes" if abs(fits.errors.mean - error) <= TOLERANCE[model] else "NO"
+            row = [data.title, model, SETTINGS[model].format(reg=data.reg), target, fits.errors]
+            scores = (fits.errors.said(score) for score in ("balanced", "auc"))
+            rows.append([*row, *scores, within, RELATION])
             if "DMW" in model:
                 vertices.append([data.title, model, *_vertices(data, fits)])
     write_page(

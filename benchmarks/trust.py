@@ -29,17 +29,10 @@ REPEATS, ENOUGH = 10, 9
 CORRECT, RUNS_OF_CORRECT = 100, 10_000
 CONFIDENCE = 0.999
 HEADERS = {
-    Bug.FACTOR: "factor 2",
-    Bug.TENTH: "sens. −10 %",
-    Bug.FIFTH: "sens. −20 %",
-    Bug.LAW: "noise law",
-    Bug.COUNT: "count dropped",
-    Bug.SEED: "fixed seed",
-    Bug.SCALE: "rows unscaled",
-    Bug.RELATION: "relation swapped",
-    Bug.STOP: "early stop",
-    Bug.MINIMISER: "minimiser",
-    Bug.TWICE: "draw used twice",
+    **{Bug.FACTOR: "factor 2", Bug.TENTH: "sens. −10 %", Bug.FIFTH: "sens. −20 %"},
+    **{Bug.LAW: "noise law", Bug.COUNT: "count dropped", Bug.SEED: "fixed seed"},
+    **{Bug.SCALE: "rows unscaled", Bug.RELATION: "relation swapped", Bug.STOP: "early stop"},
+    **{Bug.MINIMISER: "minimiser", Bug.TWICE: "draw used twice"},
 }
 WORDS = {1_000: "10³", 10_000: "10⁴", 100_000: "10⁵", 1_000_000: "10⁶"}
 _NOT_CAUGHT = "missed"
@@ -109,9 +102,8 @@ def false_alarms(subject: Subject) -> int:
     """Of a hundred audits of the release as it is."""
     case = subject.correct()
     seeds = (_seed(subject.name, RUNS_OF_CORRECT, repeat) for repeat in range(CORRECT))
-    return sum(
-        not audited(case.sampler, case.claim, RUNS_OF_CORRECT, seed).passed for seed in seeds
-    )
+    audits = (audited(case.sampler, case.claim, RUNS_OF_CORRECT, seed) for seed in seeds)
+    return sum(not found.passed for found in audits)
 
 
 def _seed(name: str, runs: int, repeat: int) -> int:
@@ -134,60 +126,43 @@ class Cell:
             return cls(f"– [{notes.setdefault(found['reason'], len(notes) + 1)}]", np.nan)
         if "exact" in found:
             return cls(found["exact"], np.inf if found["exact"] == _NOT_CAUGHT else 0.0)
-        return (
-            cls(_NOT_CAUGHT, np.inf)
-            if found["runs"] is None
-            else cls(WORDS[found["runs"]], np.log10(found["runs"]))
-        )
+        if found["runs"] is None:
+            return cls(_NOT_CAUGHT, np.inf)
+        return cls(WORDS[found["runs"]], np.log10(found["runs"]))
 
 
 def draw(names: list[str], table: list[list[Cell]]) -> None:
     """The table at a glance: the more runs, the darker; grey where no audit is needed."""
     levels = np.array([[cell.level for cell in row] for row in table])
     classes = np.where(np.isinf(levels), 7.0, levels)
-    colors = [
-        "0.85",
-        "white",
-        "white",
-        *(to_rgba(COLOURS["blue"], depth) for depth in (0.1, 0.3, 0.5, 0.7)),
-        COLOURS["vermilion"],
-    ]
+    blues = (to_rgba(COLOURS["blue"], depth) for depth in (0.1, 0.3, 0.5, 0.7))
+    colors = ["0.85", "white", "white", *blues, COLOURS["vermilion"]]
     norm = BoundaryNorm(np.arange(-0.5, 8), len(colors))
     with picture("trust", size=(12.0, 0.32 * len(names) + 2.2)) as (axes,):
-        axes.imshow(
-            np.ma.masked_invalid(classes), cmap=ListedColormap(colors), norm=norm, aspect="auto"
-        )
+        shown = np.ma.masked_invalid(classes)
+        axes.imshow(shown, cmap=ListedColormap(colors), norm=norm, aspect="auto")
+        centred = {"ha": "center", "va": "center", "fontsize": "small"}
         for i, row in enumerate(table):
             for j, cell in enumerate(row):
-                axes.text(
-                    j, i, cell.word.partition(" ")[0], ha="center", va="center", fontsize="small"
-                )
+                axes.text(j, i, cell.word.partition(" ")[0], **centred)
         axes.set_xticks(range(len(HEADERS)), HEADERS.values(), rotation=40, ha="left")
         axes.xaxis.tick_top()
         axes.set_yticks(range(len(names)), names)
         axes.tick_params(length=0, labelsize="small")
         axes.spines[:].set_visible(False)
-        axes.set_xlabel(
-            "10ᵏ: runs on each neighbour (number); ledger, replay: no audit needed; –: does not"
-            " apply",
-            loc="right",
-        )
+        words = "10ᵏ: runs on each neighbour (number); ledger, replay: no audit needed; –: does not apply"
+        axes.set_xlabel(words, loc="right")
 
 
 def fingerprint() -> str:
     """Of the suite and of the estimators; what a cache knows is the code of privlp."""
     sources = [*ROOT.glob("tests/conformance_*.py"), *ROOT.glob("svm_models/**/*.py")]
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sorted(sources))).hexdigest()[
-        :12
-    ]
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sorted(sources)))
+    return digest.hexdigest()[:12]
 
 
 @click.command(help=__doc__)
-@click.option(
-    "--only",
-    default="",
-    help="Only subjects whose name contains this; prints cells, writes nothing.",
-)
+@click.option("--only", default="", help="Subjects whose name has this; prints, writes nothing.")
 def main(only: str) -> None:
     cache, subjects = Cache("trust"), [s for s in [*SUBJECTS, *ESTIMATORS] if only in s.name]
     notes: dict[str, int] = {}
@@ -199,9 +174,8 @@ def main(only: str) -> None:
         for bug in Bug:
             bar.set_description(f"{subject.name}: {bug}")
             settings = {"suite": suite, "subject": subject.name, "bug": bug.value}
-            row.append(
-                Cell.of(cache.measure(settings, lambda s=subject, b=bug: measured(s, b)), notes)
-            )
+            found = cache.measure(settings, lambda s=subject, b=bug: measured(s, b))
+            row.append(Cell.of(found, notes))
             bar.update()
         bar.set_description(f"{subject.name}: correct")
         settings = {"suite": suite, "subject": subject.name, "bug": None}
@@ -212,12 +186,8 @@ def main(only: str) -> None:
     names = [subject.name for subject in subjects]
     if only:
         for name, row, alarm in zip(names, table, alarms, strict=True):
-            print(
-                name,
-                *(f"{bug}: {cell.word}" for bug, cell in zip(Bug, row, strict=True)),
-                f"false alarms: {alarm}",
-                sep="\n  ",
-            )
+            words = (f"{bug}: {cell.word}" for bug, cell in zip(Bug, row, strict=True))
+            print(name, *words, f"false alarms: {alarm}", sep="\n  ")
         return
     write(names, table, alarms, notes)
 
@@ -231,10 +201,8 @@ def write(
 ) -> None:
     """The page and its picture."""
     cells = [cell for row in table for cell in row if not np.isnan(cell.level)]
-    missed, exact = (
-        sum(np.isinf(cell.level) for cell in cells),
-        sum(cell.level == 0 for cell in cells),
-    )
+    missed = sum(np.isinf(cell.level) for cell in cells)
+    exact = sum(cell.level == 0 for cell in cells)
     rows = [
         [name, *(cell.word for cell in row), str(alarm)]
         for name, row, alarm in zip(names, table, alarms, strict=True)
@@ -247,22 +215,13 @@ def write(
         " may). Beyond 10³ runs, selections and Euclidean Laplace noise are drawn from their law,"
         " which single releases are tested against, not from the mechanism itself."
     )
-    reasons = "\n".join(
-        f"{number}. {reason[0].upper()}{reason[1:]}." for reason, number in notes.items()
-    )
-    picture_of_table = "![The table at a glance](trust.png)"
-    page = [
-        caught,
-        _unwrapped(_READING),
-        (("release", *HEADERS.values(), "false alarms"), rows),
-        picture_of_table,
-    ]
-    page += ["## Why a fault does not apply", reasons, "## What was done", _unwrapped(_DONE)]
-    write_page(
-        "trust",
-        "Which faults the audits catch",
-        [*page, "## What it does not show", _unwrapped(_NOT_SHOWN)],
-    )
+    numbered = (f"{number}. {why[0].upper()}{why[1:]}." for why, number in notes.items())
+    headers = ("release", *HEADERS.values(), "false alarms")
+    page = [caught, _unwrapped(_READING), (headers, rows), "![The table at a glance](trust.png)"]
+    page += ["## Why a fault does not apply", "\n".join(numbered)]
+    page += ["## What was done", _unwrapped(_DONE)]
+    page += ["## What it does not show", _unwrapped(_NOT_SHOWN)]
+    write_page("trust", "Which faults the audits catch", page)
     draw(names, table)
 
 

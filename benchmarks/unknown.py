@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
 import privlp
-from benchmarks.cache import Cache, finished
+from benchmarks.cache import Cache
 from benchmarks.families import HARD, SOFT, Instance, missed, ratio
 from benchmarks.measure import print_table
 from benchmarks.published import over_eps, picture, write_page
@@ -59,18 +59,18 @@ SOFT_CASES: dict[str, Case] = {
 
 Cell = dict[str, Any]
 Result = dict[str, Any]
+FloatArray = npt.NDArray[np.float64]
 
 
 @lru_cache(maxsize=2)
 def instance(name: str, seed: int, quick: bool) -> Instance:
     """The program of a case."""
-    family, sizes, small, _ = {**CASES, **SOFT_CASES}[name]
-    return {**HARD, **SOFT}[family](seed, **(small if quick else sizes))
+    family, sizes, small, _ = (CASES | SOFT_CASES)[name]
+    return (HARD | SOFT)[family](seed, **(small if quick else sizes))
 
 
 @cache
 def maximised(name: str) -> bool:
-    """Whether more is better in a case."""
     return instance(name, FIRST_SEED, True).lp.sense == "max"
 
 
@@ -80,23 +80,15 @@ def told(name: str, optimum: float) -> tuple[float, float] | None:
     return None if bound is None else (0.0, bound * optimum)
 
 
-# ------------------------------------------------------------------------------ measurements
-
-_ANSWERS = {
-    Verdict.ENOUGH_ROWS: "yes",
-    Verdict.ROUGH: "rough",
-    Verdict.TOO_FEW_ROWS: "no",
-    Verdict.TOO_MUCH_NOISE: "no",
-}
+_ANSWERS = dict.fromkeys(Verdict, "no") | {Verdict.ENOUGH_ROWS: "yes", Verdict.ROUGH: "rough"}
 
 
 def measure(cell: Cell) -> Result:
     """The measurement that a cell asks for, in CPU seconds; a refusal is a result."""
-    wanted = dict(cell)
-    run = {"exact": exact, "plan": plan, "solve": solve, "soft": soft}[wanted.pop("what")]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", privlp.MostlyNoiseWarning)
-        return run(**wanted)
+    asked = {key: value for key, value in cell.items() if key != "what"}
+    run = {"exact": exact, "plan": plan, "solve": solve, "soft": soft}[cell["what"]]
+    with warnings.catch_warnings(action="ignore", category=privlp.MostlyNoiseWarning):
+        return run(**asked)
 
 
 def exact(case: str, seed: int, quick: bool) -> Result:
@@ -145,24 +137,14 @@ def soft(case: str, seed: int, quick: bool, eps: float, draw: int) -> Result:
         found.assign(problem)
     except privlp.PrivLPError as refusal:
         return {"refused": str(refusal)}
-    broken = [float(constraint.violation().max()) for constraint in problem.constraints]
+    broken = max((float(rows.violation().max()) for rows in problem.constraints), default=0.0)
     excess = float(problem.objective.value) / program.opt - 1
-    most = max(broken, default=0.0)
-    return {"excess": excess, "broken": most, "answer": _ANSWERS[verdict], "seconds": seconds}
+    return {"excess": excess, "broken": broken, "answer": _ANSWERS[verdict], "seconds": seconds}
 
 
 def named(advice: str) -> Result:
-    """The s and the eps that an advice names as enough, each None if it names none.
-
-    Examples
-    --------
-    >>> from benchmarks.unknown import named
-    >>> named("Rough: ... About s = 1,900, or eps = 7.5, or 38,000 rows, would do.")
-    {'s': 1900.0, 'eps': 7.5}
-    >>> named("Enough rows for this eps: .... Up to s = 125 rows are given up.")
-    {'s': None, 'eps': None}
-    """
-    ways = advice.partition("About ")[2]
+    """The s and the eps that an advice names as enough, each None if it names none."""
+    _, _, ways = advice.partition("About ")
     found = {name: re.search(rf"\b{name} = ([\d,.]*\d)", ways) for name in ("s", "eps")}
     return {name: hit and float(hit[1].replace(",", "")) for name, hit in found.items()}
 
@@ -183,54 +165,44 @@ class Runner:
 
     def of(self, what: str, cases: Iterable[str]) -> dict[Any, list[Result]]:
         """Results by (case, eps), program by program and draw by draw."""
-        seeds = range(FIRST_SEED, FIRST_SEED + self.programs)
-        drawn = what in ("solve", "soft")
-        draws: list[Cell] = [{"draw": k} for k in range(self.draws)] if drawn else [{}]
         epsilons = [{}] if what == "exact" else [{"eps": eps} for eps in self.epsilons]
+        programs = [{"seed": FIRST_SEED + k} for k in range(self.programs)]
         groups = {
             (case, of.get("eps")): [
-                {"what": what, "case": case, "seed": seed, "quick": self._quick, **of, **draw}
-                for seed, draw in product(seeds, draws)
+                cell for one in programs for cell in self.cells(what, case=case, **one, **of)
             ]
             for case, of in product(cases, epsilons)
         }
         return self.groups(groups, what)
 
+    def cells(self, what: str, **asked: Any) -> list[Cell]:
+        """What is asked of one program: once, or with every draw."""
+        of = {"what": what, "quick": self._quick, **asked}
+        drawn = what in ("solve", "soft")
+        return [{**of, "draw": draw} for draw in range(self.draws)] if drawn else [of]
+
     def groups(self, cells: dict[Any, list[Cell]], description: str) -> dict[Any, list[Result]]:
         """Results of named groups of cells, measured all together."""
         every = [cell for group in cells.values() for cell in group]
-        if self._cache is None:
-            results = [found for _, found in finished(every, measure, 1, description)]
-        else:
-            results = self._cache.measure_all(
-                every, measure, processes=self._processes, description=description
-            )
-        found = iter(results)
+        how = {"processes": self._processes, "description": description}
+        kept = self._cache and self._cache.measure_all(every, measure, **how)
+        found = iter(kept or map(measure, every))
         return {name: [next(found) for _ in group] for name, group in cells.items()}
-
-    def again(self, **asked: Any) -> list[Cell]:
-        """Cells of more solves of one program."""
-        of = {"what": "solve", "quick": self._quick, **asked}
-        return [{**of, "draw": draw} for draw in range(self.draws)]
-
-
-# ------------------------------------------------------------------------ draws put together
 
 
 def succeeded(result: Result, *, maximised: bool) -> bool:
     """Whether a draw costs at most 1.05 OPT, or earns OPT / 1.05, and misses at most s rows."""
     if "refused" in result or result["missed"] > result["s"]:
         return False
-    found = result["ratio"]
-    return found * LARGEST_COST >= 1 if maximised else found <= LARGEST_COST
+    return result["ratio"] * LARGEST_COST >= 1 if maximised else result["ratio"] <= LARGEST_COST
 
 
-def values(results: Sequence[Result], name: str) -> npt.NDArray[np.float64]:
+def values(results: Sequence[Result], name: str) -> FloatArray:
     """One number of every draw that was not refused."""
     return np.array([result[name] for result in results if name in result], dtype=float)
 
 
-def mean_and_error(numbers: npt.NDArray[np.float64]) -> str:
+def mean_and_error(numbers: FloatArray) -> str:
     """Mean ± standard error."""
     if not len(numbers):
         return "refused"
@@ -238,7 +210,7 @@ def mean_and_error(numbers: npt.NDArray[np.float64]) -> str:
     return f"{numbers.mean():.3f}{error}"
 
 
-def span(numbers: npt.NDArray[np.float64], digits: int = 2) -> str:
+def span(numbers: FloatArray, digits: int = 2) -> str:
     """Least and largest number."""
     ends = [f"{end(numbers):,.{digits}f}" for end in (np.min, np.max)] if len(numbers) else ["–"]
     return "–".join(dict.fromkeys(ends))
@@ -252,10 +224,8 @@ def share(successes: Iterable[bool]) -> str:
 
 def counted(words: Iterable[str]) -> str:
     """Each word once, with its number where they differ."""
-    found = Counter(words)
-    if len(found) == 1:
-        return next(iter(found))
-    return ", ".join(f"{word} {number}" for word, number in sorted(found.items()))
+    found = sorted(Counter(words).items())
+    return ", ".join(f"{word} {number}" if len(found) > 1 else word for word, number in found)
 
 
 def _seconds(results: Iterable[Result]) -> str:
@@ -270,8 +240,6 @@ def _outcome(name: str, draws: Sequence[Result]) -> tuple[str, ...]:
     good = share(succeeded(draw, maximised=maximised(name)) for draw in draws)
     return mean_and_error(costs), span(costs), most, good
 
-
-# ---------------------------------------------------------------------------------- the page
 
 _SUCCESS = f"cost ≤ {LARGEST_COST:g} OPT (earnings ≥ OPT / {LARGEST_COST:g}), at most s rows missed"
 _HARD = (
@@ -293,24 +261,19 @@ _OUTCOME = ("cost / OPT", "range", "missed: mean; most", "success")
 
 def hard_rows(run: Runner) -> list[Part]:
     """Hard rows and nothing known: cost, rows missed, success, what the plan said, time."""
-    solves, plans, exactly = (run.of(what, CASES) for what in ("solve", "plan", "exact"))
-    rows, answered = [], {"yes": [], "rough": [], "no": []}  # type: ignore[var-annotated]
+    measured = [run.of(what, CASES) for what in ("plan", "solve", "exact")]
+    plans, solves, _ = measured
+    rows, answered = [], {"yes": [], "rough": [], "no": []}
     for (name, eps), draws in solves.items():
         rows.append((name, f"{eps:g}", _planned(plans[name, eps]), *_outcome(name, draws)))
         for k, draw in enumerate(draws):
             answer = plans[name, eps][k // run.draws]["answer"]
             answered[answer].append(succeeded(draw, maximised=maximised(name)))
-    times = [
-        (
-            name,
-            *(
-                _seconds(of for (case, _), group in found.items() if case == name for of in group)
-                for found in (plans, solves, exactly)
-            ),
-            counted(d["method"] for e in run.epsilons for d in solves[name, e] if "method" in d),
-        )
-        for name in CASES
-    ]
+    times = []
+    for name in CASES:
+        of_case = [[d for (case, _), g in f.items() if case == name for d in g] for f in measured]
+        methods = (draw["method"] for draw in of_case[1] if "method" in draw)
+        times.append((name, *map(_seconds, of_case), counted(methods)))
     return [
         "## Nothing known",
         _HARD,
@@ -341,7 +304,7 @@ def _named_ways(run: Runner, plans: dict[Any, list[Result]]) -> list[Part]:
         for k, plan in enumerate(of_programs):
             if plan["answer"] == "no" and plan[way] is not None:
                 asked = {"case": name, "seed": FIRST_SEED + k, "eps": eps, way: plan[way]}
-                cells.setdefault((name, eps, way), []).extend(run.again(**asked))
+                cells.setdefault((name, eps, way), []).extend(run.cells("solve", **asked))
     if not cells:
         return ["No plan said no."]
     rows = []
@@ -398,25 +361,21 @@ def main(programs: int, draws: int, only: str | None, processes: int, *, quick: 
 
 def _draw(run: Runner) -> None:
     """Cost of maps and of other programs, excess of soft rows; all from measurements on disk."""
-    maps = [name for name in CASES if name.startswith("map")]
     solves, excess = run.of("solve", CASES), run.of("soft", SOFT_CASES)
 
-    def cost(name: str, eps: float) -> npt.NDArray[np.float64]:
+    def cost(name: str, eps: float) -> FloatArray:
         ratios = values(solves[name, eps], "ratio")
         return 1 / ratios if maximised(name) else ratios
 
+    maps = [name for name in CASES if name.startswith("map")]
+    others = [name for name in CASES if name not in maps]
     with picture("unknown", 3, size=(18.0, 5.5)) as axes:
-        for axis, names, title in (
-            (axes[0], maps, "covering on a map"),
-            (axes[1], [name for name in CASES if name not in maps], "other programs"),
-        ):
+        titled = ((maps, "covering on a map"), (others, "other programs"))
+        for axis, (names, title) in zip(axes, titled, strict=False):
             _lines(axis, {name: [cost(name, eps) for eps in EPSILONS] for name in names})
             axis.axhline(1, color=GREY, linestyle=":")
             axis.set(title=title, ylabel="cost / OPT, or OPT / earnings")
-        percent = {
-            name: [100 * values(excess[name, eps], "excess") for eps in EPSILONS]
-            for name in SOFT_CASES
-        }
+        percent = {n: [100 * values(excess[n, e], "excess") for e in EPSILONS] for n in SOFT_CASES}
         _lines(axes[2], percent)
         axes[2].set(title="soft rows", ylabel="excess over the optimum in %")
         for axis in (axes[0], axes[2]):
@@ -424,7 +383,7 @@ def _draw(run: Runner) -> None:
             axis.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _lines(axis: Axes, found: dict[str, list[npt.NDArray[np.float64]]]) -> None:
+def _lines(axis: Axes, found: dict[str, list[FloatArray]]) -> None:
     """Means with standard errors over eps, one line a program, and a legend below."""
     lines = []
     for draws, marker in zip(found.values(), MARKERS, strict=False):

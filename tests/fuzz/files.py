@@ -66,8 +66,8 @@ def _lines_changed(rng: Random, data: bytes) -> bytes:
 
 def _words_changed(rng: Random, data: bytes) -> bytes:
     words = data.split(b" ")
-    at = rng.randrange(len(words))
-    words[at] = rng.choice(_NUMBERS + _NAMES).encode(errors="surrogateescape")
+    word = rng.choice(_NUMBERS + _NAMES).encode(errors="surrogateescape")
+    words[rng.randrange(len(words))] = word
     return b" ".join(words)
 
 

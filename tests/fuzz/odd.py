@@ -105,8 +105,8 @@ def twisted(rng: Random, plain: np.ndarray) -> Any:
     """An array with some of its entries, its type, its shape and its container changed."""
     odd: Any = plain.copy()
     if odd.size and rng.random() < 0.4:
-        at = tuple(rng.randrange(n) for n in odd.shape)
-        odd[at] = rng.choice((*map(float, _REALS), *_LIMITS))
+        value = rng.choice((*map(float, _REALS), *_LIMITS))
+        odd[tuple(rng.randrange(n) for n in odd.shape)] = value
     if rng.random() < 0.3:
         odd = _of_type(rng, odd)
     if rng.random() < 0.2:
