@@ -34,44 +34,23 @@ Part = str | tuple[list[str], list[list[str]]]
 @click.command()
 def main() -> None:
     """Compute, and write the page; it takes some minutes."""
-    write_page(
-        "accounting",
-        "Prices of noise",
-        [
-            (
-                "What a given (ε, δ) allows, and whether the numbers are right. Printed by `python"
-                " -m benchmarks.accounting`."
-            ),
-            *_exactness(),
-            *_calls(),
-            *_against_published(),
-        ],
+    about = (
+        "What a given (ε, δ) allows, and whether the numbers are right. Printed by `python -m"
+        " benchmarks.accounting`."
     )
-
-
-# ------------------------------------------------------------------------------------------
-# exactness
+    parts = [about, *_exactness(), *_calls(), *_against_published()]
+    write_page("accounting", "Prices of noise", parts)
 
 
 def _exactness() -> list[Part]:
     """The curve against 60 digits, and against privacy loss distributions of 1 and T releases."""
     rng = np.random.default_rng(SEED)
-    points = [
-        (
-            10 ** rng.uniform(-2, math.log10(8)),
-            10 ** rng.uniform(-10, -3),
-            round(10 ** rng.uniform(0, 4)),
-        )
-        for _ in range(POINTS)
-    ]
-    names = [
-        f"{DIGITS} digits (mpmath)",
-        "privacy loss distribution, as one release",
-        "privacy loss distribution, T-fold",
-    ]
-    found = np.array(
-        [_differences(*point) for point in tqdm(points, desc="exactness")]
-    )  # (point, reference, delta or eps)
+    ends = ((-2, math.log10(8)), (-10, -3), (0, 4))
+    points = [[10 ** rng.uniform(*of) for of in ends] for _ in range(POINTS)]
+    names = [f"{DIGITS} digits (mpmath)"]
+    names += [f"privacy loss distribution, {how}" for how in ("as one release", "T-fold")]
+    # (point, reference, delta or eps)
+    found = np.array([_differences(*point) for point in tqdm(points, desc="exactness")])
     rows = []
     for name, of_delta, of_eps in zip(names, found[:, :, 0].T, found[:, :, 1].T, strict=True):
         within = np.maximum(np.abs(of_delta), np.abs(of_eps)) <= TOLERANCE
@@ -96,13 +75,13 @@ def _exactness() -> list[Part]:
     ]
 
 
-def _differences(eps: float, delta: float, rounds: int) -> list[tuple[float, float]]:
+def _differences(eps: float, delta: float, rounds: float) -> list[tuple[float, float]]:
     """(of delta, of eps) against each of the references."""
     mu = mu_of(eps, delta)
     ours = delta_of(eps, mu), eps_of(mu, delta)
     exact = _exact_delta(eps, mu), _exact_eps(mu, delta, ours[1])
     found = [(float((mpmath.mpf(o) - e) / e) for o, e in zip(ours, exact, strict=True))]
-    for count in (1, rounds):
+    for count in (1, round(rounds)):
         each = [_by_loss_distribution(mu, count, eps, delta, grid) for grid in GRIDS]
         nearest = min(each, key=lambda theirs: abs(theirs[0] - ours[0]))
         found.append((o - e) / e for o, e in zip(ours, nearest, strict=True))
@@ -112,10 +91,8 @@ def _differences(eps: float, delta: float, rounds: int) -> list[tuple[float, flo
 def _exact_delta(eps: mpmath.mpf, mu: float) -> mpmath.mpf:
     with mpmath.workdps(DIGITS):
         e, m, root = mpmath.mpf(eps), mpmath.mpf(mu), mpmath.sqrt(2)
-        return (
-            mpmath.erfc((e / m - m / 2) / root)
-            - mpmath.exp(e) * mpmath.erfc((e / m + m / 2) / root)
-        ) / 2
+        above, below = (mpmath.erfc((e / m + sign * m / 2) / root) for sign in (-1, 1))
+        return (above - mpmath.exp(e) * below) / 2
 
 
 def _exact_eps(mu: float, delta: float, start: float) -> mpmath.mpf:
@@ -181,16 +158,8 @@ def _against_published() -> list[Part]:
         published = EPS / math.sqrt(8 * rounds * math.log(1 / DELTA))
         tight = Ledger(EPS, DELTA).calibrate(lambda eps: ExponentialMechanism(1.0, eps), rounds).eps
         spent = (_spent(published, rounds), _spent(tight, rounds))
-        rows.append(
-            [
-                f"{rounds:,}",
-                f"{published:.6f}",
-                f"{tight:.6f}",
-                f"{tight / published:.3f}",
-                f"{spent[0]:.4f}",
-                f"{spent[1]:.8f}",
-            ]
-        )
+        row = [f"{rounds:,}", f"{published:.6f}", f"{tight:.6f}", f"{tight / published:.3f}"]
+        rows.append([*row, f"{spent[0]:.4f}", f"{spent[1]:.8f}"])
     return [
         "## Selections, against the published formula",
         (
@@ -199,26 +168,19 @@ def _against_published() -> list[Part]:
             f" the largest ε' of which a ledger allows T. Target: tight / published ≥ {TARGET} at T"
             " = 1,000."
         ),
-        (
-            column_names(
-                "T | published ε' | tight ε' | tight / published | ε spent, published | ε spent, "
-                "tight"
-            ),
-            rows,
-        ),
+        (column_names(_OF_SELECTIONS), rows),
     ]
+
+
+_OF_SELECTIONS = (
+    "T | published ε' | tight ε' | tight / published | ε spent, published | ε spent, tight"
+)
 
 
 def _spent(eps_per_round: float, rounds: int) -> float:
     """What a ledger says `rounds` selections cost."""
-    ledger = Ledger(EPS, DELTA)
-    ledger.charge(
-        ExponentialMechanism(1.0, eps_per_round),
-        rounds,
-        "selections",
-        ConstraintPrivate(),
-        Randomness(0),
-    )
+    ledger, each = Ledger(EPS, DELTA), ExponentialMechanism(1.0, eps_per_round)
+    ledger.charge(each, rounds, "selections", ConstraintPrivate(), Randomness(0))
     return ledger.spent()
 
 

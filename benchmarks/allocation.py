@@ -130,16 +130,13 @@ def rivals(allocation: Allocation, best: float, draws: int, data: bool) -> dict[
     jobs: dict[str, Callable[..., FloatArray]] = dict(RIVALS)
     if data:
         jobs["noise on data, ε = 1"] = lambda a, rng: noise_on_data(a, 1.0, rng)
-    return {
-        name: np.mean(
-            [
-                measured(allocation, best, job(allocation, np.random.default_rng(seed)))
-                for seed in range(FIRST_SEED, FIRST_SEED + draws)
-            ],
-            axis=0,
-        )
-        for name, job in jobs.items()
-    }
+
+    def mean(job: Callable[..., FloatArray]) -> FloatArray:
+        rngs = map(np.random.default_rng, range(FIRST_SEED, FIRST_SEED + draws))
+        found = [measured(allocation, best, job(allocation, rng)) for rng in rngs]
+        return np.mean(found, axis=0)
+
+    return {name: mean(job) for name, job in jobs.items()}
 
 
 _INTRODUCTION = (

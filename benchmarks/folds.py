@@ -69,10 +69,8 @@ def perturb_objective_with_two_logs(risk: RegularizedRisk, account: Account) -> 
     """Objective perturbation as published: the curvature is paid for twice."""
     ledger, n = account.ledger, risk.shape[0]
     if raised_with_two_logs(risk, ledger.eps):
-        risk = replace(
-            risk,
-            reg=risk.loss.curvature_bound * risk.data_norm**2 / (n * math.expm1(ledger.eps / 4)),
-        )
+        curvature = risk.loss.curvature_bound * risk.data_norm**2
+        risk = replace(risk, reg=curvature / (n * math.expm1(ledger.eps / 4)))
     risk = risk.allowing_for_rounding()
     error, sensitivity = 2 * risk.error / risk.reg, 2 * risk.loss.slope_bound * risk.data_norm
     cover = account.charge(
@@ -108,9 +106,7 @@ LEARNERS = {
     "output": Learner(huber(), perturb_output),
     "logistic": Learner(logistic(), perturb_objective, raised, _OWN_RULE),
     "two logs": Learner(
-        huber(),
-        perturb_objective_with_two_logs,
-        raised_with_two_logs,
+        *(huber(), perturb_objective_with_two_logs, raised_with_two_logs),
         "raised by the published rule",
     ),
     "non-private logistic": Learner(logistic()),
@@ -142,9 +138,8 @@ def measure(
     cells = list(cells)
     scores: dict[Cell, list[Scores]] = {cell: [] for cell in cells}
     splits = KFold(folds, shuffle=True, random_state=0).split(X)
-    for fold, (train, test) in enumerate(
-        tqdm(splits, total=folds, desc=name, unit="fold", disable=not progress)
-    ):
+    bar = tqdm(splits, total=folds, desc=name, unit="fold", disable=not progress)
+    for fold, (train, test) in enumerate(bar):
         settings = {cell: _settings(name, cell, fold, folds, draws, len(train)) for cell in cells}
         if any(settings[cell] not in store for cell in cells):
             records = Fold(X[train], y[train], X[test], y[test], fold)
@@ -179,14 +174,7 @@ def _settings(name: str, cell: Cell, fold: int, folds: int, draws: int, n: int) 
 class Fold:
     """Records of one fold, and the exact minimisers found on them so far."""
 
-    def __init__(
-        self,
-        X: FloatArray,
-        y: npt.NDArray[Any],
-        X_test: FloatArray,
-        y_test: npt.NDArray[Any],
-        number: int,
-    ) -> None:
+    def __init__(self, X: FloatArray, y: Any, X_test: FloatArray, y_test: Any, number: int) -> None:
         self._signed = signed(within_norm(X, 1.0), np.sign(y))
         self._test, self._positive = X_test, y_test > 0
         self._number = number
@@ -197,19 +185,16 @@ class Fold:
         learner = LEARNERS[cell.learner]
         risk = RegularizedRisk.in_memory(self._signed, learner.loss, cell.reg, 1.0)
         if learner.perturbs_output:
-            risk = _Solved.in_memory(
-                self._signed, learner.loss, cell.reg, 1.0, minimiser=self._minimiser(risk)
-            )
+            known = {"minimiser": self._minimiser(risk)}
+            risk = _Solved.in_memory(self._signed, learner.loss, cell.reg, 1.0, **known)
         if learner.release is None or cell.eps is None:
             return [self._scored(risk.minimise())]
-        seeds = [
-            int(np.random.SeedSequence([self._number, draw]).generate_state(1)[0])
-            for draw in range(draws)
-        ]
-        return [
-            self._scored(learner.release(risk, Account(Ledger(cell.eps, 0.0), Randomness(seed))))
-            for seed in seeds
-        ]
+        found = []
+        for draw in range(draws):
+            seed = int(np.random.SeedSequence([self._number, draw]).generate_state(1)[0])
+            account = Account(Ledger(cell.eps, 0.0), Randomness(seed))
+            found.append(self._scored(learner.release(risk, account)))
+        return found
 
     def _minimiser(self, risk: RegularizedRisk) -> FloatArray:
         key = (risk.loss.name, risk.reg)

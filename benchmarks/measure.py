@@ -60,10 +60,8 @@ def resident_bytes(entry: str = "VmRSS") -> int:
 
 def peak_resident_bytes() -> int:
     """Largest resident memory of this process so far."""
-    if Path(
-        "/proc/self/status"
-    ).exists():  # getrusage would also count the peak of the parent before exec
-        return resident_bytes("VmHWM")
+    if Path("/proc/self/status").exists():
+        return resident_bytes("VmHWM")  # getrusage counts the peak of the parent before exec too
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

@@ -49,10 +49,9 @@ METHODS_OF_MANY: dict[str, dict[str, Any]] = {
 def violated_rows(lp: LinearProgram, x: np.ndarray) -> int:
     """Number of rows and bounds of the true program that x violates, in exact arithmetic."""
     point = [Fraction(value) for value in x.tolist()]
-    rows = (
-        sum(Fraction(a) * v for a, v in zip(row, point, strict=True) if a) for row in lp.A.tolist()
-    )
-    over = sum(row > Fraction(b) for row, b in zip(rows, lp.b.tolist(), strict=True))
+    entries = (zip(row, point, strict=True) for row in lp.A.tolist())
+    sums = (sum(Fraction(a) * v for a, v in row if a) for row in entries)
+    over = sum(total > Fraction(b) for total, b in zip(sums, lp.b.tolist(), strict=True))
     return over + sum(v < 0 for v in point)
 
 
@@ -72,10 +71,8 @@ def published_sizes(programs: int, draws: int) -> list[Part]:
     """Both sides of the paper's comparison, with A, b and c private."""
     rows = []
     for (pages, advertisers), eps in tqdm(list(product(SIZES, EPSILONS)), desc="published sizes"):
-        sold = [
-            advertising(seed, pages=pages, advertisers=advertisers, private="both")
-            for seed in range(FIRST_SEED, FIRST_SEED + programs)
-        ]
+        make = partial(advertising, pages=pages, advertisers=advertisers, private="both")
+        sold = [make(seed) for seed in range(FIRST_SEED, FIRST_SEED + programs)]
         found = {
             name: [lost(lp, eps, DELTA, asked, draws) for lp in sold]
             for name, asked in METHODS.items()

@@ -15,18 +15,10 @@ class Instance:
     opt: float
 
 
-def covering(
-    seed: int = 0,
-    *,
-    n: int = 20_000,
-    d: int = 80,
-    good: int = 10,
-    per_row: int = 3,
-    margin: float = 2.5,
-) -> Instance:
+def covering(seed: int = 0, *, n: int = 20_000, d: int = 80) -> Instance:
     """Cover n people at least cost from d services."""
     rng = np.random.default_rng(seed)
-    opt = 10.0
+    opt, good, per_row, margin = 10.0, 10, 3, 2.5
     best = np.sort(rng.permutation(d)[:good])
     others = np.setdiff1d(np.arange(d), best)
     popularity = np.exp(rng.uniform(0, np.log(10), d))
@@ -49,14 +41,8 @@ def covering(
 def packing(seed: int = 0, *, n: int = 20_000, d: int = 60) -> Instance:
     """Earn the most within n capacities: maximise c·x subject to A x <= b."""
     rng = np.random.default_rng(seed)
-    A = np.where(rng.random((n, d)) < 0.1, rng.random((n, d)), 0.0) * np.exp(
-        rng.normal(0, 0.5, (n, 1))
-    )
-    lp = LinearProgram(
-        np.exp(rng.uniform(-1, 1, d)),
-        A,
-        rng.uniform(0.5, 1.5, n),
-        sense="max",
-        name=f"packing {n} x {d}",
-    )
+    A = np.where(rng.random((n, d)) < 0.1, rng.random((n, d)), 0.0)
+    A *= np.exp(rng.normal(0, 0.5, (n, 1)))
+    c, b = np.exp(rng.uniform(-1, 1, d)), rng.uniform(0.5, 1.5, n)
+    lp = LinearProgram(c, A, b, sense="max", name=f"packing {n} x {d}")
     return Instance(lp, solve_exact(lp).objective)

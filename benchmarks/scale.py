@@ -104,10 +104,8 @@ def print_map(n: int) -> None:
                 found.append([max(missed, 0.0), solution.objective / exact.objective])
             times.append(turn)
     exactly, *solved = np.median(times, axis=0).tolist()
-    print(
-        exactly,
-        *(value for pair in zip(solved, found, strict=True) for value in (pair[0], *pair[1])),
-    )
+    told = (value for pair in zip(solved, found, strict=True) for value in (pair[0], *pair[1]))
+    print(exactly, *told)
 
 
 def costs_of_a_round(A: Any, turns: int) -> tuple[float, float, float, float]:
@@ -116,9 +114,8 @@ def costs_of_a_round(A: Any, turns: int) -> tuple[float, float, float, float]:
     lp, opt = program(A)
     simplex = Simplex(lp.public().form, opt)
     scaled = partial(RowsOfEqualNorm, simplex=simplex, largest_n=len(lp.b))
-    dual = ElasticDual(
-        lp.rows().keep(scaled), simplex.point(np.full(simplex.size, 1 / A.shape[1])), 0.1
-    )
+    start = simplex.point(np.full(simplex.size, 1 / A.shape[1]))
+    dual = ElasticDual(lp.rows().keep(scaled), start, 0.1)
     of_process = partial(Turns, clock=time.process_time)
     played = of_process(dual.scores, unit, turns=turns)
     set_up = of_process(lambda: lp.rows().keep(scaled), unit, turns=SET_UPS)
@@ -215,19 +212,14 @@ _OF_MAPS = column_names(
 )
 
 
-def _map(
-    n: int,
-    exact: float,
-    searched: float,
-    missed: float,
-    cost: float,
-    given: float,
-    missed_given: float,
-    cost_given: float,
-) -> list[str]:
-    own = [f"{searched / exact:.2f}", f"{missed:.4f}", f"{cost:.3f}"]
-    at_opt = [f"{given / exact:.2f}", f"{missed_given:.4f}", f"{cost_given:.3f}"]
-    return [f"{n:,}", f"{exact:.1f}", *own, *at_opt, f"{MAPS[n]:g}"]
+def _map(n: int, exact: float, *solves: float) -> list[str]:
+    """Of two solves, each with its seconds, violation and cost."""
+    told = [
+        text
+        for seconds, missed, cost in (solves[:3], solves[3:])
+        for text in (f"{seconds / exact:.2f}", f"{missed:.4f}", f"{cost:.3f}")
+    ]
+    return [f"{n:,}", f"{exact:.1f}", *told, f"{MAPS[n]:g}"]
 
 
 def _default(n: int, given: int, seconds: float, peak: float, violation: float) -> list[str]:

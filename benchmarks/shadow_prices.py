@@ -15,6 +15,7 @@ from tqdm import tqdm
 import privlp
 from benchmarks.families.instance import loss
 from benchmarks.published import write_page
+from benchmarks.tables import said
 from privlp import LinearProgram
 
 EPSILONS, DELTA, FIRST_SEED = (0.5, 1.0, 4.0), 1e-6, 1000
@@ -66,14 +67,8 @@ def exact_prices(lp: LinearProgram, x: npt.NDArray[np.float64]) -> npt.NDArray[n
         return np.asarray(privlp.solve_exact(lp).dual)[~lp.private]
     short = np.asarray(lp.A @ x - lp.b)
     kept = ~lp.private | (short <= 0.01 * np.abs(lp.b))
-    without = LinearProgram(
-        lp.c,
-        lp.A[np.flatnonzero(kept)],
-        lp.b[kept],
-        row_lower=lp.row_lower[kept],
-        bounds=lp.bounds,
-        sense=lp.sense,
-    )
+    fields = {"row_lower": lp.row_lower[kept], "bounds": lp.bounds, "sense": lp.sense}
+    without = LinearProgram(lp.c, lp.A[np.flatnonzero(kept)], lp.b[kept], **fields)
     return np.asarray(privlp.solve_exact(without).dual)[~lp.private[kept]]
 
 
@@ -104,31 +99,15 @@ def main(seeds: int) -> None:
     cells = [(name, eps) for name in PROGRAMS for eps in EPSILONS]
     for name, eps in tqdm(cells, unit="cell", disable=None):
         make, n, hard = PROGRAMS[name]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", privlp.MostlyNoiseWarning)
-            found = [
-                measured(make, n, hard, eps, seed) for seed in range(FIRST_SEED, FIRST_SEED + seeds)
-            ]
+        of = range(FIRST_SEED, FIRST_SEED + seeds)
+        with warnings.catch_warnings(action="ignore", category=privlp.MostlyNoiseWarning):
+            found = [measured(make, n, hard, eps, seed) for seed in of]
         off, with_prices, without = np.array(found).T
-        ratio = with_prices / without
-        rows.append(
-            [
-                name,
-                f"{eps:g}",
-                f"{off.mean():.3f} ± {off.std(ddof=1) / seeds**0.5:.3f}",
-                f"{off.max():.3f}",
-                f"{ratio.mean():.4f} ± {ratio.std(ddof=1) / seeds**0.5:.4f}",
-            ]
-        )
-    write_page(
-        "shadow_prices",
-        "Shadow prices of public rows",
-        [
-            _ABOUT.format(seeds=seeds),
-            (["program", "ε", "error of prices", "largest", "cost with / without"], rows),
-            _READING,
-        ],
-    )
+        errors = said(off, "{:.3f} ± {:.3f}"), f"{off.max():.3f}"
+        rows.append([name, f"{eps:g}", *errors, said(with_prices / without)])
+    headers = ["program", "ε", "error of prices", "largest", "cost with / without"]
+    parts = [_ABOUT.format(seeds=seeds), (headers, rows), _READING]
+    write_page("shadow_prices", "Shadow prices of public rows", parts)
 
 
 _ABOUT = (

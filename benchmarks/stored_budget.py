@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -58,11 +59,8 @@ class Trial:
     def __init__(
         self, folder: Path, *, charges: int, processes: int, kills: int, seed: int
     ) -> None:
-        self._folder, self._unit, self._seeds = (
-            folder,
-            1.0 / charges,
-            iter(range(10_000 * seed, 10_000 * (seed + 1))),
-        )
+        self._folder, self._unit = folder, 1.0 / charges
+        self._seeds = iter(range(10_000 * seed, 10_000 * (seed + 1)))
         self.path = folder / "all.budget"
         Budget.open(self.path, 1.0, 0.0)
         rng, self.killed = random.Random(seed), 0
@@ -82,10 +80,10 @@ class Trial:
                 worker.kill()
         self.failed = sum(worker.returncode != 0 for worker, _ in workers)
         budget = Budget.open(self.path)
-        purposes = [
-            charge.entry.purpose for call in budget.calls.values() for charge in call.charges
-        ]
-        self.recorded, self.drawn = set(purposes), set(self._noted())
+        charges_made = (charge for call in budget.calls.values() for charge in call.charges)
+        purposes = [charge.entry.purpose for charge in charges_made]
+        noted = (log.read_text().split("\n")[:-1] for log in folder.glob("*.log"))
+        self.recorded, self.drawn = set(purposes), set(chain.from_iterable(noted))
         self.twice = len(purposes) - len(self.recorded)
         self.spent = math.fsum(call.eps for call in budget.calls.values())
 
@@ -105,17 +103,8 @@ class Trial:
         seed = next(self._seeds)
         log = self._folder / f"{seed}.log"
         command = [sys.executable, "-m", "benchmarks.stored_budget", "--worker"]
-        return (
-            subprocess.Popen(
-                [*command, str(self.path), str(log), str(self._unit), str(seed)], cwd=ROOT
-            ),
-            log,
-        )
-
-    def _noted(self) -> list[str]:
-        return [
-            line for log in self._folder.glob("*.log") for line in log.read_text().split("\n")[:-1]
-        ]
+        asked = map(str, (self.path, log, self._unit, seed))
+        return subprocess.Popen([*command, *asked], cwd=ROOT), log
 
 
 def programs() -> dict[str, tuple[LinearProgram, dict[str, Any]]]:
@@ -132,20 +121,11 @@ def compared(folder: Path, turns: int) -> list[list[str]]:
     """For each program: the same solve paid from memory and from a file, in turns."""
     rows = []
     for name, (lp, request) in programs().items():
-        stored, memory = (
-            Budget.open(folder / f"{name.replace(' ', '')}.budget", 1e6, 1e-3),
-            Budget(1e6, 1e-3),
-        )
+        stored = Budget.open(folder / f"{name.replace(' ', '')}.budget", 1e6, 1e-3)
+        memory = Budget(1e6, 1e-3)
         both = Turns(_solve(lp, stored, request), _solve(lp, memory, request), turns=turns)
-        more = 1e3 * float(np.median(both.ours) - np.median(both.baseline))
-        rows.append(
-            [
-                name,
-                f"{1e3 * np.median(both.baseline):.0f} ms",
-                f"{more:.0f} ms",
-                f"{both.of_medians:.3f}",
-            ]
-        )
+        ours, usual = (1e3 * np.median(times) for times in (both.ours, both.baseline))
+        rows.append([name, f"{usual:.0f} ms", f"{ours - usual:.0f} ms", f"{both.of_medians:.3f}"])
     return rows
 
 
@@ -173,9 +153,7 @@ def filled(path: Path, calls: int) -> StoredBudget:
 @click.option("--charges", default=1_000, show_default=True, help="Charges of a trial.")
 @click.option("--kills", default=40, show_default=True, help="Kills of a trial.")
 @click.option("--turns", default=15, show_default=True, help="Solves of each kind that are timed.")
-def main(
-    worker: tuple[str, str, str, str] | None, trials: int, charges: int, kills: int, turns: int
-) -> None:
+def main(worker: Any, trials: int, charges: int, kills: int, turns: int) -> None:
     """Run, and write the page."""
     if worker:
         path, log, unit, seed = worker
@@ -190,34 +168,26 @@ def main(
         print(rows[-1], flush=True)
     with TemporaryDirectory(dir=ROOT) as folder:
         solves = compared(Path(folder), turns)
-    write_page(
-        "stored_budget",
-        "A budget in a file",
-        [
-            (
-                f"**Killed at any moment.** Four processes spend one file, about {charges:,}"
-                " charges a trial. Each notes every draw in a log of its own, on the disk, after"
-                " the draw. Now and then one is killed (SIGKILL), and another takes its place. At"
-                " the end every draw that was noted must be on record, none twice, the limit not"
-                " passed, and less left than the smallest request."
-            ),
-            (["draws noted", "charges on record", "kills", "eps on record", "holds"], rows),
-            (
-                "More on record than noted: killed between the charge and the note. What was"
-                " charged stays charged."
-            ),
-            (
-                "**What a charge on the disk costs.** The same solves, paid from memory and from a"
-                " file, in turns in one run; medians."
-            ),
-            (
-                column_names(
-                    "rows x variables | solve paid from memory | more from a file | ratio of times"
-                ),
-                solves,
-            ),
-        ],
-    )
+    killed = (["draws noted", "charges on record", "kills", "eps on record", "holds"], rows)
+    names = "rows x variables | solve paid from memory | more from a file | ratio of times"
+    parts = [_KILLED.format(charges=charges), killed, _MORE, _COST, (column_names(names), solves)]
+    write_page("stored_budget", "A budget in a file", parts)
+
+
+_KILLED = (
+    "**Killed at any moment.** Four processes spend one file, about {charges:,} charges a trial."
+    " Each notes every draw in a log of its own, on the disk, after the draw. Now and then one is"
+    " killed (SIGKILL), and another takes its place. At the end every draw that was noted must be"
+    " on record, none twice, the limit not passed, and less left than the smallest request."
+)
+_MORE = (
+    "More on record than noted: killed between the charge and the note. What was charged stays"
+    " charged."
+)
+_COST = (
+    "**What a charge on the disk costs.** The same solves, paid from memory and from a file, in"
+    " turns in one run; medians."
+)
 
 
 if __name__ == "__main__":

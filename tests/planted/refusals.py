@@ -1,7 +1,4 @@
-"""Calls that are refused.
-
-Malformed programs and records, requests outside their domains, budgets that are spent.
-"""
+"""Calls that are refused: malformed programs and records, odd requests, budgets that are spent."""
 
 import functools
 import gzip
@@ -284,20 +281,16 @@ _BAD_CALLS: dict[str, Callable[[LinearProgram, Mint], Any]] = {
 }
 
 
-#: Readers, from arguments of a private number of rows that do not fit together.
-_MISREAD: dict[str, Callable[[Callable[..., Any], dict[str, Any]], Any]] = {
-    "linprog, b one too short": lambda read, f: read(f["A"], f["b"][1:]),
-    "linprog, b with NaN": lambda read, f: read(f["A"], with_entry(f["b"], -1, NAN)),
-    "linprog, A of three dimensions": lambda read, f: read(f["A"][None], f["b"]),
-    "linprog, A transposed": lambda read, f: read(f["A"].T, [1, 1, 1]),
-    "linprog, equalities transposed": lambda read, f: read(*_sides(f), f["A"].T, [1, 1, 1]),
-    "linprog, bounds of rows": lambda read, f: read(*_sides(f), bounds=[(0, 1)] * len(f["b"])),
-    "linprog, a name of no row": lambda read, f: read(*_sides(f), private=["r1"]),
+#: `from_linprog`, from arguments of a private number of rows that do not fit together.
+_MISREAD: dict[str, Callable[..., Any]] = {
+    "linprog, b one too short": lambda read, A, b: read(A, b[1:]),
+    "linprog, b with NaN": lambda read, A, b: read(A, with_entry(b, -1, NAN)),
+    "linprog, A of three dimensions": lambda read, A, b: read(A[None], b),
+    "linprog, A transposed": lambda read, A, b: read(A.T, [1, 1, 1]),
+    "linprog, equalities transposed": lambda read, A, b: read(A, b, A.T, [1, 1, 1]),
+    "linprog, bounds of rows": lambda read, A, b: read(A, b, bounds=[(0, 1)] * len(b)),
+    "linprog, a name of no row": lambda read, A, b: read(A, b, private=["r1"]),
 }
-
-
-def _sides(fields: dict[str, Any]) -> tuple[Any, Any]:
-    return fields["A"], fields["b"]
 
 
 def _misread(misuse: Callable[..., Any], variant: int) -> Attempt:
@@ -305,7 +298,7 @@ def _misread(misuse: Callable[..., Any], variant: int) -> Attempt:
     fields = rows(mint, n)
     read = functools.partial(_linprog, neighbours=_COMING)
     secrets = Secrets(mint.numbers, (), (), (n, n - 1, n + 1, 2 * n))
-    return Attempt(lambda: misuse(read, fields), secrets)
+    return Attempt(lambda: misuse(read, fields["A"], fields["b"]), secrets)
 
 
 def _call(call: Callable[[LinearProgram, Mint], Any], name: str, variant: int) -> Attempt:

@@ -71,13 +71,19 @@ class Secrets:
         """Counts, and private numbers in single precision."""
         with np.errstate(over="ignore"):
             single = self._every.astype(np.float32).astype(float)
-        return np.append(single, [float(count) for count in self.counts])
+        return np.sort(np.append(single, [float(count) for count in self.counts]))
+
+    @functools.cached_property
+    def _singles(self) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            singles = np.sort(self.planted.astype(np.float32))
+        return singles[np.isfinite(singles) & (singles > 1e-30)]
 
     def among(self, values: np.ndarray) -> np.ndarray:
         """Which of these floats are private numbers, whole or scaled, as a mask."""
         private = np.isfinite(values) & (values != 0)
         sizes = np.abs(values[private])
-        found = _near(self._every, sizes, CLOSE) | np.isin(sizes, self._exact)
+        found = _near(self._every, sizes, CLOSE) | _near(self._exact, sizes, 0)
         for scaled, mantissa in zip(self._scaled, _MANTISSAS, strict=True):
             found |= _near(scaled, mantissa(sizes), CLOSE_WHEN_SCALED)
         private[private] = found
@@ -121,10 +127,8 @@ class Secrets:
         with np.errstate(all="ignore"):
             for sizes in (of for order in "<>" for of in _binary(blob, f"{order}f8")):
                 found += map(str, sizes[_near(self._every, sizes, CLOSE)])
-            singles = self.planted.astype(np.float32)
-            singles = singles[np.isfinite(singles) & (singles > 1e-30)]
             for sizes in _binary(blob, "<f4"):
-                found += map(str, sizes[np.isin(sizes, singles)])
+                found += map(str, sizes[_near(self._singles, sizes, 0)])
         return found
 
     def _as_shown(self, count: int, *, planted: bool) -> set[tuple[str, int]]:

@@ -11,7 +11,7 @@ import tempfile
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
@@ -141,16 +141,19 @@ def _logging() -> Iterator[list[logging.LogRecord]]:
     loggers = [logging.root, *(of for of in known if isinstance(of, logging.Logger))]
     before = [(logger, logger.level, logger.propagate, logger.disabled) for logger in loggers]
     logging.root.addHandler(keep)
-    for logger in loggers:
-        logger.setLevel(logging.DEBUG)
-        logger.propagate, logger.disabled = True, False
+    _set((logger, logging.DEBUG, True, False) for logger in loggers)
     try:
         yield records
     finally:
         logging.root.removeHandler(keep)
-        for logger, level, propagate, disabled in before:
-            logger.setLevel(level)
-            logger.propagate, logger.disabled = propagate, disabled
+        _set(before)
+
+
+def _set(states: Iterable[tuple[logging.Logger, int, bool, bool]]) -> None:
+    """Levels and flags, without the clearing of all caches that each `setLevel` does."""
+    for logger, level, propagate, disabled in states:
+        logger.level, logger.propagate, logger.disabled = level, propagate, disabled
+    logging.Logger.manager._clear_cache()
 
 
 def try_path(path: Path) -> tuple[Seen, list[Leak]]:
