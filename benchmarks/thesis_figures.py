@@ -105,13 +105,11 @@ def models(data: DataSet) -> dict[Any, Model]:
 
 def soft_models() -> dict[Any, Model]:
     """The soft form with 2p + n vertices and the hard form with 2p, both told the exact optimum."""
-    ways = product(("dmw", "dmw-published"), ("hard", "soft"), SOFT_EPSILONS)
-    return {
-        (method, form, eps): lambda n, eps=eps, asked={"form": form, "method": method}: (
-            OracleDMWSVC(eps, 1 / n, S, **asked)
-        )
-        for method, form, eps in ways
-    }
+    found: dict[Any, Model] = {}
+    for method, form, eps in product(("dmw", "dmw-published"), ("hard", "soft"), SOFT_EPSILONS):
+        made = partial(OracleDMWSVC, eps, s=S, form=form, method=method)
+        found[method, form, eps] = lambda n, made=made: made(delta=1 / n)
+    return found
 
 
 _DATA = click.Choice(["adult", "kdd"])
@@ -238,8 +236,8 @@ def _said(gain: tuple[float, float]) -> str:
 
 def _verdict(figure: str, name: str, found: Curves) -> str:
     claim, judge, ways = CLAIMS[figure]
-    judged = (f"{NAMES[way]}: {judge(found, way)}." for way in ways)
-    return f"**{data_set(name).title}.** {claim} " + " ".join(judged)
+    judged = " ".join(f"{NAMES[way]}: {judge(found, way)}." for way in ways)
+    return f"**{data_set(name).title}.** {claim} {judged}"
 
 
 def _judge_s(found: Curves, way: str) -> str:
