@@ -10,17 +10,8 @@ from typing import Any
 
 import click
 
+from benchmarks import published as pages
 from benchmarks.folds import Cell, measure
-from benchmarks.published import (
-    CM,
-    CM_FIGURE_1,
-    PUBLISHED_STYLE,
-    STYLES,
-    curve,
-    picture,
-    store,
-    write_page,
-)
 from benchmarks.tables import column_names
 from svm_models.datasets import make_separable_sphere, make_unseparable_ball
 from svm_models.evaluation import CrossValidation
@@ -52,7 +43,7 @@ def run(kind: str, n: int, epsilons: Sequence[float], draws: int) -> Found:
     """Test errors on n records of one kind."""
     X, y = KINDS[kind](n, random_state=0)
     cells = [_cell(learner, eps) for eps in epsilons for learner in LEARNERS]
-    kept, name = store("cm_logistic"), f"{kind} {n}"
+    kept, name = pages.store("cm_logistic"), f"{kind} {n}"
     return measure(kept, name, X, y, dict.fromkeys(cells), folds=FOLDS, draws=draws)
 
 
@@ -66,7 +57,7 @@ def main() -> None:
     rows = []
     for kind in KINDS:
         found, of_a_fold = run(kind, N, [EPS], DRAWS), run(kind, N // FOLDS, [EPS], DRAWS)
-        for learner, (mean, deviation) in zip(LEARNERS, CM_FIGURE_1[kind], strict=True):
+        for learner, (mean, deviation) in zip(LEARNERS, pages.CM_FIGURE_1[kind], strict=True):
             ours = found[_cell(learner, EPS)]
             private = learner != "non-private logistic"
             rows.append(
@@ -82,7 +73,7 @@ def main() -> None:
         "data | ε | learner | published (s.d.) | ours ± standard error (s.d.) | ours, N ="
         f" {N // FOLDS:,} | balanced accuracy | area under the curve | relation, δ | preprocessing"
     )
-    write_page(
+    pages.write_page(
         "cm_logistic",
         "Private logistic regression on simulated records",
         [_caption(), (headers, rows), _why(), "![Test error over N and ε](cm_logistic.png)"],
@@ -97,7 +88,7 @@ def _caption() -> str:
         f" {FOLDS} folds × {DRAWS} draws of the noise, as in the source: mean ± standard error over"
         " folds (each fold averaged over its draws), in brackets the standard deviation over"
         " folds. Published figures, in italics, are from "
-        + CM
+        + pages.CM
         + " One simulated data set of each kind; pure ε-differential privacy; "
         "neighbours: one record replaced."
     )
@@ -118,17 +109,17 @@ def _why() -> str:
 
 
 def _draw() -> None:
-    with picture("cm_logistic", 4, columns=2, size=(11.0, 7.6)) as axes:
+    with pages.picture("cm_logistic", 4, columns=2, size=(11.0, 7.6)) as axes:
         for k, kind in enumerate(KINDS):
             of_size, of_eps = axes[2 * k : 2 * k + 2]
             by_size = {n: run(kind, n, [EPS], DRAWS_OF_CURVES) for n in SIZES}
             by_eps = run(kind, N_OF_EPSILONS, EPSILONS, DRAWS_OF_CURVES)
             _curves(of_size, SIZES, lambda learner, n, found=by_size: found[n][_cell(learner, EPS)])
             _curves(of_eps, EPSILONS, lambda learner, eps, found=by_eps: found[_cell(learner, eps)])
-            for learner, (mean, _) in zip(LEARNERS, CM_FIGURE_1[kind], strict=True):
+            for learner, (mean, _) in zip(LEARNERS, pages.CM_FIGURE_1[kind], strict=True):
                 if learner != "non-private logistic":
                     label = f"{NAMES[learner].partition(' (')[0]}: published, N = {N:,}"
-                    style = {**STYLES[LOOKS[learner]], **PUBLISHED_STYLE}
+                    style = {**pages.STYLES[LOOKS[learner]], **pages.PUBLISHED_STYLE}
                     of_size.plot(N, float(mean), label=label, **style)
             relation = "δ = 0, replace one record"
             of_size.set(xlabel="number of records N", ylabel="test error (share of records)")
@@ -139,8 +130,8 @@ def _draw() -> None:
 
 def _curves(ax: Any, at: Sequence[float], result: Any) -> None:
     for learner in LEARNERS:
-        look = {"label": NAMES[learner], "capsize": 2, **STYLES[LOOKS[learner]]}
-        curve(ax, at, [result(learner, x) for x in at], **look)
+        look = {"label": NAMES[learner], "capsize": 2, **pages.STYLES[LOOKS[learner]]}
+        pages.curve(ax, at, [result(learner, x) for x in at], **look)
 
 
 if __name__ == "__main__":

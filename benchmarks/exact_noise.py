@@ -19,21 +19,9 @@ from benchmarks import problems
 from benchmarks.measure import Turns
 from benchmarks.published import write_page
 from benchmarks.thesis import data_set
-from privlp.privacy import (
-    EuclideanLaplaceMechanism,
-    GaussianMechanism,
-    LaplaceMechanism,
-    Mechanism,
-    Randomness,
-)
+from privlp import privacy
 from privlp.privacy.mechanisms import additive, objective_perturbation
-from privlp.privacy.noise.laws import (
-    Gaussian,
-    Laplace,
-    Law,
-    OneSidedTruncatedGaussian,
-    OneSidedTruncatedLaplace,
-)
+from privlp.privacy.noise import laws
 from svm_models import DMWSVC, ObjectivePerturbationSVC, PrivateLPSVC
 
 SIZES = (1, 100, 10_000)
@@ -44,22 +32,22 @@ HEADERS = ["what", "exact, seconds", "float, seconds", "ratio"]
 def naive_sum(
     value: Any,
     scale: float,
-    law: Law,
+    law: laws.Law,
     generator: np.random.Generator,
     *,
     down: bool = False,  # noqa: ARG001
 ) -> Any:
     """A sum of doubles, as NumPy draws them: what most software releases. Not private."""
     exact = np.asarray(value, dtype=float)
-    if isinstance(law, Gaussian):
+    if isinstance(law, laws.Gaussian):
         return exact + generator.normal(0.0, scale, exact.shape)
-    if isinstance(law, Laplace):
+    if isinstance(law, laws.Laplace):
         return exact + generator.laplace(0.0, scale, exact.shape)
-    if isinstance(law, OneSidedTruncatedLaplace):
+    if isinstance(law, laws.OneSidedTruncatedLaplace):
         size = -np.log1p(-generator.random(exact.shape) * -np.expm1(-law.width))
         either = np.where(generator.random(exact.shape) < 0.5, -size, size)
         return exact + scale * (law.width + either)
-    if isinstance(law, OneSidedTruncatedGaussian):
+    if isinstance(law, laws.OneSidedTruncatedGaussian):
         beyond = ndtr(-law.width)
         within = beyond + generator.random(exact.shape) * (1 - 2 * beyond)
         return exact + scale * (law.width + ndtri(within))
@@ -70,7 +58,7 @@ def naive_sum(
 def naively(action: Callable[[], Any]) -> Callable[[], Any]:
     """The same action with naive noise."""
 
-    def secret(scale: float, law: Law, size: int, generator: np.random.Generator) -> Any:
+    def secret(scale: float, law: laws.Law, size: int, generator: np.random.Generator) -> Any:
         return naive_sum(np.zeros(size), scale, law, generator)
 
     def run() -> Any:
@@ -112,15 +100,15 @@ def whole_solves(turns: int) -> list[list[object]]:
 def single_releases() -> list[list[object]]:
     """Rows of the table of single releases, in microseconds."""
     rows = []
-    kinds: dict[str, Mechanism] = {
-        "Gaussian": GaussianMechanism(1.0, 30.0),
-        "Laplace": LaplaceMechanism(1.0, 30.0),
-        "Euclidean Laplace": EuclideanLaplaceMechanism(1.0, 30.0),
+    kinds: dict[str, privacy.Mechanism] = {
+        "Gaussian": privacy.GaussianMechanism(1.0, 30.0),
+        "Laplace": privacy.LaplaceMechanism(1.0, 30.0),
+        "Euclidean Laplace": privacy.EuclideanLaplaceMechanism(1.0, 30.0),
     }
     for name, mechanism in kinds.items():
         for size in SIZES if name != "Euclidean Laplace" else SIZES[:2]:
             value = np.random.default_rng(0).normal(size=size)
-            release = partial(mechanism.release, value, Randomness())
+            release = partial(mechanism.release, value, privacy.Randomness())
             measured = Turns(release, naively(release), turns=200, calls=max(1, 500 // size))
             peer = opendp_release(name, size)
             rival = "–" if peer is None else _microseconds(Turns(peer, peer, turns=20).ours)
@@ -158,13 +146,13 @@ def attacks() -> list[list[object]]:
 
     rows = []
     for name, mechanism in {
-        "Laplace": LaplaceMechanism(1.0, 1.0),
-        "Gaussian": GaussianMechanism(1.0, 4.0),
-        "Euclidean Laplace": EuclideanLaplaceMechanism(1.0, 1.0),
+        "Laplace": privacy.LaplaceMechanism(1.0, 1.0),
+        "Gaussian": privacy.GaussianMechanism(1.0, 4.0),
+        "Euclidean Laplace": privacy.EuclideanLaplaceMechanism(1.0, 1.0),
     }.items():
 
-        def exact(value: Any, rng: Any, mechanism: Mechanism = mechanism) -> Any:
-            return mechanism.release(value, Randomness(rng))
+        def exact(value: Any, rng: Any, mechanism: privacy.Mechanism = mechanism) -> Any:
+            return mechanism.release(value, privacy.Randomness(rng))
 
         def naive(value: Any, rng: Any, exact: Any = exact) -> Any:
             return naively(lambda: exact(value, rng))()

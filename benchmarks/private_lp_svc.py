@@ -18,17 +18,9 @@ import scipy.sparse as sp
 from sklearn.model_selection import KFold
 from tqdm import tqdm
 
+from benchmarks import published as pages
 from benchmarks.folds import validated
-from benchmarks.published import (
-    RANKINGS,
-    curve,
-    over_eps,
-    picture,
-    power_of_ten,
-    rankings,
-    store,
-    write_page,
-)
+from benchmarks.published import power_of_ten
 from benchmarks.tables import Part, said
 from benchmarks.tables import over_eps as eps_table
 from benchmarks.thesis import DataSet, Model, data_set, measure
@@ -112,7 +104,7 @@ def descend(
 
 def descents(data: DataSet, relation: str) -> dict[Any, CrossValidation]:
     """Accelerated noisy gradient descent: scores of every step and number of rounds."""
-    finished = store("private_lp_svc")
+    finished = pages.store("private_lp_svc")
     X = data.X.toarray() if sp.issparse(data.X) else data.X
     scores: dict[Any, list[Any]] = {}
     splits = list(KFold(FOLDS, shuffle=True, random_state=0).split(X))
@@ -195,7 +187,7 @@ def main(names: tuple[str, ...], preprocessing: tuple[str, ...], relation: tuple
         told.add(one)
         page.append(f"## {data_set(name, way).title}, preprocessing “{way}”, {RELATIONS[one]}")
         page += _tables(errors)
-    write_page("private_lp_svc", "PrivateLPSVC beside its strongest rivals", page)
+    pages.write_page("private_lp_svc", "PrivateLPSVC beside its strongest rivals", page)
 
 
 WHERE_BEHIND = (
@@ -241,7 +233,7 @@ def _tables(found: dict[Any, CrossValidation]) -> list[Part]:
         return cell
 
     def ranked(way: str) -> Callable[[float], str]:
-        return lambda eps: rankings(best(found, way, eps)[1])
+        return lambda eps: pages.rankings(best(found, way, eps)[1])
 
     def beside(way: str) -> Callable[[float], str]:
         return lambda eps: difference(found["lp", eps, ""], best(found, way, eps)[1])
@@ -250,7 +242,7 @@ def _tables(found: dict[Any, CrossValidation]) -> list[Part]:
     paired = {title: beside(way) for way, title in NAMES.items() if way != "lp"}
     return [
         eps_table(EPSILONS, errors, name="eps"),
-        RANKINGS,
+        pages.RANKINGS,
         eps_table(EPSILONS, scores, name="eps"),
         DIFFERENCES,
         eps_table(EPSILONS, paired, first="rival", name="eps"),
@@ -258,12 +250,12 @@ def _tables(found: dict[Any, CrossValidation]) -> list[Part]:
 
 
 def _draw(found: dict[tuple[str, str], dict[Any, CrossValidation]]) -> None:
-    with picture("private_lp_svc", 4, columns=2, size=(12.0, 9.0)) as axes:
+    with pages.picture("private_lp_svc", 4, columns=2, size=(12.0, 9.0)) as axes:
         for ax, ((name, way), errors) in zip(axes, found.items(), strict=True):
             for method, title in NAMES.items():
                 cells = [best(errors, method, eps)[1] for eps in EPSILONS]
-                curve(ax, EPSILONS, cells, label=title, capsize=3, **STYLES[method])
-            over_eps(ax, EPSILONS)
+                pages.curve(ax, EPSILONS, cells, label=title, capsize=3, **STYLES[method])
+            pages.over_eps(ax, EPSILONS)
             ax.set(title=f"{data_set(name).title}, “{way}”", xlabel="eps")
             ax.set_ylabel("test error (share of records)")
             ax.set_ylim(0.15 if name == "adult" else 0.0, None)

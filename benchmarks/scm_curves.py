@@ -16,23 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
+from benchmarks import published
 from benchmarks.folds import SCORES, Scores, validated
-from benchmarks.published import (
-    PUBLISHED_STYLE,
-    RANKINGS,
-    SCM,
-    SCM_FIGURE_2,
-    SCM_FIGURE_2_KERNEL,
-    STYLES,
-    best,
-    curve,
-    over_eps,
-    picture,
-    power_of_ten,
-    rankings,
-    store,
-    write_page,
-)
+from benchmarks.published import SCM_FIGURE_2, SCM_FIGURE_2_KERNEL, best, power_of_ten
 from benchmarks.scm_kernel import BAYES, CHOSEN, EPS, RECORDS, measure_kernel
 from benchmarks.scm_tables import ADULT, KDD, NAMES, DataSet, Found
 from benchmarks.tables import column_names
@@ -78,7 +64,7 @@ class LearningCurve:
 
     def measure(self) -> dict[tuple[str, float | None, int], CrossValidation]:
         """(learner, eps, size) to test error, over repeats."""
-        kept = store("scm_curves")
+        kept = published.store("scm_curves")
         private = product(self.sizes, self.epsilons, self.learners)
         keys = [(learner, eps, n) for n, eps, learner in private]
         keys += [("non-private", None, n) for n in self.sizes]
@@ -158,7 +144,7 @@ def main() -> None:
     for letter, data_set in zip("ab", (ADULT, KDD), strict=True):
         table = _by_eps(data_set, linear[data_set.name])
         parts += [f"## ({letter}) {data_set.title}, error against ε at the best Λ", table]
-        parts += [RANKINGS, _rankings_by_eps(data_set, linear[data_set.name])]
+        parts += [published.RANKINGS, _rankings_by_eps(data_set, linear[data_set.name])]
     rows = [
         (
             f"{eps:g}" if eps else "∞",
@@ -175,18 +161,20 @@ def main() -> None:
         found = learned[of.name]
         tables = (
             [[f"{n:,}", *(say(found[*column, n]) for column in columns)] for n in of.sizes]
-            for say in (str, rankings)
+            for say in (str, published.rankings)
         )
         title = f"## ({letter}) {of.title}, learning curve, ε = {eps:g} including the choice of Λ"
-        parts += [title, (headers, next(tables)), RANKINGS, (headers, next(tables))]
-    write_page("scm_curves", "Error against ε, and learning curves with private tuning", parts)
+        parts += [title, (headers, next(tables)), published.RANKINGS, (headers, next(tables))]
+    published.write_page(
+        "scm_curves", "Error against ε, and learning curves with private tuning", parts
+    )
     _draw(linear, kernel, learned)
 
 
 def _caption() -> str:
     return (
         "Test error beside Figure 1 of "
-        + SCM
+        + published.SCM
         + " The points of its curves are not in its text; published figures, in italics, are those"
         " of its Figure 2, or the best of its Figure 3. Pure ε-differential privacy (δ = 0);"
         ' neighbours: one record replaced. Preprocessing of Adult and KDDCup99: "unit", as in'
@@ -219,7 +207,7 @@ def _rankings_by_eps(data_set: DataSet, found: Found) -> Any:
     """Balanced accuracy and area under the curve, at the regularisations of least error."""
 
     def cells(_learner: str, _eps: Any, errors: dict[float, CrossValidation]) -> list[str]:
-        return [rankings(errors[best(errors)])]
+        return [published.rankings(errors[best(errors)])]
 
     return ["ε", *SHORT.values()], _rows_by_eps(data_set, found, cells, [""])
 
@@ -252,17 +240,17 @@ def _published_kernel(eps: float | None) -> tuple[str]:
 def _draw(
     linear: dict[str, Found], kernel: dict[float | None, CrossValidation], learned: dict[str, Any]
 ) -> None:
-    with picture("scm_curves", 6, size=(13.0, 7.8)) as axes:
+    with published.picture("scm_curves", 6, size=(13.0, 7.8)) as axes:
         for ax, letter, data_set in zip(axes, "ab", (ADULT, KDD), strict=False):
             _draw_by_eps(ax, data_set, linear[data_set.name])
             ax.set(title=f"({letter}) {data_set.title}, best Λ")
         at, ax = sorted(eps for eps in kernel if eps is not None), axes[2]
         _line(ax, "objective", at, [kernel[eps] for eps in at])
-        hollow = {**STYLES["objective"], **PUBLISHED_STYLE}
+        hollow = {**published.STYLES["objective"], **published.PUBLISHED_STYLE}
         ax.plot(0.1, float(SCM_FIGURE_2_KERNEL["objective"]), **hollow)
         ax.axhline(kernel[None].mean, color="black", linestyle="--")
         ax.set_title("(c) nested balls, Gaussian kernel")
-        over_eps(ax, at)
+        published.over_eps(ax, at)
         for ax, (letter, of, eps) in zip(axes[3:], LEARNED, strict=True):
             for learner in (*of.learners, "non-private"):
                 paid = None if learner == "non-private" else eps
@@ -285,15 +273,19 @@ def _draw_by_eps(ax: Any, data_set: DataSet, found: Found) -> None:
         _line(ax, learner, at, [errors[best(errors)] for errors in grids])
         texts = {eps: _published(data_set, learner, eps).strip("*") for eps in at}
         printed = {eps: float(text) for eps, text in texts.items() if text}
-        style = {**STYLES[learner], **PUBLISHED_STYLE, "label": f"{SHORT[learner]}: published"}
+        style = {
+            **published.STYLES[learner],
+            **published.PUBLISHED_STYLE,
+            "label": f"{SHORT[learner]}: published",
+        }
         ax.plot(list(printed), list(printed.values()), **style)
     errors = data_set.along_reg(found, "non-private", None)
     ax.axhline(errors[best(errors)].mean, label=SHORT["non-private"], color="black", linestyle="--")
-    over_eps(ax, at)
+    published.over_eps(ax, at)
 
 
 def _line(ax: Any, learner: str, at: Sequence[float], results: Sequence[CrossValidation]) -> None:
-    curve(ax, at, results, label=SHORT[learner], capsize=2, **STYLES[learner])
+    published.curve(ax, at, results, label=SHORT[learner], capsize=2, **published.STYLES[learner])
 
 
 if __name__ == "__main__":

@@ -14,21 +14,9 @@ from typing import Any
 
 import click
 
+from benchmarks import published as pages
 from benchmarks.folds import Cell, measure
-from benchmarks.published import (
-    PUBLISHED_STYLE,
-    SCM,
-    SCM_FIGURE_2,
-    SCM_FIGURE_3_ADULT,
-    SCM_FIGURE_3_KDD,
-    STYLES,
-    best,
-    curve,
-    picture,
-    power_of_ten,
-    store,
-    write_page,
-)
+from benchmarks.published import SCM_FIGURE_2, power_of_ten
 from benchmarks.tables import column_names, said
 from svm_models.classifiers.perturbation import _SHARE_OF_THE_CURVATURE
 from svm_models.datasets import fetch_adult, fetch_kddcup99
@@ -77,7 +65,14 @@ class DataSet:
         ]
         cells = [Cell("non-private", reg) for reg in self.regs] + private
         return measure(
-            store("scm_tables"), self.name, X, y, cells, folds=FOLDS, draws=DRAWS, progress=progress
+            pages.store("scm_tables"),
+            self.name,
+            X,
+            y,
+            cells,
+            folds=FOLDS,
+            draws=DRAWS,
+            progress=progress,
         )
 
     def along_reg(
@@ -91,11 +86,11 @@ class DataSet:
 _REGS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 ADULT = DataSet(
     *("adult", "Adult", fetch_adult, _REGS, (0.2, 0.15, 0.1, 0.05)),
-    *(SCM_FIGURE_3_ADULT, {0.2: 0, 0.1: 1}, 0.1, _REGS),
+    *(pages.SCM_FIGURE_3_ADULT, {0.2: 0, 0.1: 1}, 0.1, _REGS),
 )
 KDD = DataSet(
     *("kddcup99 60000", "KDDCup99", partial(fetch_kddcup99, 60_000, 0), (1e-1, *_REGS)),
-    *((0.1, 0.05, 0.01), SCM_FIGURE_3_KDD, {0.1: 2, 0.05: 3}, 0.05, _REGS),
+    *((0.1, 0.05, 0.01), pages.SCM_FIGURE_3_KDD, {0.1: 2, 0.05: 3}, 0.05, _REGS),
 )
 
 
@@ -120,7 +115,7 @@ def main(data: str) -> None:
         parts.append(f"## {data_set.title}, every Λ (Figure 3 of the source)")
         parts += _by_reg(data_set, found[data_set.name])
     parts += ["## One logarithm in place of two", _TWO_LOGS, _one_log_against_two(found)]
-    write_page("scm_tables", "Private support vector machines on Adult and KDDCup99", parts)
+    pages.write_page("scm_tables", "Private support vector machines on Adult and KDDCup99", parts)
     _draw(found)
 
 
@@ -128,7 +123,7 @@ def _caption() -> str:
     return (
         f"Test error, {FOLDS} folds × {DRAWS} draws of the noise: mean ± standard error over folds"
         " (each fold averaged over its draws). Published figures, in italics, are from "
-        + SCM
+        + pages.SCM
         + " (there: 10 folds × 50 draws). Pure ε-differential privacy (δ = 0); neighbours: one"
         ' record replaced. Preprocessing of all: "unit", that is each column divided by its'
         " largest absolute value and each row by its norm, as in the source; the ranges come from"
@@ -152,7 +147,7 @@ def _summary(found: dict[str, Found]) -> Any:
         for (eps, column), learner in product(data_set.figure_2.items(), SCM_FIGURE_2):
             private = learner != "non-private"
             errors = data_set.along_reg(found[data_set.name], learner, eps if private else None)
-            reg = best(errors)
+            reg = pages.best(errors)
             rows.append(
                 (
                     *(data_set.title, eps if private else "∞", NAMES[learner]),
@@ -181,7 +176,7 @@ def _by_reg(data_set: DataSet, found: Found) -> list[Any]:
                 stars = ["***" if v == min(printed) else "*" for v in printed]
                 texts = [f"{s}{v:.4f}{s}" for s, v in zip(stars, printed, strict=True)]
                 columns.append((f"{at}published", texts))
-            bold = {reg: "**" * (reg == best(errors)) for reg in errors}
+            bold = {reg: "**" * (reg == pages.best(errors)) for reg in errors}
             texts = [f"{bold[r]}{errors[r]}{bold[r]}" if r in errors else "" for r in data_set.regs]
             columns.append((f"{at}ours", texts))
         headers, values = zip(*columns, strict=True)
@@ -211,7 +206,10 @@ def _one_log_against_two(found: dict[str, Found]) -> Any:
                 data_set.along_reg(found[data_set.name], learner, eps)
                 for learner in ("objective", "two logs")
             )
-            for ours, theirs, label in ((best(one), best(two), "best"), (last, last, "raised")):
+            for ours, theirs, label in (
+                (pages.best(one), pages.best(two), "best"),
+                (last, last, "raised"),
+            ):
                 difference = one[ours].errors.mean(axis=1) - two[theirs].errors.mean(axis=1)
                 cells = [
                     f"{errors[reg]}" + f" ({power_of_ten(reg)})" * (label == "best")
@@ -224,18 +222,20 @@ def _one_log_against_two(found: dict[str, Found]) -> Any:
 
 
 def _draw(found: dict[str, Found]) -> None:
-    with picture("scm_tables", 2, size=(11.0, 4.8)) as axes:
+    with pages.picture("scm_tables", 2, size=(11.0, 4.8)) as axes:
         for ax, data_set in zip(axes, (ADULT, KDD), strict=True):
             eps = data_set.pictured_eps
             for learner in ("non-private", *PRIVATE):
-                at, look = None if learner == "non-private" else eps, STYLES[learner]
+                at, look = None if learner == "non-private" else eps, pages.STYLES[learner]
                 errors = data_set.along_reg(found[data_set.name], learner, at)
-                curve(ax, errors, errors.values(), label=NAMES[learner], capsize=2, **look)
+                pages.curve(ax, errors, errors.values(), label=NAMES[learner], capsize=2, **look)
                 if learner != "non-private" and (learner, at) in data_set.figure_3:
                     claim = " (not ε-private)" if learner == "objective" else ""
                     label = f"{NAMES[learner]}: published{claim}"
                     printed = data_set.figure_3[learner, at]
-                    ax.plot(data_set.regs, printed, label=label, **{**look, **PUBLISHED_STYLE})
+                    ax.plot(
+                        data_set.regs, printed, label=label, **{**look, **pages.PUBLISHED_STYLE}
+                    )
             ax.set(xscale="log", xlabel="regularisation Λ", ylim=(0, 0.55))
             ax.set(title=f"{data_set.title}, ε = {eps:g}, δ = 0, replace one record")
             ax.set_ylabel("test error (share of records)")

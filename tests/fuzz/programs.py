@@ -14,24 +14,21 @@ import scipy.sparse as sp
 
 import privlp
 from fuzz import odd
-from privlp import (
-    ColumnPrivate,
-    ConstraintPrivate,
-    LinearProgram,
-    ObjectivePrivate,
-    PrivLPError,
-    RowPrivate,
-    ScalarPrivate,
-)
 
-RELATIONS = (ConstraintPrivate, ScalarPrivate, RowPrivate, ColumnPrivate, ObjectivePrivate)
+RELATIONS = (
+    privlp.ConstraintPrivate,
+    privlp.ScalarPrivate,
+    privlp.RowPrivate,
+    privlp.ColumnPrivate,
+    privlp.ObjectivePrivate,
+)
 
 
 def constructor(rng: Random, folder: Path) -> None:
     n, d = rng.randint(1, 4), rng.randint(1, 3)
     A, b, c = (perhaps_twisted(rng, odd.numbers(rng, *shape)) for shape in ((n, d), (n,), (d,)))
     options = some(rng, 3, _program_options(rng, n, d) | _more_options(rng, n, d))
-    use(rng, LinearProgram(c, A, b, **options), folder)
+    use(rng, privlp.LinearProgram(c, A, b, **options), folder)
 
 
 def from_linprog(rng: Random, folder: Path) -> None:
@@ -48,26 +45,30 @@ def from_linprog(rng: Random, folder: Path) -> None:
     }
     c = perhaps_twisted(rng, odd.numbers(rng, d))
     options = _program_options(rng, n + m if len(given) == 4 else n, d) | {"box": odd.number(rng)}
-    use(rng, LinearProgram.from_linprog(c, **arrays, **some(rng, 2, options)), folder)
+    use(rng, privlp.LinearProgram.from_linprog(c, **arrays, **some(rng, 2, options)), folder)
 
 
 def from_cvxpy(rng: Random, folder: Path) -> None:
     try:
         problem, private = _cvxpy_problem(rng)
     except Exception:
-        raise PrivLPError("CVXPY itself refuses it.") from None
+        raise privlp.PrivLPError("CVXPY itself refuses it.") from None
     options = {
         **{"neighbours": relation(rng, 2, 2), "groups": _groups(rng, 2), "box": odd.number(rng)},
         "penalty": rng.choice((odd.number(rng), {}, odd.thing(rng))),
     }
-    use(rng, LinearProgram.from_cvxpy(problem, private=private, **some(rng, 1, options)), folder)
+    use(
+        rng,
+        privlp.LinearProgram.from_cvxpy(problem, private=private, **some(rng, 1, options)),
+        folder,
+    )
 
 
 def relations(rng: Random, folder: Path) -> None:
     chosen = relation(rng, 3, 2, sound=False)
     repr(chosen)
     A, b = odd.numbers(rng, 3, 2), odd.numbers(rng, 3)
-    use(rng, LinearProgram([1.0, 2.0], A, b, neighbours=chosen), folder)
+    use(rng, privlp.LinearProgram([1.0, 2.0], A, b, neighbours=chosen), folder)
 
 
 def budgets(rng: Random, folder: Path) -> None:
@@ -131,29 +132,37 @@ def relation(rng: Random, n: int, d: int, *, sound: bool = True) -> Any:
     """A relation, or several, or none at all; its arguments odd where they need not be sound."""
     way = rng.random()
     if way < 0.1:
-        one = ScalarPrivate(1.0)
+        one = privlp.ScalarPrivate(1.0)
         return rng.choice(
-            (ConstraintPrivate, (), [], (one,), (one, ConstraintPrivate()), (1, 2), odd.thing(rng))
+            (
+                privlp.ConstraintPrivate,
+                (),
+                [],
+                (one,),
+                (one, privlp.ConstraintPrivate()),
+                (1, 2),
+                odd.thing(rng),
+            )
         )
     if way < 0.3:
         several = rng.choice((tuple, list))
         return several(relation(rng, n, d, sound=sound) for _ in range(rng.randint(1, 3)))
     kind = rng.choice(RELATIONS)
-    if kind is ConstraintPrivate:
+    if kind is privlp.ConstraintPrivate:
         usual: dict[str, Any] = {"change": "replace"}
         if rng.random() >= 0.5:
             usual = {"change": "add-remove", "nominal_n": n, "rows_per_record": 1}
         changes = rng.choice((0, 1)) if sound else 1
         return kind(**odd.parameters(rng, usual, ("rows_per_record", "nominal_n"), changes=changes))
-    shape = {ScalarPrivate: (n,), ObjectivePrivate: (d,)}.get(kind, (n, d))
+    shape = {privlp.ScalarPrivate: (n,), privlp.ObjectivePrivate: (d,)}.get(kind, (n, d))
     usual = {"sensitivity": rng.choice((1e-3, 0.1, 1.0))}
     for name, end in (("lower", -10.0), ("upper", 10.0)):
         if rng.random() < 0.5:
             ends = np.full(shape, end)
             usual[name] = rng.choice((end, ends, perhaps_twisted(rng, ends)))
     detail = {
-        ScalarPrivate: ("norm", ("1", "inf", 1, math.inf)),
-        RowPrivate: ("zeros", ("public", "private")),
+        privlp.ScalarPrivate: ("norm", ("1", "inf", 1, math.inf)),
+        privlp.RowPrivate: ("zeros", ("public", "private")),
     }.get(kind)
     if detail and rng.random() < 0.5:
         usual[detail[0]] = rng.choice(detail[1])
@@ -229,7 +238,7 @@ def _cvxpy_problem(rng: Random) -> tuple[Any, Any]:
     return problem, private
 
 
-def use(rng: Random, lp: LinearProgram, folder: Path) -> None:
+def use(rng: Random, lp: privlp.LinearProgram, folder: Path) -> None:
     """What is accepted can be shown, solved and written."""
     assert "LinearProgram" in repr(lp)
     lp.rows_of_largest_record()
@@ -242,7 +251,7 @@ def use(rng: Random, lp: LinearProgram, folder: Path) -> None:
         path = folder / "again.mps"
         try:
             lp.to_mps(path)
-            shape = LinearProgram.from_mps(path).shape
+            shape = privlp.LinearProgram.from_mps(path).shape
         finally:
             path.unlink(missing_ok=True)
         # Free rows are not written.
@@ -254,11 +263,13 @@ def selections(rng: Random, folder: Path) -> None:
     n = rng.randint(1, 6)
     given = _selection(rng, n)
     change = rng.choice(({}, {"change": "add-remove", "nominal_n": n, "rows_per_record": 1}))
-    options = {"groups": given, "neighbours": ConstraintPrivate()}
+    options = {"groups": given, "neighbours": privlp.ConstraintPrivate()}
     if rng.random() < 0.8:
-        options = {"private": given, "neighbours": ConstraintPrivate(**change)}
+        options = {"private": given, "neighbours": privlp.ConstraintPrivate(**change)}
     A, b = odd.numbers(rng, n, 2), odd.numbers(rng, n)
-    lp = rng.choice((LinearProgram, LinearProgram.from_linprog))([1.0, 2.0], A, b, **options)
+    lp = rng.choice((privlp.LinearProgram, privlp.LinearProgram.from_linprog))(
+        [1.0, 2.0], A, b, **options
+    )
     if "private" in options:
         assert lp.private.tolist() == _meant(given, n), "rows are private that were not named"
     elif given is not None:

@@ -17,29 +17,8 @@ import numpy as np
 
 import privlp
 import svm_models
-from fuzz import files, odd
+from fuzz import files, odd, programs
 from fuzz.commands import privlp_cli, processes, svm_cli
-from fuzz.programs import (
-    budgets,
-    constructor,
-    from_cvxpy,
-    from_linprog,
-    perhaps_twisted,
-    relation,
-    relations,
-    selections,
-    some,
-    use,
-)
-from privlp import (
-    ColumnPrivate,
-    ConstraintPrivate,
-    LinearProgram,
-    ObjectivePrivate,
-    PrivLPError,
-    RowPrivate,
-    ScalarPrivate,
-)
 from privlp.methods import METHODS
 from svm_models.records.files import read_csv_file, read_training_file
 
@@ -79,18 +58,18 @@ def estimators(rng: Random, folder: Path) -> None:
     X = np.clip(odd.numbers(rng, n, 2), -1, 1)
     y = X[:, 0] * 0.5 if of_numbers else np.where(np.arange(n) % 2, 1.0, -1.0)
     if rng.random() < 0.4:
-        X = perhaps_twisted(rng, X)
+        X = programs.perhaps_twisted(rng, X)
     elif rng.random() < 0.6:
-        y = perhaps_twisted(rng, y)
+        y = programs.perhaps_twisted(rng, y)
     model = kind(**given, **({"random_state": 0} if "random_state" in known else {}))
     try:
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             model.fit(X, y)
     except (ValueError, TypeError) as error:
         known = str(error).startswith(_SAYS_SCIKIT_LEARN) or "requires y to be" in str(error)
-        if isinstance(error, PrivLPError) or not known:
+        if isinstance(error, privlp.PrivLPError) or not known:
             raise
-        raise PrivLPError(f"scikit-learn says: {error}.") from None
+        raise privlp.PrivLPError(f"scikit-learn says: {error}.") from None
     assert repr(model) + repr(model.privacy_)
     found = model.predict(np.zeros((2, np.shape(X)[1])))
     assert len(found) == 2
@@ -106,12 +85,12 @@ def from_mps(rng: Random, folder: Path) -> None:
     options = {
         "private": rng.choice(("*", "r*", [0], odd.thing(rng))),
         "box": odd.number(rng),
-        "neighbours": relation(rng, 3, 3),
+        "neighbours": programs.relation(rng, 3, 3),
     }
-    chosen = some(rng, rng.choice((0, 1)), options)
+    chosen = programs.some(rng, rng.choice((0, 1)), options)
 
     def read(path: Path) -> None:
-        use(rng, LinearProgram.from_mps(path, **chosen), folder)
+        programs.use(rng, privlp.LinearProgram.from_mps(path, **chosen), folder)
 
     _read_back(folder, f"model{ending}", data, read)
 
@@ -163,7 +142,7 @@ def _read_back(folder: Path, name: str, data: bytes, read: Callable[[Path], None
 
 
 @cache
-def _programs() -> tuple[tuple[LinearProgram, dict[str, Any]], ...]:
+def _programs() -> tuple[tuple[privlp.LinearProgram, dict[str, Any]], ...]:
     """Small programs of every kind, each with a request that fits."""
     needs = np.random.default_rng(0).uniform(0.2, 1.0, (40, 3))
     needs[7, 1] = odd.PLANTED / 10
@@ -171,22 +150,25 @@ def _programs() -> tuple[tuple[LinearProgram, dict[str, Any]], ...]:
     pack = {"c": [1.0, 2.0, 1.5], "A": needs, "b": np.full(40, odd.PLANTED), "sense": "max"}
     whole = {"s": 5, "opt": 3.0}
     added, two = (
-        ConstraintPrivate("add-remove", 1, 50),
-        (ScalarPrivate(0.01), ObjectivePrivate(0.01)),
+        privlp.ConstraintPrivate("add-remove", 1, 50),
+        (privlp.ScalarPrivate(0.01), privlp.ObjectivePrivate(0.01)),
     )
     return tuple(
-        (LinearProgram(**fields), request)
+        (privlp.LinearProgram(**fields), request)
         for fields, request in (
             (cover, whole),
             ({**cover, "neighbours": added}, whole),
             ({**cover, "groups": np.arange(40) // 2}, {**whole, "opt": (2.0, 5.0)}),
             ({**cover, "bounds": (0, 4), "private": np.arange(40) > 3}, whole),
             ({**cover, "penalty": 5.0}, {**whole, "width": 4.0}),
-            ({**pack, "neighbours": ScalarPrivate(0.1, norm="1", lower=5, upper=9)}, _ALWAYS),
-            ({**cover, "neighbours": ScalarPrivate(0.01)}, {"opt": 3.0}),
-            ({**cover, "neighbours": RowPrivate(0.01, lower=-1, upper=0)}, {"opt": 3.0}),
-            ({**cover, "neighbours": ColumnPrivate(0.001), "bounds": (0, 9)}, {}),
-            ({**cover, "neighbours": ObjectivePrivate(0.01, lower=0, upper=5)}, {}),
+            (
+                {**pack, "neighbours": privlp.ScalarPrivate(0.1, norm="1", lower=5, upper=9)},
+                _ALWAYS,
+            ),
+            ({**cover, "neighbours": privlp.ScalarPrivate(0.01)}, {"opt": 3.0}),
+            ({**cover, "neighbours": privlp.RowPrivate(0.01, lower=-1, upper=0)}, {"opt": 3.0}),
+            ({**cover, "neighbours": privlp.ColumnPrivate(0.001), "bounds": (0, 9)}, {}),
+            ({**cover, "neighbours": privlp.ObjectivePrivate(0.01, lower=0, upper=5)}, {}),
             ({**cover, "neighbours": two}, {"split": (2, 1)}),
         )
     )
@@ -249,7 +231,7 @@ def plan(rng: Random, folder: Path) -> None:
 def reports(rng: Random, folder: Path) -> None:
     lp, _ = rng.choice(_programs())
     points = (np.ones(3), np.zeros(3), np.array([1e300, -1e300, 1e308]))
-    x = rng.choice((*points, perhaps_twisted(rng, odd.numbers(rng, 3)), odd.thing(rng)))
+    x = rng.choice((*points, programs.perhaps_twisted(rng, odd.numbers(rng, 3)), odd.thing(rng)))
     if rng.random() < 0.5:
         given = odd.parameters(rng, {"eps": 1.0}, ("alpha", "budget"), changes=1) | {"rng": 0}
         assert str(privlp.quality(lp, x, **given))
@@ -261,7 +243,7 @@ def reports(rng: Random, folder: Path) -> None:
 
 
 @cache
-def _exact(lp: LinearProgram) -> privlp.ExactSolution:
+def _exact(lp: privlp.LinearProgram) -> privlp.ExactSolution:
     return privlp.solve_exact(lp)
 
 
@@ -287,12 +269,12 @@ def audit(rng: Random, folder: Path) -> None:
 
 #: Every target, with its part of a long run.
 TARGETS: dict[Callable[[Random, Path], int | None], int] = {
-    constructor: 25_000,
-    from_linprog: 12_000,
-    from_cvxpy: 4_000,
-    relations: 6_000,
-    budgets: 2_000,
-    selections: 25_000,
+    programs.constructor: 25_000,
+    programs.from_linprog: 12_000,
+    programs.from_cvxpy: 4_000,
+    programs.relations: 6_000,
+    programs.budgets: 2_000,
+    programs.selections: 25_000,
     estimators: 10_000,
     from_mps: 25_000,
     solution_load: 10_000,

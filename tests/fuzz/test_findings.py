@@ -18,32 +18,21 @@ import privlp
 import svm_models
 from fuzz.files import CORPUS
 from fuzz.odd import Unhelpful
-from privlp import (
-    ConstraintPrivate,
-    InvalidParameterError,
-    InvalidProblemError,
-    LinearProgram,
-    ObjectivePrivate,
-    ReadError,
-    RowPrivate,
-    ScalarPrivate,
-    solve_exact,
-)
 from privlp.cli import main
 
 HUGE = 10**400
 FRAME = pd.DataFrame({"a": [1.0]})
-TWO = (ScalarPrivate(0.1), ObjectivePrivate(0.1))
+TWO = (privlp.ScalarPrivate(0.1), privlp.ObjectivePrivate(0.1))
 OF_TWO = {"neighbours": TWO, "s": None, "opt": None}
 MASKED = np.ma.array([1.0], mask=[True])
 
 
 def program(**options):
-    return LinearProgram(**({"c": [1.0], "A": [[1.0]], "b": [1.0]} | options))
+    return privlp.LinearProgram(**({"c": [1.0], "A": [[1.0]], "b": [1.0]} | options))
 
 
 def linprog(**options):
-    return LinearProgram.from_linprog([1.0], [[1.0]], [1.0], **options)
+    return privlp.LinearProgram.from_linprog([1.0], [[1.0]], [1.0], **options)
 
 
 def solve(*, neighbours=None, **options):
@@ -80,7 +69,7 @@ def audit(*outcomes, **options):
     ids=lambda given: "-".join(given) if isinstance(given, dict) else "",
 )
 def test_programs(options, message):
-    with pytest.raises(InvalidProblemError, match=message):
+    with pytest.raises(privlp.InvalidProblemError, match=message):
         program(**options)
 
 
@@ -92,15 +81,18 @@ def test_programs(options, message):
         (lambda: program(offset=HUGE), "offset is beyond double precision"),
         (lambda: linprog(neighbours=np.ones(2)), "neighbours must be a neighbour relation"),
         (
-            lambda: ConstraintPrivate(np.array(["replace", "add-remove"])),
+            lambda: privlp.ConstraintPrivate(np.array(["replace", "add-remove"])),
             "change must be 'replace'",
         ),
-        (lambda: ConstraintPrivate("add-remove", 1, HUGE), r"nominal_n must be at most 2\^53"),
         (
-            lambda: RowPrivate(1.0, zeros=np.zeros(2, "i4,f8")),
+            lambda: privlp.ConstraintPrivate("add-remove", 1, HUGE),
+            r"nominal_n must be at most 2\^53",
+        ),
+        (
+            lambda: privlp.RowPrivate(1.0, zeros=np.zeros(2, "i4,f8")),
             "zeros must be 'private' or 'public'",
         ),
-        (lambda: ScalarPrivate(HUGE), "sensitivity is beyond double precision"),
+        (lambda: privlp.ScalarPrivate(HUGE), "sensitivity is beyond double precision"),
         (lambda: privlp.Budget(HUGE, 0.0), "eps is beyond double precision"),
         (lambda: solve(feasible=FRAME), "feasible must be None, 'always' or"),
         (lambda: solve(method=np.array(["dmw", "chain"])), "method must be 'auto' or one of"),
@@ -119,40 +111,40 @@ def test_programs(options, message):
     ],
 )
 def test_parameters(act, message):
-    with pytest.raises(InvalidParameterError, match=message):
+    with pytest.raises(privlp.InvalidParameterError, match=message):
         act()
 
 
 def test_a_count_in_a_small_integer_type_does_not_overflow():
-    relation = ConstraintPrivate("add-remove", 1, np.int8(100))
+    relation = privlp.ConstraintPrivate("add-remove", 1, np.int8(100))
     assert (relation.largest_n(), type(relation.nominal_n)) == (1000, int)
 
 
 def test_frames_of_sparse_columns_may_leave_out_something_else_than_zero():
     A = pd.DataFrame({"a": [1.0, 2.0]}).astype(pd.SparseDtype(float, 2.0))
-    np.testing.assert_array_equal(LinearProgram([1.0], A, [1.0, 1.0]).A, [[1.0], [2.0]])
+    np.testing.assert_array_equal(privlp.LinearProgram([1.0], A, [1.0, 1.0]).A, [[1.0], [2.0]])
 
 
 def test_cvxpy_atoms_without_a_gradient():
     x = cp.Variable(2)
-    with pytest.raises(ReadError, match=r"CVXPY knows no gradient of one of these: .*real"):
+    with pytest.raises(privlp.ReadError, match=r"CVXPY knows no gradient of one of these: .*real"):
         minimised(cp.sum(x), cp.real(x) <= 1)
 
 
 def test_cvxpy_constants_that_are_not_finite():
     x = cp.Variable(2)
-    with pytest.raises(InvalidProblemError, match="must be finite"):
+    with pytest.raises(privlp.InvalidProblemError, match="must be finite"):
         minimised(cp.sum(x), np.inf * x <= 1)
 
 
 def test_cvxpy_pieces_with_infinite_sides():
     x = cp.Variable(2, nonneg=True)
-    with pytest.raises(InvalidProblemError, match="inf"):
+    with pytest.raises(privlp.InvalidProblemError, match="inf"):
         minimised(cp.sum(x) + cp.maximum(x[0] - np.inf, x[1]), x <= 3)
 
 
 def minimised(objective, row):
-    return LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(objective), [row]))
+    return privlp.LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(objective), [row]))
 
 
 # files
@@ -199,14 +191,14 @@ def test_models_that_cannot_be_read(tmp_path):
 
 @pytest.mark.parametrize("name", ["covering.mps", "diet.mps", "spaces.mps", "small.lp"])
 def test_the_corpus_is_read(name):
-    assert solve_exact(LinearProgram.from_mps(CORPUS / name)).success
+    assert privlp.solve_exact(privlp.LinearProgram.from_mps(CORPUS / name)).success
 
 
 def test_models_may_have_file_names_that_are_no_text(tmp_path):
     path = os.fsencode(tmp_path) + b"/\xff.mps"
     with open(path, "wb") as file:
         file.write((CORPUS / "covering.mps").read_bytes())
-    assert LinearProgram.from_mps(path).shape == (6, 2)
+    assert privlp.LinearProgram.from_mps(path).shape == (6, 2)
 
 
 @pytest.mark.parametrize(
@@ -215,8 +207,10 @@ def test_models_may_have_file_names_that_are_no_text(tmp_path):
 def test_models_with_odd_names_are_written_and_read_back(names, tmp_path):
     A = [[1.0, 2.0], [0.0, 3.0]]
     named = {"row_names": names, "variable_names": names, "name": "a\nROWS"}
-    LinearProgram([1.0, 2.0], A, [1.0, 2.0], **named).to_mps(tmp_path / "model.mps")
-    np.testing.assert_array_equal(LinearProgram.from_mps(tmp_path / "model.mps").A.toarray(), A)
+    privlp.LinearProgram([1.0, 2.0], A, [1.0, 2.0], **named).to_mps(tmp_path / "model.mps")
+    np.testing.assert_array_equal(
+        privlp.LinearProgram.from_mps(tmp_path / "model.mps").A.toarray(), A
+    )
 
 
 @pytest.mark.parametrize(
@@ -248,7 +242,7 @@ def test_solutions_nested_without_end(tmp_path):
 
 def refuses_to_load(text, path):
     path.write_text(text)
-    with pytest.raises(ReadError, match="is not a solution saved by privlp"):
+    with pytest.raises(privlp.ReadError, match="is not a solution saved by privlp"):
         privlp.Solution.load(path)
 
 
@@ -264,14 +258,14 @@ def test_terminals_without_all_letters():
 
 
 def test_bounds_far_beyond_a_vertex_cap_nothing():
-    lp = LinearProgram([1.0, 2.0], -np.ones((50, 2)), -np.full(50, 1e-60), bounds=(0, 1e290))
+    lp = privlp.LinearProgram([1.0, 2.0], -np.ones((50, 2)), -np.full(50, 1e-60), bounds=(0, 1e290))
     assert str(privlp.plan(lp, 1.0, 1e-6, 5, opt=1e-60))
 
 
 @pytest.mark.parametrize("classes", [sp.eye_array(2), sp.coo_array([1.0, 2.0])])
 def test_sparse_classes_are_no_labels(classes):
     model = svm_models.ObjectivePerturbationSVC(classes=classes)
-    with pytest.raises(InvalidParameterError, match="classes must be labels"):
+    with pytest.raises(privlp.InvalidParameterError, match="classes must be labels"):
         model.fit(np.eye(2), [0, 1])
 
 
@@ -292,5 +286,7 @@ OF_KIND = {
 def test_relations_of_estimators_that_do_not_compare(kind, relation):
     usual = {"data_norm": 1.0, "classes": [0, 1]}
     known = {name: usual[name] for name in usual if name in kind._get_param_names()}
-    with pytest.raises(InvalidParameterError, match="relation must be 'replace' or 'add-remove'"):
+    with pytest.raises(
+        privlp.InvalidParameterError, match="relation must be 'replace' or 'add-remove'"
+    ):
         kind(relation=relation, **known, **OF_KIND[kind]).fit(np.eye(2), [0, 1])

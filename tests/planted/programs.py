@@ -14,15 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 
 import privlp
-from privlp import (
-    ColumnPrivate,
-    ConstraintPrivate,
-    LinearProgram,
-    ObjectivePrivate,
-    RowPrivate,
-    ScalarPrivate,
-    solve_exact,
-)
 from privlp.problem.standard_form import StandardForm
 from tests.planted.search import Secrets, flat
 from tests.programs import method_of, methods_for
@@ -64,12 +55,12 @@ class Mint:
 class Problem:
     """A program with planted numbers, its secrets, and what a call of `solve` needs beside it."""
 
-    lp: LinearProgram
+    lp: privlp.LinearProgram
     secrets: Secrets
     request: dict[str, Any] = field(default_factory=dict)
 
 
-def secrets_of(lp: LinearProgram, mint: Mint, words: Any = (), counts: Any = ()) -> Secrets:
+def secrets_of(lp: privlp.LinearProgram, mint: Mint, words: Any = (), counts: Any = ()) -> Secrets:
     """Planted numbers and what follows: norms, sums, ratios, the exact optimum, its point and prices."""
     if not lp.shape[0]:
         return Secrets(mint.numbers, (), words, counts)
@@ -86,7 +77,7 @@ def secrets_of(lp: LinearProgram, mint: Mint, words: Any = (), counts: Any = ())
             derived += [StandardForm.of(lp).rhs]
         if "c" in parts:
             derived += [lp.c.sum(), np.linalg.norm(lp.c), lp.c.mean(), 1 / lp.c]
-        exact = solve_exact(lp)
+        exact = privlp.solve_exact(lp)
         if exact.x is not None:
             derived += [exact.objective]
             if parts & {"A", "b"}:  # else x is a vertex of a public region
@@ -97,7 +88,7 @@ def secrets_of(lp: LinearProgram, mint: Mint, words: Any = (), counts: Any = ())
     return Secrets(mint.numbers, flat([mint.numbers, *derived]), words, counts, public)
 
 
-def secrets_at(lp: LinearProgram, x: Any, secrets: Secrets) -> Secrets:
+def secrets_at(lp: privlp.LinearProgram, x: Any, secrets: Secrets) -> Secrets:
     """And what follows at a point that was released: activities, violations, with private costs the value."""
     parts, (A, b) = private_parts(lp), _rows(lp)
     derived: list[Any] = []
@@ -114,12 +105,12 @@ def secrets_at(lp: LinearProgram, x: Any, secrets: Secrets) -> Secrets:
     return secrets.with_derived(flat(derived))
 
 
-def private_parts(lp: LinearProgram) -> frozenset[str]:
+def private_parts(lp: privlp.LinearProgram) -> frozenset[str]:
     """Which of A, b, c hold private numbers."""
     return getattr(lp.neighbours, "private_parts", frozenset("Ab"))
 
 
-def _rows(lp: LinearProgram) -> tuple[np.ndarray, np.ndarray]:
+def _rows(lp: privlp.LinearProgram) -> tuple[np.ndarray, np.ndarray]:
     A = lp.A.toarray() if lp.is_sparse else np.asarray(lp.A)
     b = np.where(np.isfinite(lp.b), lp.b, lp.row_lower)
     return A[lp.private], b[lp.private]
@@ -128,37 +119,37 @@ def _rows(lp: LinearProgram) -> tuple[np.ndarray, np.ndarray]:
 # Whole constraints: everything in a private row is planted.
 
 
-def _covering(mint: Mint, n: int = 12, **fields: Any) -> LinearProgram:
+def _covering(mint: Mint, n: int = 12, **fields: Any) -> privlp.LinearProgram:
     """Rows that can all be satisfied in even variants; in odd ones, some that cannot."""
     A = -np.vstack([mint(3, exponent=-1 + (i + mint.variant) % 2) for i in range(n)])
     b = -mint(n, exponent=0)
     if mint.variant % 2:
         A[:3] *= -1
-    return LinearProgram(COSTS, A, b, **fields)
+    return privlp.LinearProgram(COSTS, A, b, **fields)
 
 
-def _add_remove(mint: Mint) -> LinearProgram:
+def _add_remove(mint: Mint) -> privlp.LinearProgram:
     n = 1237 if mint.variant == 0 else 911
     names = [f"{NAME} {i}" for i in range(n)]
-    relation = ConstraintPrivate("add-remove", nominal_n=1000, rows_per_record=2)
+    relation = privlp.ConstraintPrivate("add-remove", nominal_n=1000, rows_per_record=2)
     return _covering(mint, n, neighbours=relation, row_names=names, groups=names)
 
 
-def _departed(mint: Mint) -> LinearProgram:
+def _departed(mint: Mint) -> privlp.LinearProgram:
     """Records of which nobody is left in odd variants; every public number is far from how many there are."""
-    relation = ConstraintPrivate("add-remove", nominal_n=100)
+    relation = privlp.ConstraintPrivate("add-remove", nominal_n=100)
     if mint.variant % 2:
-        return LinearProgram(COSTS, np.zeros((0, 3)), [], neighbours=relation)
+        return privlp.LinearProgram(COSTS, np.zeros((0, 3)), [], neighbours=relation)
     return _covering(mint, PLANTED_N, neighbours=relation)
 
 
-def _mixed(mint: Mint) -> LinearProgram:
+def _mixed(mint: Mint) -> privlp.LinearProgram:
     """Sparse, maximised, shifted and mirrored variables, public rows, private equalities and ranges, names."""
     private = np.vstack([sign * mint(4, exponent=size) for sign, size in _SIGNS_AND_SIZES])
     private[:, 1] = 0
     A = np.vstack([private, [[1, 1, 1, 0.5], [1, -1, 0, 0]]])
     b = np.array([*mint(4, exponent=1), mint(exponent=2), 40, 3])
-    return LinearProgram(
+    return privlp.LinearProgram(
         [-1, 2, -0.5, 3],
         sp.csr_array(A),
         b,
@@ -176,14 +167,14 @@ def _mixed(mint: Mint) -> LinearProgram:
 _SIGNS_AND_SIZES = ((1, -1), (-1, 0), (1, 1), (1, 0), (1, 2))
 
 
-def _exotic(mint: Mint) -> LinearProgram:
+def _exotic(mint: Mint) -> privlp.LinearProgram:
     """Rows of all magnitudes, of whole numbers, and without any direction."""
     sizes = (14, 8, 5, 0, -7, -150, -300)[:: -1 if mint.variant else 1]
     A = -np.vstack([*(mint(3, exponent=size) for size in sizes), np.zeros((2, 3))])
     b = -np.array([*(mint(exponent=size) for size in (14, 19, 5, 0, -300, -7, 3)), mint(), 0.0])
     A[2] = np.floor(A[2] * 1e4)
     mint.numbers += A[2].tolist()
-    return LinearProgram(COSTS, A, b)
+    return privlp.LinearProgram(COSTS, A, b)
 
 
 # Numbers that move a little: what the relation calls private is planted, the rest has few digits.
@@ -193,7 +184,7 @@ _PUBLIC_B = -np.array([1, 2, 1, 1.5, 0.5, 2])
 
 
 def _near(relation: Any, *, boxed: bool = False, sparse: bool = False) -> Any:
-    def make(mint: Mint) -> LinearProgram:
+    def make(mint: Mint) -> privlp.LinearProgram:
         several = relation if isinstance(relation, tuple) else (relation,)
         parts = frozenset().union(*(part.private_parts for part in several))
         A, b, c = _PUBLIC_A, _PUBLIC_B, COSTS
@@ -205,20 +196,20 @@ def _near(relation: Any, *, boxed: bool = False, sparse: bool = False) -> Any:
         if "c" in parts:
             c = mint(3, exponent=exponent)
         A, bounds = sp.csr_array(A) if sparse else A, (0, 30 if boxed else None)
-        return LinearProgram(c, A, b, neighbours=relation, bounds=bounds)
+        return privlp.LinearProgram(c, A, b, neighbours=relation, bounds=bounds)
 
     return make
 
 
-_SCALAR = ScalarPrivate(0.05, lower=-9, upper=-4)
-_ROW = RowPrivate(0.01, lower=-9, upper=-0.4)
-_COLUMN = ColumnPrivate(0.01, lower=-9, upper=-0.4)
-_OBJECTIVE = ObjectivePrivate(0.05, lower=0.4, upper=8)
+_SCALAR = privlp.ScalarPrivate(0.05, lower=-9, upper=-4)
+_ROW = privlp.RowPrivate(0.01, lower=-9, upper=-0.4)
+_COLUMN = privlp.ColumnPrivate(0.01, lower=-9, upper=-0.4)
+_OBJECTIVE = privlp.ObjectivePrivate(0.05, lower=0.4, upper=8)
 _WHOLE = {"s": 3, "alpha": 2.5, "opt": 9.0}
 
 #: Every neighbour relation, in programs of several kinds: how to make one from planted numbers, and
 #: what `solve` is asked for.
-PROGRAMS: dict[str, tuple[Callable[[Mint], LinearProgram], dict[str, Any]]] = {
+PROGRAMS: dict[str, tuple[Callable[[Mint], privlp.LinearProgram], dict[str, Any]]] = {
     "replace": (_covering, _WHOLE),
     "groups": (functools.partial(_covering, groups=np.arange(12) // 2), _WHOLE),
     "add-remove": (_add_remove, {**_WHOLE, "s": 100}),
