@@ -64,44 +64,37 @@ def main() -> None:
             rows.append([*row, *scores, within, RELATION])
             if "DMW" in model:
                 vertices.append([data.title, model, *_vertices(data, fits)])
-    write_page(
-        "thesis_table1",
-        "Errors without privacy: Table 1 of van der Reijden (2019)",
-        [
-            f"Published: {VDR} Table 1.",
-            (
-                "Mean test error ± standard error over 10 folds. Not private: no noise, so neither"
-                " a neighbour relation nor delta matter. Preprocessing: “thesis” (numeric columns"
-                " to [-1, 1], categories to {0, 1}, rows to Euclidean norm 1). Adult: 45,222"
-                " complete records; KDDCup99: 70,000 random ones, not the same as the thesis's."
-                " Published numbers with the difference that counts as agreement. The thesis calls"
-                " the minimiser of the Huber loss QP-SVM."
-            ),
-            (
-                column_names(
-                    "data | model | settings | published | ours ± standard error | balanced "
-                    "accuracy | area under the curve | within | relation, delta, preprocessing"
-                ),
-                rows,
-            ),
-            "## Vertices selected",
-            (
-                "A vertex is one feature with a sign: w = ±radius e_j. Distinct vertices over all"
-                " folds, and within one fold; which."
-            ),
-            (
-                column_names(
-                    "data | model | rounds | radius | all folds | most in one fold | share of the "
-                    "first | vertices"
-                ),
-                vertices,
-            ),
-            EXPLANATION,
-            f"CPU time of the fits: {seconds:.0f} s.",
-        ],
-    )
+    parts = [
+        f"Published: {VDR} Table 1.",
+        _ABOUT,
+        (column_names(_OF_ERRORS), rows),
+        "## Vertices selected",
+        _ABOUT_VERTICES,
+        (column_names(_OF_VERTICES), vertices),
+        EXPLANATION,
+        f"CPU time of the fits: {seconds:.0f} s.",
+    ]
+    write_page("thesis_table1", "Errors without privacy: Table 1 of van der Reijden (2019)", parts)
 
 
+_ABOUT = (
+    "Mean test error ± standard error over 10 folds. Not private: no noise, so neither a neighbour"
+    " relation nor delta matter. Preprocessing: “thesis” (numeric columns to [-1, 1], categories to"
+    " {0, 1}, rows to Euclidean norm 1). Adult: 45,222 complete records; KDDCup99: 70,000 random"
+    " ones, not the same as the thesis's. Published numbers with the difference that counts as"
+    " agreement. The thesis calls the minimiser of the Huber loss QP-SVM."
+)
+_OF_ERRORS = (
+    "data | model | settings | published | ours ± standard error | balanced accuracy | area under"
+    " the curve | within | relation, delta, preprocessing"
+)
+_ABOUT_VERTICES = (
+    "A vertex is one feature with a sign: w = ±radius e_j. Distinct vertices over all folds, and"
+    " within one fold; which."
+)
+_OF_VERTICES = (
+    "data | model | rounds | radius | all folds | most in one fold | share of the first | vertices"
+)
 EXPLANATION = (
     "Argmax dense multiplicative weights with the published constants never picks a second vertex:"
     " the classifier is the sign of a *single feature*, the one with the largest mean margin, and"
@@ -123,14 +116,10 @@ def _vertices(data: DataSet, fits: Fits) -> list[str]:
     order = sorted(times, key=lambda column: -times[column])
     names = ", ".join(f"{'+-'[column // p]}{data.columns[column % p]}" for column in order[:4])
     rounds, radii = fits.each("rounds"), fits.each("radius")
-    return [
-        f"{min(rounds)}–{max(rounds)}",
-        f"{np.mean(radii):.1f}",
-        str(fits.distinct),
-        str(max(fits.each("distinct"))),
-        f"{times[order[0]] / sum(times.values()):.2%}",
-        names + (", …" if len(order) > 4 else ""),
-    ]
+    span = f"{min(rounds)}–{max(rounds)}", f"{np.mean(radii):.1f}"
+    counts = str(fits.distinct), str(max(fits.each("distinct")))
+    share = f"{times[order[0]] / sum(times.values()):.2%}"
+    return [*span, *counts, share, names + (", …" if len(order) > 4 else "")]
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Each comes as a LinearProgram with prices of violation, and as one writes it in 
 reporting.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import cvxpy as cp
@@ -19,21 +20,8 @@ from privlp import LinearProgram
 def l1_regression(seed: int = 0, *, n: int = 5_000, d: int = 8, wide: float = 10) -> Instance:
     """Mean absolute error of a linear fit, coefficients free in a box `wide` times too large."""
     X, y, box = _regression(seed, n, d, wide)
-    lp = LinearProgram(
-        np.zeros(d),
-        X,
-        y,
-        row_lower=y,
-        penalty=1 / n,
-        bounds=(-box, box),
-        name=f"L1 regression {n} x {d}",
-    )
-
-    def natural() -> Any:
-        w = cp.Variable(d, name="w", bounds=[-box, box])
-        return cp.Problem(cp.Minimize(cp.norm1(X @ w - y) / n))
-
-    return Instance(lp, None, natural=natural)
+    rows = {"A": X, "b": y, "row_lower": y, "penalty": 1 / n, "name": f"L1 regression {n} x {d}"}
+    return _boxed(box, lambda w: cp.norm1(X @ w - y) / n, **rows)
 
 
 def quantile_regression(
@@ -41,42 +29,32 @@ def quantile_regression(
 ) -> Instance:
     """Mean pinball loss of a linear fit: a soft row per record, with two prices."""
     X, y, box = _regression(seed, n, d, wide)
-    lp = LinearProgram(
-        np.zeros(d),
-        -X,
-        -y,
-        row_lower=-y,
-        penalty=np.tile([(1 - quantile) / n, quantile / n], (n, 1)),
-        bounds=(-box, box),
-        name=f"quantile regression {n} x {d}",
-    )
+    penalty = np.tile([(1 - quantile) / n, quantile / n], (n, 1))
+    rows = {"A": -X, "b": -y, "row_lower": -y, "penalty": penalty}
 
-    def natural() -> Any:
-        w = cp.Variable(d, name="w", bounds=[-box, box])
+    def pinball(w: cp.Variable) -> cp.Expression:
         r = y - X @ w
-        return cp.Problem(cp.Minimize(cp.sum(cp.maximum(quantile * r, (quantile - 1) * r)) / n))
+        return cp.sum(cp.maximum(quantile * r, (quantile - 1) * r)) / n
 
-    return Instance(lp, None, natural=natural)
+    return _boxed(box, pinball, name=f"quantile regression {n} x {d}", **rows)
 
 
 def hinge(seed: int = 0, *, n: int = 5_000, d: int = 8, wide: float = 10) -> Instance:
     """Mean hinge loss of a linear rule; labels are -1 or 1 and noisy."""
     X, y, box = _regression(seed, n, d, wide)
     signed = np.where(y > np.median(y), 1, -1)[:, None] * X
-    lp = LinearProgram(
-        np.zeros(d),
-        -signed,
-        -np.ones(n),
-        penalty=1 / n,
-        bounds=(-box, box),
-        name=f"hinge loss {n} x {d}",
-    )
+    rows = {"A": -signed, "b": -np.ones(n), "penalty": 1 / n, "name": f"hinge loss {n} x {d}"}
+    return _boxed(box, lambda w: cp.sum(cp.pos(1 - signed @ w)) / n, **rows)
+
+
+def _boxed(box: float, loss: Callable[[cp.Variable], cp.Expression], **rows: Any) -> Instance:
+    """Soft rows alone, and as CVXPY minimises their loss; coefficients are in a box."""
+    d = rows["A"].shape[1]
 
     def natural() -> Any:
-        w = cp.Variable(d, name="w", bounds=[-box, box])
-        return cp.Problem(cp.Minimize(cp.sum(cp.pos(1 - signed @ w)) / n))
+        return cp.Problem(cp.Minimize(loss(cp.Variable(d, name="w", bounds=[-box, box]))))
 
-    return Instance(lp, None, natural=natural)
+    return Instance(LinearProgram(np.zeros(d), bounds=(-box, box), **rows), None, natural=natural)
 
 
 def cvar(
