@@ -195,15 +195,10 @@ def main(draws: int, most: int) -> None:
                 kept = private(allocation, best, eps, draws, 0.95)
                 bare = private(allocation, best, eps, draws, None)
                 curve.append(float(kept[0]))
-                rows.append(
-                    (
-                        *(f"{n:,}", f"{eps:g}", f"{plan.share:.0%}"),
-                        f"{plan.lost_if_spread:.0%} / {plan.lost_if_crowded:.0%}",
-                        plan.verdict.value,
-                        *(f"{kept[0]:.1%}", f"{kept[1]:.2f}", f"{kept[2]:.0%}"),
-                        *(f"{bare[0]:.1%}", f"{bare[1]:.2f}"),
-                    )
-                )
+                foretold = f"{plan.lost_if_spread:.0%} / {plan.lost_if_crowded:.0%}"
+                row = (f"{n:,}", f"{eps:g}", f"{plan.share:.0%}", foretold, plan.verdict.value)
+                with_reserve = f"{kept[0]:.1%}", f"{kept[1]:.2f}", f"{kept[2]:.0%}"
+                rows.append((*row, *with_reserve, f"{bare[0]:.1%}", f"{bare[1]:.2f}"))
         parts += [f"## {name}: {words}", ((*_HEADERS, *_MORE), rows)]
         parts += [(("n", "rival", "welfare", "use"), others)]
     _draw(curves)

@@ -36,15 +36,11 @@ def staffing(seed: int = 0, *, hours: int = 168, shift: int = 8) -> LinearProgra
     on_duty = (clock[:, None] - clock[None, :]) % hours < shift
     demand = 45 + 25 * np.sin((clock % 24 - 8) / 24 * 2 * np.pi) + rng.normal(0, 6, hours)
     night = np.where((clock % 24 < 5) | (clock % 24 > 20), 1.4, 1.0)
-    return LinearProgram(
-        night * rng.uniform(0.95, 1.05, hours),
-        sp.csr_array(on_duty.astype(float)),
-        np.full(hours, np.inf),
-        row_lower=np.round(demand.clip(8, 110)),
-        bounds=(0, 200),
-        neighbours=ScalarPrivate(1.0, norm="1", lower=5, upper=120),
-        name="staffing",
-    )
+    least = np.round(demand.clip(8, 110))
+    fields = {"row_lower": least, "bounds": (0, 200), "name": "staffing"}
+    fields["neighbours"] = ScalarPrivate(1.0, norm="1", lower=5, upper=120)
+    c, A = night * rng.uniform(0.95, 1.05, hours), sp.csr_array(on_duty.astype(float))
+    return LinearProgram(c, A, np.full(hours, np.inf), **fields)
 
 
 def flow(seed: int = 0, *, nodes: int = 24, amount: float = 100.0) -> LinearProgram:

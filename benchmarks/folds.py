@@ -160,15 +160,9 @@ def _settings(name: str, cell: Cell, fold: int, folds: int, draws: int, n: int) 
     learner = LEARNERS[cell.learner]
     risk = RegularizedRisk.in_memory(np.empty((n, 0)), learner.loss, cell.reg, 1.0)
     same = cell.eps is not None and learner.raises(risk, cell.eps)
-    return {
-        "data": name,
-        "learner": cell.learner,
-        "reg": learner.raised if same else cell.reg,
-        "eps": cell.eps,
-        "fold": [fold, folds],
-        "draws": draws if learner.release else 1,
-        "scores": SCORES,
-    }
+    reg = learner.raised if same else cell.reg
+    told = {"data": name, "learner": cell.learner, "reg": reg, "eps": cell.eps, "scores": SCORES}
+    return told | {"fold": [fold, folds], "draws": draws if learner.release else 1}
 
 
 class Fold:

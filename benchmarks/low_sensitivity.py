@@ -105,14 +105,10 @@ def measure(lp: LinearProgram, step: float, draws: int) -> Cell:
     opt = privlp.solve_exact(lp).objective
     plan = privlp.plan(lp, EPS, DELTA, opt=opt)
     found = np.array([largest_violations(lp, method, opt, draws) for method in METHODS])
-    return Cell(
-        step=step,
-        n=lp.shape[0],
-        predicted=tuple(plan.predictions[method].violation for method in METHODS),
-        mean=tuple(found.mean(axis=1).tolist()),
-        error=tuple((found.std(axis=1, ddof=1) / math.sqrt(draws)).tolist()),
-        auto=str(plan.best),
-    )
+    errors = found.std(axis=1, ddof=1) / math.sqrt(draws)
+    predicted = tuple(plan.predictions[method].violation for method in METHODS)
+    means = tuple(found.mean(axis=1).tolist()), tuple(errors.tolist())
+    return Cell(step, lp.shape[0], predicted, *means, str(plan.best))
 
 
 def crossing(cells: Sequence[Cell], what: str) -> str:

@@ -81,16 +81,10 @@ def published_sizes(programs: int, draws: int) -> list[Part]:
         slacks, theirs = (float(np.mean(means[n])) for n in ("measured slacks", "published width"))
         printed = PRINTED.get((pages, eps))
         between = "–".join(dict.fromkeys(f"{100 * end:g}" for end in printed or ()))
-        rows.append(
-            [
-                *(f"{pages} × {advertisers}", f"{eps:g}"),
-                *map(said, means.values()),
-                f"{slacks / theirs:.2f}",
-                f"{between} %" if printed else "–",
-                f"{slacks / np.mean(printed):.2f}" if printed else "–",
-                sum(broken for each in found.values() for _, broken in each),
-            ]
-        )
+        row = [f"{pages} × {advertisers}", f"{eps:g}", *map(said, means.values())]
+        row += [f"{slacks / theirs:.2f}", f"{between} %" if printed else "–"]
+        row.append(f"{slacks / np.mean(printed):.2f}" if printed else "–")
+        rows.append([*row, sum(broken for each in found.values() for _, broken in each)])
     text = (
         "N pages × M advertisers, A, b and c private"
         f' (`advertising(private="both")`), δ = {DELTA:g} as in the paper; {programs} programs'
@@ -105,6 +99,9 @@ def published_sizes(programs: int, draws: int) -> list[Part]:
     ratios = ("ratio to it", "printed in the paper", "ratio to the middle of that")
     headers = ("pages × advertisers", "ε", *METHODS, *ratios, "rows violated")
     return ["## Published sizes", text, (headers, rows)]
+
+
+_OF_WIDTHS = ("m", "Gaussian", "Laplace, with entry bound", "Laplace, without", "published")
 
 
 def widths(eps: float) -> list[tuple[Any, ...]]:
@@ -142,10 +139,7 @@ def many_numbers(draws: int) -> list[Part]:
         "Width of the noise (half of the largest decrease) on m numbers that all move by at"
         f" most 1 between neighbours, at ε = 1, δ = {MANY_DELTA:g}. Laplace with entry bound:"
         " what Laplace noise draws; without: the same when only the sum of all changes is bounded.",
-        (
-            ("m", "Gaussian", "Laplace, with entry bound", "Laplace, without", "published"),
-            widths(1.0),
-        ),
+        (_OF_WIDTHS, widths(1.0)),
         "Packing programs of m rows and 20 variables, all right-hand sides private"
         " (`ScalarPrivate(1.0)`), between 3,000 and 5,000, declared between 500 and 6,000; δ ="
         f" {MANY_DELTA:g}, {draws} draws of each method. Mean sub-optimality ± standard error;"

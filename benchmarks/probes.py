@@ -118,15 +118,13 @@ def _allocation() -> list[float]:
 def _mechanisms() -> list[float]:
     """A draw of each noise, and what it costs together with others."""
     found: list[float] = []
-    for seed, mechanism in enumerate(
-        (
-            privacy.LaplaceMechanism(1.0, 2.0),
-            privacy.GaussianMechanism(1.0, 5.0),
-            privacy.EuclideanLaplaceMechanism(1.0, 2.0),
-            privacy.TruncatedLaplaceMechanism(1.0, 2.0, 30.0),
-            privacy.TruncatedGaussianMechanism(1.0, 4.0, 20.0, 1.0, 1.0, 1.0, 1),
-        )
-    ):
+    kinds = (
+        *(privacy.LaplaceMechanism(1.0, 2.0), privacy.GaussianMechanism(1.0, 5.0)),
+        privacy.EuclideanLaplaceMechanism(1.0, 2.0),
+        privacy.TruncatedLaplaceMechanism(1.0, 2.0, 30.0),
+        privacy.TruncatedGaussianMechanism(1.0, 4.0, 20.0, 1.0, 1.0, 1.0, 1),
+    )
+    for seed, mechanism in enumerate(kinds):
         ledger = privacy.Ledger(1e9, 0.5)
         source = privacy.Randomness(np.random.default_rng(seed))
         release = ledger.charge(mechanism, 5, "a probe", privlp.ConstraintPrivate(), source)
@@ -200,8 +198,8 @@ def _quantiles() -> list[float]:
     X = np.random.default_rng(0).normal(size=(1500, 3))
     pay = 30 + 10 * X[:, 0] + np.random.default_rng(1).normal(0, 5, len(X))
     found: list[float] = []
+    asked = {"data_norm": 4.0, "y_bounds": (0, 100), "random_state": 0}
     for quantile in (0.5, 0.9):
-        asked = {"data_norm": 4.0, "y_bounds": (0, 100), "random_state": 0}
         fit = svm_models.PrivateQuantileRegressor(1.0, 1e-6, quantile, **asked).fit(X, pay)
         found += [*np.ravel(fit.coef_), *np.ravel(fit.intercept_)]
     return found

@@ -120,13 +120,9 @@ def picture(
     columns = min(panels, columns)
     rows = math.ceil(panels / columns)
     with plt.rc_context(STYLE):
-        figure, grid = plt.subplots(
-            rows,
-            columns,
-            figsize=size or (4.0 * columns, 3.6 * rows + 0.6),
-            sharey=sharey,
-            squeeze=False,
-        )
+        size = size or (4.0 * columns, 3.6 * rows + 0.6)
+        asked = {"figsize": size, "sharey": sharey, "squeeze": False}
+        figure, grid = plt.subplots(rows, columns, **asked)
         axes, spare = list(grid.flat[:panels]), grid.flat[panels:]
         for ax in spare:
             ax.set_axis_off()

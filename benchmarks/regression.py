@@ -107,9 +107,7 @@ def real() -> list[Data]:
     ]
 
 
-# ----------------------------------------------------------------------------------------------
-# methods: each returns predictions for the records
-
+#: Each returns predictions for the records.
 Method = Callable[[Data, float, float, int], FloatArray]
 
 

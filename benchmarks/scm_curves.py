@@ -112,21 +112,13 @@ def _balls(repeat: int) -> Records:
     return features.fit_transform(X), y
 
 
+_SIZES = (10_000, 25_000, 60_000, 120_000)
 CONNECTIONS = LearningCurve(
-    "kddcup99",
-    "KDDCup99",
-    lambda _repeat: _fetched(),
-    ("objective", "output", "logistic"),
-    (0.05, 0.005),
-    (10_000, 25_000, 60_000, 120_000, 240_000, 444_618),
+    *("kddcup99", "KDDCup99", lambda _repeat: _fetched(), ("objective", "output", "logistic")),
+    *((0.05, 0.005), (*_SIZES, 240_000, 444_618)),
 )
 BALLS = LearningCurve(
-    "nested balls",
-    "nested balls",
-    _balls,
-    ("objective",),
-    (0.1,),
-    (10_000, 25_000, 60_000, 120_000, 216_000),
+    *("nested balls", "nested balls", _balls, ("objective",), (0.1,), (*_SIZES, 216_000)),
 )
 LEARNED = (("d", CONNECTIONS, 0.05), ("e", CONNECTIONS, 0.005), ("f", BALLS, 0.1))
 
@@ -145,11 +137,12 @@ def main() -> None:
         table = _by_eps(data_set, linear[data_set.name])
         parts += [f"## ({letter}) {data_set.title}, error against ε at the best Λ", table]
         parts += [published.RANKINGS, _rankings_by_eps(data_set, linear[data_set.name])]
+    scores = ("errors", "balanced", "auc")
     rows = [
         (
-            f"{eps:g}" if eps else "∞",
+            "∞" if eps is None else f"{eps:g}",
             *_published_kernel(eps),
-            *(kernel[eps].said(score) for score in ("errors", "balanced", "auc")),
+            *map(kernel[eps].said, scores),
         )
         for eps in (*epsilons, None)
     ]

@@ -205,7 +205,7 @@ _SCALAR = privlp.ScalarPrivate(0.05, lower=-9, upper=-4)
 _ROW = privlp.RowPrivate(0.01, lower=-9, upper=-0.4)
 _COLUMN = privlp.ColumnPrivate(0.01, lower=-9, upper=-0.4)
 _OBJECTIVE = privlp.ObjectivePrivate(0.05, lower=0.4, upper=8)
-_WHOLE = {"s": 3, "alpha": 2.5, "opt": 9.0}
+_WHOLE = {"s": 3, "alpha": 5.0, "opt": 9.0}
 
 #: Every neighbour relation, in programs of several kinds: how to make one from planted numbers, and
 #: what `solve` is asked for.
@@ -227,7 +227,7 @@ PROGRAMS: dict[str, tuple[Callable[[Mint], privlp.LinearProgram], dict[str, Any]
     "all parts": (_near((_COLUMN, _SCALAR, _OBJECTIVE), boxed=True), {}),
 }
 #: What single methods need or refuse.
-_OF_METHOD = {"dmw-published": {"width": 10.0, "alpha": 60.0}, "mw": {"alpha": 4.0}}
+_OF_METHOD = {"dmw-published": {"width": 10.0, "alpha": 100.0}, "mw": {"alpha": 8.0}}
 #: Programs that one method takes.
 _ONLY = {"soft": "perturbed", "mixed": "chain"}
 _NO_OPT = (
