@@ -21,6 +21,40 @@ class NeighbourRelation(ABC):
     A relation is part of the linear program (``lp.neighbours``) and of every ledger. It checks that
     a program fits it, says which part of a program is public, and states how far neighbours move
     sums over rows and numbers. Methods say which relations they protect.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp import ConstraintPrivate, LinearProgram, ObjectivePrivate, ScalarPrivate
+    >>> from privlp.problem.standard_form import StandardForm
+    >>> relation = ConstraintPrivate("add-remove", nominal_n=100)
+    >>> lp = LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93, neighbours=relation)
+    >>> form = StandardForm.of(lp)
+    >>> relation.hides_rows, relation.public_rows(form), relation.records(form)
+    (True, 100, 100)
+    >>> relation.compatible_with(ConstraintPrivate()), ConstraintPrivate(rows_per_record=3).key
+    (False, 'ConstraintPrivate, replace')
+    >>> ranges = LinearProgram([1, 2], [[1, 1]], [2], row_lower=[1], penalty=3)
+    >>> relation = ranges.neighbours
+    >>> relation.rows_of_one_record(ranges), relation.vectors_of_one_record(ranges)
+    (2, 1)
+    >>> relation.soft_prices(ranges)
+    SoftPrices(largest=3.0, of_record=3.0, of_sides=6.0, rows=1, opposite=3.0)
+    >>> relation.describe(ranges)
+    'constraint-private: one record (at most 2 rows) replaced'
+    >>> relation.public_parts(ranges)
+    'costs c, bounds of variables'
+    >>> relation = ScalarPrivate(0.5)
+    >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
+    >>> relation.conceal(lp).b
+    array([1., 1.])
+    >>> one, other = relation.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))
+    >>> abs(one.b - other.b)
+    array([0.5, 0.5])
+    >>> ObjectivePrivate(0.1, lower=0, upper=1).check(lp)
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidProblemError: Some of the costs c lie outside the declared range. ...
     """
 
     @property
@@ -30,27 +64,10 @@ class NeighbourRelation(ABC):
 
     @abstractmethod
     def describe(self, lp: ProgramData) -> str:
-        """The relation in words, as it stands for `lp`.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], groups=["Ann", "Ann"])
-        >>> lp.neighbours.describe(lp)
-        'constraint-private: one record (at most 2 rows) replaced'
-        """
+        """The relation in words, as it stands for `lp`."""
 
     def public_parts(self, lp: ProgramData) -> str:
-        """What of `lp` is public, in words.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram, ScalarPrivate
-        >>> demand = {"row_lower": [3], "private": [], "neighbours": ScalarPrivate(1)}
-        >>> lp = LinearProgram([1, 2], [[1, 1]], [3], **demand)
-        >>> lp.neighbours.public_parts(lp)
-        'costs c, all coefficients A, bounds of variables, 1 public row (an equality)'
-        """
+        """What of `lp` is public, in words."""
         return ", ".join(["costs c", "bounds of variables", *public_rows(lp)])
 
     #: Whether a whole row may change. Then methods let some of the rows be violated.
@@ -62,14 +79,6 @@ class NeighbourRelation(ABC):
 
         If so, the number of private rows, their places, names and kinds are private, and no message
         tells them.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate
-        >>> ConstraintPrivate("replace").hides_rows
-        False
-        >>> ConstraintPrivate("add-remove", nominal_n=100).hides_rows
-        True
         """
         return False
 
@@ -81,15 +90,6 @@ class NeighbourRelation(ABC):
         ------
         InvalidProblemError
             With what is wrong and what to do.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram, ObjectivePrivate
-        >>> relation = ObjectivePrivate(0.1, lower=0, upper=1)
-        >>> LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=relation)
-        Traceback (most recent call last):
-            ...
-        privlp.errors.InvalidProblemError: Some of the costs c lie outside the declared range. ...
         """
 
     @abstractmethod
@@ -97,56 +97,20 @@ class NeighbourRelation(ABC):
         """The program with fixed public numbers, or nothing, in place of what is private.
 
         Two neighbours become equal. Planning sees this program only.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram, ScalarPrivate
-        >>> relation = ScalarPrivate(0.5)
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
-        >>> relation.conceal(lp).b
-        array([1., 1.])
         """
 
     @abstractmethod
     def public_rows(self, form: StandardForm) -> int:
-        """The number of private rows that formulas use. It is the same for two neighbours.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> from privlp.problem.standard_form import StandardForm
-
-        if TYPE_CHECKING:
-        from privlp.privacy.charges import AccountedRelation
-        >>> relation = ConstraintPrivate("add-remove", nominal_n=100)
-        >>> lp = LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93, neighbours=relation)
-        >>> relation.public_rows(StandardForm.of(lp))
-        100
-        """
+        """The number of private rows that formulas use. It is the same for two neighbours."""
 
     def soft_prices(self, lp: ProgramData) -> SoftPrices | None:
-        """Prices of the private soft rows, where they are public; None by default.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> lp = LinearProgram([0], [[1], [2]], [3, 4], penalty=[1, 2])
-        >>> ConstraintPrivate().soft_prices(lp)
-        SoftPrices(largest=2.0, of_record=2.0, of_sides=2.0, rows=1, opposite=0.0)
-        """
+        """Prices of the private soft rows, where they are public; None by default."""
         return None
 
     def rows_of_one_record(self, lp: ProgramData) -> int:
         """Public bound on the private ``<=`` rows that one record owns.
 
         0, the default, where only numbers within rows change.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram, ObjectivePrivate
-        >>> lp = LinearProgram([1, 2], [[-1, -1]], [-2])
-        >>> lp.neighbours.rows_of_one_record(lp), ObjectivePrivate(0.1).rows_of_one_record(lp)
-        (1, 0)
         """
         return 0
 
@@ -154,31 +118,11 @@ class NeighbourRelation(ABC):
         """As :meth:`rows_of_one_record`; the two sides of a row may count once.
 
         Their coefficients are one vector, up to its sign.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> lp = LinearProgram([1, 2], [[1, 1]], [2], row_lower=[1])
-        >>> lp.neighbours.rows_of_one_record(lp), lp.neighbours.vectors_of_one_record(lp)
-        (2, 1)
         """
         return self.rows_of_one_record(lp)
 
     def records(self, form: StandardForm) -> int:
-        """Public number of records: delta must be well below one over it.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram, ObjectivePrivate
-        >>> from privlp.problem.standard_form import StandardForm
-
-        if TYPE_CHECKING:
-        from privlp.privacy.charges import AccountedRelation
-        >>> relation = ObjectivePrivate(0.1)  # records own costs
-        >>> lp = LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=relation)
-        >>> relation.records(StandardForm.of(lp))
-        2
-        """
+        """Public number of records: delta must be well below one over it."""
         return self.public_rows(form)
 
     @property
@@ -187,26 +131,11 @@ class NeighbourRelation(ABC):
 
         A budget in a file keeps this key. With ``None``, the default, a budget accounts for equal
         relations only, and cannot be in a file.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, ScalarPrivate
-        >>> ConstraintPrivate(rows_per_record=3).key, ScalarPrivate(0.5, norm="1").key
-        ('ConstraintPrivate, replace', 'ScalarPrivate')
         """
         return None
 
     def compatible_with(self, other: AccountedRelation) -> bool:
-        """Whether one ledger may account for both relations.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, ObjectivePrivate
-        >>> ConstraintPrivate().compatible_with(ConstraintPrivate(rows_per_record=3))
-        True
-        >>> ConstraintPrivate().compatible_with(ObjectivePrivate(0.1))
-        False
-        """
+        """Whether one ledger may account for both relations."""
         return self == other if self.key is None else self.key == other.key
 
     @abstractmethod
@@ -222,30 +151,14 @@ class NeighbourRelation(ABC):
         ------
         InvalidProblemError
             If the numbers drawn do not fit the relation: draw again.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram, ScalarPrivate
-        >>> from privlp.problem.standard_form import StandardForm
-
-        if TYPE_CHECKING:
-        from privlp.privacy.charges import AccountedRelation
-        >>> relation = ScalarPrivate(0.5)
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
-        >>> one, other = relation.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))
-        >>> abs(one.b - other.b)
-        array([0.5, 0.5])
         """
 
 
 def public_rows(lp: ProgramData) -> list[str]:
     """How many rows are public, and how many of them equalities, in words; empty if none is."""
     rows, equal = int((~lp.private).sum()), int((~lp.private & (lp.row_lower == lp.b)).sum())
-    if not rows:
-        return []
-    if rows == 1:
-        return ["1 public row (an equality)" if equal else "1 public row"]
+    if rows < 2:
+        return ["1 public row" + " (an equality)" * equal] * rows
     return [f"{rows} public rows" + (f" ({equal} of them equalities)" if equal else "")]
 
 
@@ -257,8 +170,6 @@ def own_name(kind: type) -> str:
 
 def in_words(value: object) -> str:
     """How messages call what was given instead of a relation."""
-    return (
-        f"the class {value.__name__} (call it: {value.__name__}(...))"
-        if isinstance(value, type)
-        else type(value).__name__
-    )
+    if isinstance(value, type):
+        return f"the class {value.__name__} (call it: {value.__name__}(...))"
+    return type(value).__name__

@@ -66,29 +66,22 @@ class BoundedChange(LowSensitivity):
         object.__setattr__(self, "sensitivity", self._checked_sensitivity())
         object.__setattr__(self, "lower", _declared_end(self.lower, "lower", -np.inf))
         object.__setattr__(self, "upper", _declared_end(self.upper, "upper", np.inf))
+        shapes, wrong = (self.lower.shape, self.upper.shape), ""
         try:
-            contradictory = bool((self.lower > self.upper).any())
+            if (self.lower > self.upper).any():
+                wrong = "lower must not exceed upper anywhere."
         except ValueError:
-            raise InvalidParameterError(
-                f"lower has shape {self.lower.shape} and upper {self.upper.shape}: they must"
-                " agree.",
-                parameter="lower",
-            ) from None
-        if contradictory:
-            raise InvalidParameterError("lower must not exceed upper anywhere.", parameter="lower")
+            wrong = f"lower has shape {shapes[0]} and upper {shapes[1]}: they must agree."
+        if wrong:
+            raise InvalidParameterError(wrong, parameter="lower")
 
     def _checked_sensitivity(self) -> float:
         value = real(self.sensitivity, "sensitivity")
-        if value == math.inf:
-            raise InvalidParameterError(
-                f"sensitivity must be finite: {self.unbounded}", parameter="sensitivity"
-            )
-        if not value > 0:
-            raise InvalidParameterError(
-                f"sensitivity must be positive and finite, got {self.sensitivity!r}.",
-                parameter="sensitivity",
-            )
-        return value
+        if 0 < value < math.inf:
+            return value
+        wrong = f"must be positive and finite, got {self.sensitivity!r}."
+        wrong = f"must be finite: {self.unbounded}" if value == math.inf else wrong
+        raise InvalidParameterError(f"sensitivity {wrong}", parameter="sensitivity")
 
     @property
     def private_parts(self) -> frozenset[str]:
@@ -98,11 +91,7 @@ class BoundedChange(LowSensitivity):
     def describe(self, lp: ProgramData) -> str:
         """The relation in words, with what was declared public."""
         declared = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
-        return (
-            f"{self.description}, within the declared public range"
-            if declared
-            else self.description
-        )
+        return self.description + ", within the declared public range" * bool(declared)
 
     @property
     def key(self) -> str:
@@ -122,17 +111,10 @@ class BoundedChange(LowSensitivity):
         self, at: tuple[Any, ...], low: FloatArray, high: FloatArray, count: int, **more: Any
     ) -> PrivateNumbers:
         """Private numbers at places, `count` of which move by the sensitivity each."""
-        return PrivateNumbers(
-            part=self.part,
-            at=at,
-            low=low,
-            high=high,
-            size=self._size(),
-            l1=count * self.sensitivity,
-            l2=math.sqrt(count) * self.sensitivity,
-            entry=self.sensitivity,
-            **{"touched": count} | more,
-        )
+        entry = self.sensitivity
+        norms = {"l1": count * entry, "l2": math.sqrt(count) * entry, "entry": entry}
+        more = {"touched": count, "size": self._size(), **norms, **more}
+        return PrivateNumbers(part=self.part, at=at, low=low, high=high, **more)
 
     @abstractmethod
     def _steps(
@@ -142,10 +124,7 @@ class BoundedChange(LowSensitivity):
 
     @abstractmethod
     def _range_of(self, lp: ProgramData) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
-        """What :meth:`check` compares: the declared ends, the numbers, and which are private.
-
-        The first three have one shape; the last is a mask or an index of it.
-        """
+        """Declared ends and numbers, of one shape, and which are private: what `check` compares."""
 
     def _size(self) -> float:
         """Public bound on the size of every private number: its range, or what `check` allows."""
@@ -190,26 +169,21 @@ class BoundedChange(LowSensitivity):
     def moved(
         self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
     ) -> ProgramData:
-        numbers = self._numbers(form)
-        if not len(numbers):
-            return form.lp
-        true = ProgramNumbers.of(form)
-        steps = self._steps(numbers, rng, rows)
-        moved = self._moved_values(numbers, true.values(numbers), steps)
-        return true.having(numbers, moved).program()
-
-    def _moved_values(
-        self, numbers: PrivateNumbers, values: FloatArray, steps: FloatArray
-    ) -> FloatArray:
-        """The values after these steps, or after opposite steps where these leave the range.
+        """The numbers after random steps, or after opposite steps where these leave the range.
 
         Rounding goes towards the old values, so that no change exceeds its step.
         """
+        numbers = self._numbers(form)
+        if not len(numbers):
+            return form.lp
+        true, steps = ProgramNumbers.of(form), self._steps(numbers, rng, rows)
+        values = true.values(numbers)
         outside = (values + steps < numbers.low) | (values + steps > numbers.high)
         moved = np.clip(values + np.where(outside, -steps, steps), numbers.low, numbers.high)
         moved = np.where(np.abs(moved - values) > np.abs(steps), np.nextafter(moved, values), moved)
         # Which numbers are zero stays as it is, where that is public.
-        return np.where((moved == 0) & numbers.nonzero, values / 2, moved)
+        moved = np.where((moved == 0) & numbers.nonzero, values / 2, moved)
+        return true.having(numbers, moved).program()
 
 
 def require_zeros(zeros: Any) -> None:
@@ -237,15 +211,14 @@ def split_among_few(total: float, size: int, rng: np.random.Generator) -> FloatA
 def _declared_end(given: Any, name: str, absent: float) -> FloatArray:
     """One end of a declared range as an immutable array; infinite where none was declared."""
     dense = given.toarray() if hasattr(given, "toarray") else given
+    wrong = f"{name} holds NaN; a declared range must be of numbers."
     try:
         end = np.array(absent) if given is None else as_floats(dense, name)
+        if not np.isnan(end).any():
+            return frozen(end)
     except InvalidProblemError as error:
-        raise InvalidParameterError(str(error), parameter=name) from None
-    if np.isnan(end).any():
-        raise InvalidParameterError(
-            f"{name} holds NaN; a declared range must be of numbers.", parameter=name
-        )
-    return frozen(end)
+        wrong = str(error)
+    raise InvalidParameterError(wrong, parameter=name)
 
 
 @dataclass(frozen=True)

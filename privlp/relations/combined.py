@@ -119,17 +119,10 @@ def _both(one: PrivateNumbers, other: PrivateNumbers) -> PrivateNumbers:
             "RowPrivate and ColumnPrivate must declare the same entries public, if they are"
             " combined."
         )
-    return replace(
-        one,
-        l1=one.l1 + other.l1,
-        l2=one.l2 + other.l2,
-        entry=one.entry + other.entry,
-        touched=min(one.touched + other.touched, len(one)),
-        low=np.maximum(one.low, other.low),
-        high=np.minimum(one.high, other.high),
-        size=min(one.size, other.size),
-        in_one_row=False,
-    )
+    added: Any = {name: getattr(one, name) + getattr(other, name) for name in ("l1", "l2", "entry")}
+    added |= {"touched": min(one.touched + other.touched, len(one)), "in_one_row": False}
+    ends: Any = {"low": np.maximum(one.low, other.low), "high": np.minimum(one.high, other.high)}
+    return replace(one, size=min(one.size, other.size), **added, **ends)
 
 
 def relation_of(given: Any) -> NeighbourRelation:

@@ -20,31 +20,21 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 # Entries of rows stay below the largest number that HiGHS takes.
 _LARGEST = 9e14
+_OF_ROWS = ("A", "b", "row_lower", "private")
 # Programs with no more coefficients than this are cheap to write anew.
 _FEW_ENTRIES = 1_000_000
 
 
-@dataclass(frozen=True)
-class ExtremeRows:
-    """``<=`` rows: coefficients (k, d) and right-hand sides (k,)."""
-
-    A: FloatArray
-    rhs: FloatArray
-
-    def opposite(self) -> ExtremeRows:
-        """Rows with coefficients of the other sign and the same right-hand sides."""
-        return ExtremeRows(-self.A, self.rhs)
-
-
-def extreme_rows(lp: ProgramData, own: IntArray, rng: np.random.Generator) -> ExtremeRows:
-    """Random rows in the place of the rows `own`.
+def _extreme_rows(
+    lp: ProgramData, own: IntArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Random ``<=`` rows in the place of the rows `own`: coefficients and right-hand sides.
 
     They are dense, sparse, or like those that they replace; huge or tiny; violated by all points,
     satisfied by all points, or neither.
     """
     k, d = len(own), lp.shape[1]
     before = lp.A[own].toarray() if lp.is_sparse else lp.A[own]
-    in_units_of_costs = np.where(lp.c != 0, lp.c, 1.0)
     alike = rng.random() < 0.7  # the rows of a record add up to most if they point the same way
     vary = 1 if alike else k
     patterns = (
@@ -54,46 +44,38 @@ def extreme_rows(lp: ProgramData, own: IntArray, rng: np.random.Generator) -> Ex
         before[:vary] * rng.choice([-1.0, 1.0]),
         np.zeros((1, d)),
     )
-    pattern = np.broadcast_to(
-        patterns[rng.choice(len(patterns), p=[0.25, 0.25, 0.2, 0.25, 0.05])], (k, d)
-    )
+    kind = rng.choice(len(patterns), p=[0.25, 0.25, 0.2, 0.25, 0.05])
+    pattern = np.broadcast_to(patterns[kind], (k, d))
     if rng.random() < 0.5:
-        pattern = pattern * in_units_of_costs
-    size = (
-        10.0 ** rng.uniform(-3, 3) if rng.random() < 0.8 else rng.choice([1e-300, 1e-12, 1e9, 1e14])
-    )
+        pattern = pattern * np.where(lp.c != 0, lp.c, 1.0)
+    usual = rng.random() < 0.8
+    size = 10.0 ** rng.uniform(-3, 3) if usual else rng.choice([1e-300, 1e-12, 1e9, 1e14])
     A = np.clip(pattern * size, -_LARGEST, _LARGEST)
     sign = rng.choice([-1.0, 1.0, 0.0], p=[0.7, 0.2, 0.1])
     rhs = sign * np.abs(A).sum(axis=1) * 10.0 ** rng.uniform(-2, 9)
-    return ExtremeRows(A, np.clip(rhs, -_LARGEST, _LARGEST))
+    return A, np.clip(rhs, -_LARGEST, _LARGEST)
 
 
-def with_rows(lp: ProgramData, own: IntArray, rows: ExtremeRows) -> ProgramData:
+def _with_rows(lp: ProgramData, own: IntArray, rows: FloatArray, rhs: FloatArray) -> ProgramData:
     """The program with other rows in place of `own`; sides and equalities stay."""
     above, below = np.isfinite(lp.b[own]), np.isfinite(lp.row_lower[own])
     equal = lp.row_lower[own] == lp.b[own]
     sign = np.where(above, 1.0, -1.0)
     b, row_lower = lp.b.copy(), lp.row_lower.copy()
-    b[own] = np.where(above, rows.rhs, np.inf)
-    width = np.where(equal, 0.0, 1.0 + np.abs(rows.rhs))
-    row_lower[own] = np.where(below, sign * rows.rhs - np.where(above, width, 0.0), -np.inf)
+    b[own] = np.where(above, rhs, np.inf)
+    width = np.where(equal, 0.0, 1.0 + np.abs(rhs))
+    row_lower[own] = np.where(below, sign * rhs - np.where(above, width, 0.0), -np.inf)
     A: Any = lp.A.tolil() if lp.is_sparse else np.array(lp.A)
-    A[own] = sp.lil_array(sign[:, None] * rows.A) if lp.is_sparse else sign[:, None] * rows.A
+    A[own] = sp.lil_array(sign[:, None] * rows) if lp.is_sparse else sign[:, None] * rows
     return lp.changed(A=sp.csr_array(A) if lp.is_sparse else A, b=b, row_lower=row_lower)
 
 
-def without_rows(lp: ProgramData, own: IntArray) -> ProgramData:
+def _without_rows(lp: ProgramData, own: IntArray) -> ProgramData:
     """The program without these rows."""
     kept = np.setdiff1d(np.arange(lp.shape[0]), own)
-    return lp.changed(
-        A=lp.A[kept],
-        b=lp.b[kept],
-        row_lower=lp.row_lower[kept],
-        private=lp.private[kept],
-        groups=None if lp.groups is None else lp.groups[kept],
-        penalty=None if lp.penalty is None else lp.penalty[kept],
-        row_names=None if lp.row_names is None else [lp.row_names[i] for i in kept],
-    )
+    given = [name for name in (*_OF_ROWS, "groups", "penalty") if getattr(lp, name) is not None]
+    names = None if lp.row_names is None else [lp.row_names[i] for i in kept]
+    return lp.changed(**{name: getattr(lp, name)[kept] for name in given}, row_names=names)
 
 
 @dataclass(frozen=True)
@@ -148,9 +130,9 @@ class ConstraintPrivate(NeighbourRelation):
                 f"change must be 'replace' or 'add-remove', got {shown(self.change)}.",
                 parameter="change",
             )
-        object.__setattr__(self, "rows_per_record", whole(self.rows_per_record, "rows_per_record"))
-        if self.nominal_n is not None:
-            object.__setattr__(self, "nominal_n", whole(self.nominal_n, "nominal_n"))
+        for name in ("rows_per_record", "nominal_n"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, whole(getattr(self, name), name))
         if self.change == "add-remove" and self.nominal_n is None:
             raise InvalidParameterError(
                 "change='add-remove' makes the number of rows private: give a public nominal_n.",
@@ -216,14 +198,8 @@ class ConstraintPrivate(NeighbourRelation):
         penalty = None if lp.penalty is None else lp.penalty[public]
         if penalty is not None and penalty.ndim == 2 and (penalty[:, 0] == penalty[:, 1]).all():
             penalty = penalty[:, 0]  # whether private rows have two prices does not show
-        return KnownProgram.of(
-            lp,
-            A=lp.A[public],
-            b=lp.b[public],
-            row_lower=lp.row_lower[public],
-            private=lp.private[public],
-            penalty=penalty,
-        )
+        own = {name: getattr(lp, name)[public] for name in _OF_ROWS}
+        return KnownProgram.of(lp, **own, penalty=penalty)
 
     def public_rows(self, form: StandardForm) -> int:
         """The true n under ``"replace"``; the nominal n under ``"add-remove"``."""
@@ -334,26 +310,21 @@ class ConstraintPrivate(NeighbourRelation):
         lp = form.lp if self.change == "replace" else form.lp.changed(groups=None)
         if lp.shape[0] * lp.shape[1] <= _FEW_ENTRIES and rng.random() < 0.3:
             everyone = np.flatnonzero(lp.private)
-            lp = with_rows(lp, everyone, extreme_rows(lp, everyone, rng))
+            lp = _with_rows(lp, everyone, *_extreme_rows(lp, everyone, rng))
         own = self._rows_of_a_record(lp, rng)
-        extreme = extreme_rows(lp, own, rng)
-        one = with_rows(lp, own, extreme)
+        A, rhs = _extreme_rows(lp, own, rng)
+        one = _with_rows(lp, own, A, rhs)
         if self.change == "add-remove":
-            return one, without_rows(one, own)
+            return one, _without_rows(one, own)
         kind = rng.choice(3, p=[0.5, 0.35, 0.15])
-        return one, (
-            lp
-            if kind == 2
-            else with_rows(lp, own, extreme.opposite() if kind == 0 else extreme_rows(lp, own, rng))
-        )
+        if kind == 2:
+            return one, lp
+        return one, _with_rows(lp, own, *((-A, rhs) if kind == 0 else _extreme_rows(lp, own, rng)))
 
     def _rows_of_a_record(self, lp: ProgramData, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Rows of a random record, or any rows that one record may own where groups are absent."""
         rows = rng.permutation(np.flatnonzero(lp.private))
         if lp.groups is not None:
-            owners = lp.groups[rows]
-            return np.flatnonzero(lp.private & (lp.groups == owners[0]))
-        sides = (
-            lp.sides()[rows] if self.change == "add-remove" else np.ones(len(rows), dtype=np.int64)
-        )
+            return np.flatnonzero(lp.private & (lp.groups == lp.groups[rows[0]]))
+        sides = lp.sides()[rows] if self.change == "add-remove" else np.ones(len(rows))
         return rows[np.cumsum(sides) <= self.rows_per_record]

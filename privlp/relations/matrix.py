@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -48,22 +47,11 @@ class MatrixPrivate(BoundedChange):
 
     def describe(self, lp: ProgramData) -> str:
         """The relation in words, with what was declared public."""
-        words = super().describe(lp)
-        public = ~self._would_be_private(lp)[lp.private]
-        return (
-            f"{words}; {public.sum()} of {public.size} coefficients of private rows are declared"
-            " public"
-            if public.any()
-            else words
-        )
-
-    def _private_entries(self, lp: ProgramData) -> BoolArray:
-        """Which entries of A are private, (n, d).
-
-        They stand in a private row that constrains x, and may change.
-        """
-        constrains = lp.private & (lp.sides() > 0)
-        return self._would_be_private(lp) & constrains[:, None]
+        words, public = super().describe(lp), ~self._would_be_private(lp)[lp.private]
+        if not public.any():
+            return words
+        share = f"{public.sum()} of {public.size}"
+        return f"{words}; {share} coefficients of private rows are declared public"
 
     def _would_be_private(self, lp: ProgramData) -> BoolArray:
         """Which entries would be private if their row were, (n, d)."""
@@ -71,38 +59,38 @@ class MatrixPrivate(BoundedChange):
         return movable if self.zeros == "private" else movable & _stored(lp.A)
 
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
-        private = self._private_entries(form.lp)
+        constrains = form.lp.private & (form.lp.sides() > 0)
+        private = self._would_be_private(form.lp) & constrains[:, None]
         at = np.nonzero(private)
         low, high = (np.broadcast_to(end, form.lp.shape)[at] for end in (self.lower, self.upper))
-        count = self._most_changes(private)
-        nonzero = self.zeros == "public"
-        return self._moving(at, low, high, count, nonzero=nonzero, in_one_row=self.moves_one_row)
+        count = int(private.sum(axis=1 - self._axis).max(initial=0))
+        more = {"nonzero": self.zeros == "public", "in_one_row": self._axis == 0}
+        return self._moving(at, low, high, count, **more)
 
-    #: Whether the entries that change stand in one row.
-    moves_one_row: ClassVar[bool] = False
+    #: Whether a row, 0, or a column, 1, changes.
+    _axis: ClassVar[int]
 
-    @abstractmethod
-    def _most_changes(self, private: BoolArray) -> int:
-        """How many of the private entries, (n, d), change together, at most."""
+    def _steps(
+        self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]
+    ) -> FloatArray:
+        some = owners = numbers.at[self._axis]
+        if self._axis == 0 and len(rows) and rng.random() < 0.5:
+            some = owners[np.isin(owners, rows)]
+        own = owners == rng.choice(some if len(some) else owners)
+        return np.where(own, self.sensitivity * signs(len(numbers), rng), 0.0)
 
     def _range_of(self, lp: ProgramData) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
         if sp.issparse(lp.A) and self.lower.ndim == self.upper.ndim == 0:
-            return self._range_of_stored(lp)
+            # The stored entries, and one zero for all the others.
+            entries = sp.coo_array(lp.A)
+            private, values = lp.private[entries.row], np.append(entries.data, 0.0)
+            others = int(lp.private.sum()) * lp.shape[1] > int(private.sum())
+            lower, upper = (np.full(len(values), end) for end in (self.lower, self.upper))
+            return lower, upper, values, np.append(private, others and self.zeros == "private")
         A = lp.A.toarray() if sp.issparse(lp.A) else lp.A
         lower, upper = (np.broadcast_to(end, lp.shape) for end in (self.lower, self.upper))
         private = np.broadcast_to(lp.private[:, None], lp.shape)
         return lower, upper, A, private if self.zeros == "private" else private & _stored(lp.A)
-
-    def _range_of_stored(
-        self, lp: ProgramData
-    ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
-        """The same for a sparse A: its stored entries, and one zero for all the others."""
-        entries = sp.coo_array(lp.A)
-        private = lp.private[entries.row]
-        others = int(lp.private.sum()) * lp.shape[1] > int(private.sum())
-        values = np.append(entries.data, 0.0)
-        lower, upper = (np.full(len(values), end) for end in (self.lower, self.upper))
-        return lower, upper, values, np.append(private, others and self.zeros == "private")
 
 
 def _stored(A: Any) -> BoolArray:
@@ -149,7 +137,7 @@ class RowPrivate(MatrixPrivate):
     'row-private: one row of A changes, each entry by at most 0.1'
     """
 
-    moves_one_row = True
+    _axis = 0
     unbounded = (
         "a row that may change without bound is constraint-private: use ConstraintPrivate(), and"
         " give up s rows."
@@ -178,17 +166,6 @@ class RowPrivate(MatrixPrivate):
         if np.ndim(self.lower < self.upper) == 0 and self.zeros == "private":
             return lambda weights: float(weights.sum())  # every entry is private
         return self._numbers(form).largest_row_sum(form.lp.shape[1])
-
-    def _most_changes(self, private: BoolArray) -> int:
-        return int(private.sum(axis=1).max(initial=0))
-
-    def _steps(
-        self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]
-    ) -> FloatArray:
-        owners = numbers.at[0]
-        promising = owners[np.isin(owners, rows)] if len(rows) and rng.random() < 0.5 else owners
-        own = owners == rng.choice(promising if len(promising) else owners)
-        return np.where(own, self.sensitivity * signs(len(numbers), rng), 0.0)
 
 
 @dataclass(frozen=True)
@@ -225,13 +202,13 @@ class ColumnPrivate(MatrixPrivate):
     privlp.errors.InvalidParameterError: sensitivity must be finite: if a column of A may change ...
     """
 
+    _axis = 1
     unbounded = no_solver_if("a column of A", "its entries")
 
     @property
     def description(self) -> str:
-        return (
-            f"column-private: one column of A changes, each entry by at most {self.sensitivity:g}"
-        )
+        most = f"{self.sensitivity:g}"
+        return f"column-private: one column of A changes, each entry by at most {most}"
 
     def records(self, form: StandardForm) -> int:
         """The number of columns: each record owns one."""
@@ -245,17 +222,5 @@ class ColumnPrivate(MatrixPrivate):
     def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
         """D max_j abs(scale_j): one entry of a row moves."""
         numbers = self._numbers(form)
-        movable = np.unique(numbers.at[1])
-        change = numbers.scaled_entry * float(np.abs(scale[movable]).max(initial=0.0))
+        change = numbers.scaled_entry * float(np.abs(scale[numbers.at[1]]).max(initial=0.0))
         return change, change
-
-    def _most_changes(self, private: BoolArray) -> int:
-        return int(private.sum(axis=0).max(initial=0))
-
-    def _steps(
-        self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]
-    ) -> FloatArray:
-        owners = numbers.at[1]
-        return np.where(
-            owners == rng.choice(owners), self.sensitivity * signs(len(numbers), rng), 0.0
-        )

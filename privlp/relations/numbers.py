@@ -93,52 +93,43 @@ class ProgramNumbers:
     @classmethod
     def of(cls, form: StandardForm) -> ProgramNumbers:
         """The numbers that the program holds."""
-        lp = form.lp
-        above = form.row_sign > 0
-        return cls(form, lp.c, lp.A, np.where(above, lp.b[form.row], -lp.row_lower[form.row]))
+        lp, row = form.lp, form.row
+        rhs = np.where(form.row_sign > 0, lp.b[row], -lp.row_lower[row])
+        return cls(form, lp.c, lp.A, rhs)
 
     def values(self, numbers: PrivateNumbers) -> FloatArray:
         """The numbers at the given places, (m,)."""
-        if numbers.part == "c":
-            return self.c[numbers.at]
-        if numbers.part == "b":
-            return self.rhs[numbers.at]
-        A = self.A.toarray() if sp.issparse(self.A) else self.A
-        return np.asarray(A)[numbers.at]
+        if numbers.part != "A":
+            return (self.c if numbers.part == "c" else self.rhs)[numbers.at]
+        return np.asarray(self.A.toarray() if sp.issparse(self.A) else self.A)[numbers.at]
 
     def having(self, numbers: PrivateNumbers, values: FloatArray) -> ProgramNumbers:
         """These numbers with others in place of private ones; a private equality stays one."""
-        if numbers.part == "c":
-            c = self.c.copy()
-            c[numbers.at] = values
-            return replace(self, c=c)
         if numbers.part == "A":
             return replace(self, A=_with_entries(self.A, numbers.at, values))
-        rhs = self.rhs.copy()
-        rhs[numbers.at] = values
+        changed = (self.c if numbers.part == "c" else self.rhs).copy()
+        changed[numbers.at] = values
+        if numbers.part == "c":
+            return replace(self, c=changed)
         for upper, lower in equal_sides(self.form):
-            rhs[lower] = -rhs[upper]
-        return replace(self, rhs=rhs)
+            changed[lower] = -changed[upper]
+        return replace(self, rhs=changed)
 
     def program(self) -> ProgramData:
         """The user's program with these numbers."""
-        form, lp = self.form, self.form.lp
-        above = form.row_sign > 0
+        lp, row, above = self.form.lp, self.form.row, self.form.row_sign > 0
         b, row_lower = lp.b.copy(), lp.row_lower.copy()
-        b[form.row[above]] = self.rhs[above]
-        row_lower[form.row[~above]] = -self.rhs[~above]
+        b[row[above]], row_lower[row[~above]] = self.rhs[above], -self.rhs[~above]
         return lp.changed(c=self.c, A=self.A, b=b, row_lower=row_lower)
 
     def private_rows(self) -> Any:
         """Coefficients of the private ``<=`` rows, (m, d)."""
-        form = self.form
-        if len(form.row) == self.A.shape[0] and (form.row_sign > 0).all():
-            return self.A
-        if sp.issparse(self.A):
-            return sp.csr_array(
-                sp.diags_array(form.row_sign.astype(float)) @ sp.csr_array(self.A)[form.row]
-            )
-        return form.row_sign[:, None] * self.A[form.row]
+        A, row, sign = self.A, self.form.row, self.form.row_sign
+        if len(row) == A.shape[0] and (sign > 0).all():
+            return A
+        if sp.issparse(A):
+            return sp.csr_array(sp.diags_array(sign.astype(float)) @ sp.csr_array(A)[row])
+        return sign[:, None] * A[row]
 
 
 def _with_entries(A: Any, at: tuple[IntArray, ...], values: FloatArray) -> Any:
@@ -156,26 +147,14 @@ def _with_entries(A: Any, at: tuple[IntArray, ...], values: FloatArray) -> Any:
     return sp.csr_array((np.concatenate([old.data[kept], values]), coords), shape=A.shape)
 
 
-def without_entries(A: Any, rows: npt.NDArray[np.bool_]) -> Any:
-    """A copy of A with zeros in some rows, (n,)."""
-    if sp.issparse(A):
-        return sp.csr_array(sp.diags_array((~rows).astype(float)) @ A)
-    return np.where(rows[:, None], 0.0, A)
-
-
 def equal_sides(form: StandardForm) -> npt.NDArray[np.int64]:
     """The two ``<=`` rows (upper side, lower side) of each private equality, shape (k, 2)."""
     lp = form.lp
     below = np.flatnonzero((form.row_sign < 0) & (lp.row_lower[form.row] == lp.b[form.row]))
     above = np.flatnonzero(form.row_sign > 0)
-    position = (
-        {int(row): int(side) for row, side in zip(form.row[above], above, strict=True)}
-        if len(below)
-        else {}
-    )
-    return np.array(
-        [(position[int(form.row[side])], side) for side in below], dtype=np.int64
-    ).reshape(-1, 2)
+    upper = np.zeros(lp.shape[0], dtype=np.int64)
+    upper[form.row[above]] = above
+    return np.column_stack([upper[form.row[below]], below])
 
 
 class LowSensitivity(NeighbourRelation):
@@ -184,34 +163,35 @@ class LowSensitivity(NeighbourRelation):
     :meth:`private_numbers` says which numbers are private, and how far they move. How far
     violations and rows move follows from that; a relation that knows a smaller bound overrides
     :meth:`violation_span` and :meth:`row_change`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp import LinearProgram, RowPrivate
+    >>> from privlp.problem.standard_form import StandardForm
+    >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # second entries are public
+    >>> lp = LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation)
+    >>> form, x = StandardForm.of(lp), np.array([2.0, 5.0])
+    >>> relation.private_parts, [round(change, 9) for change in relation.row_change(form, x)]
+    (frozenset({'A'}), [0.2, 0.2])
+    >>> (numbers,) = relation.private_numbers(form)
+    >>> numbers.part, numbers.at, numbers.l1
+    ('A', (array([0, 1]), array([0, 0])), 0.1)
+    >>> relation.violation_span(form)(x), round(relation.violation_change(form)(x), 9)
+    (0.2, 0.2)
+    >>> (relation.moved(form, np.random.default_rng(0)).A - lp.A).round(9)
+    array([[ 0. ,  0. ],
+           [-0.1,  0. ]])
     """
 
     @abstractmethod
     def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
-        """The private numbers of each part of the program, with their sensitivities.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # second entries are public
-        >>> lp = LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation)
-        >>> (numbers,) = relation.private_numbers(StandardForm.of(lp))
-        >>> numbers.part, numbers.at, numbers.l1
-        ('A', (array([0, 1]), array([0, 0])), 0.1)
-        """
+        """The private numbers of each part of the program, with their sensitivities."""
 
     @property
     @abstractmethod
     def private_parts(self) -> frozenset[str]:
-        """Which of "b", "A", "c" hold private numbers.
-
-        Examples
-        --------
-        >>> from privlp import RowPrivate
-        >>> RowPrivate(0.1).private_parts
-        frozenset({'A'})
-        """
+        """Which of "b", "A", "c" hold private numbers."""
 
     def public_parts(self, lp: ProgramData) -> str:
         """What of `lp` is public, in words: all but the private numbers of private rows."""
@@ -224,20 +204,7 @@ class LowSensitivity(NeighbourRelation):
     def moved(
         self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
     ) -> ProgramData:
-        """A random neighbour, as far away as the declared sensitivity and ranges allow.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # second entries are public
-        >>> lp = LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation)
-        >>> neighbour = relation.moved(StandardForm.of(lp), np.random.default_rng(0))
-        >>> (neighbour.A - lp.A).round(9)
-        array([[ 0. ,  0. ],
-               [-0.1,  0. ]])
-        """
+        """A random neighbour, as far away as the declared sensitivity and ranges allow."""
 
     def violation_change(self, form: StandardForm) -> Callable[[FloatArray], float]:
         """How far apart the computed violations of the rows move, at a public point.
@@ -245,16 +212,6 @@ class LowSensitivity(NeighbourRelation):
         A bound on max_i d_i - min_i d_i, where d is the change of the violations of all ``<=``
         rows between two neighbours. It is a function of the point x, (d,), made of public numbers:
         :meth:`violation_span`, and eight times the rounding error of a violation.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # second entries are public
-        >>> lp = LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation)
-        >>> round(relation.violation_change(StandardForm.of(lp))(np.array([2.0, 5.0])), 9)
-        0.2
         """
         span, (entry, rhs) = self.violation_span(form), self._sizes(form)
         roundings = 8 * (form.lp.shape[1] + 3) * _UNIT_ROUNDOFF
@@ -269,21 +226,9 @@ class LowSensitivity(NeighbourRelation):
 
         By default twice the most that one violation moves: its right-hand side and its private
         coefficients all move by as much as they can, and another violation moves the other way.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # second entries are public
-        >>> lp = LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation)
-        >>> relation.violation_span(StandardForm.of(lp))(np.array([2.0, 5.0]))
-        0.2
         """
-        parts = [
-            (numbers.entry, numbers.largest_row_sum(form.lp.shape[1]))
-            for numbers in self.private_numbers(form)
-        ]
+        d, private = form.lp.shape[1], self.private_numbers(form)
+        parts = [(numbers.entry, numbers.largest_row_sum(d)) for numbers in private]
         return lambda x: 2.0 * sum(entry * largest(np.abs(x)) for entry, largest in parts)
 
     def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
@@ -291,17 +236,6 @@ class LowSensitivity(NeighbourRelation):
 
         By default every private entry of the row moves by as much as it can. Zeros where A is
         public.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # second entries are public
-        >>> lp = LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation)
-        >>> l1, l2 = relation.row_change(StandardForm.of(lp), np.array([3.0, 5.0]))
-        >>> round(l1, 9), round(l2, 9)
-        (0.3, 0.3)
         """
         for numbers in self.private_numbers(form):
             if numbers.part == "A":
@@ -334,23 +268,18 @@ class LowSensitivity(NeighbourRelation):
     def _with(
         self, lp: ProgramData, values: Callable[[PrivateNumbers, StandardForm], FloatArray]
     ) -> KnownProgram:
-        """The program with other values in place of the private numbers.
-
-        Private rows without sides constrain nothing: their coefficients become 0.
-        """
+        """The program with other private numbers; private rows without sides become zeros."""
         A, free = lp.A, lp.private & (lp.sides() == 0)
         if "A" in self.private_parts and free.any():
-            A = without_entries(A, free)
+            kept = sp.diags_array((~free).astype(float))
+            A = sp.csr_array(kept @ A) if sp.issparse(A) else np.where(free[:, None], 0.0, A)
         known = ProgramNumbers.of(StandardForm.of(KnownProgram.of(lp, A=A)))
         for numbers in self.private_numbers(known.form):
             known = known.having(numbers, values(numbers, known.form))
         return KnownProgram.of(known.program(), row_names=lp.row_names)
 
     def _sizes(self, form: StandardForm) -> tuple[float, float]:
-        """Public bounds on the size of the entries of A and b.
-
-        Public numbers are read. Private ones keep to their public ranges.
-        """
+        """Public bounds on the size of entries of A and b; private ones keep to their ranges."""
         public = self._with(form.lp, lambda numbers, _: np.zeros(len(numbers)))
         ends = np.concatenate([public.b, public.row_lower])
         sizes = {

@@ -96,10 +96,9 @@ class ScalarPrivate(BoundedChange):
     def describe(self, lp: ProgramData) -> str:
         """The relation in words, with what was declared public."""
         words = super().describe(lp)
-        if self.zeros == "private":
-            return words
-        ends = np.concatenate([lp.b[lp.private], lp.row_lower[lp.private]])
-        return f"{words}; {np.count_nonzero(ends == 0)} right-hand sides are declared to be 0"
+        zeros = sum(np.count_nonzero(ends[lp.private] == 0) for ends in (lp.b, lp.row_lower))
+        told = f"{words}; {zeros} right-hand sides are declared to be 0"
+        return words if self.zeros == "private" else told
 
     def _range_of(self, lp: ProgramData) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
         n = lp.shape[0]
@@ -112,11 +111,10 @@ class ScalarPrivate(BoundedChange):
         return np.isfinite(values) & ((values != 0) | (self.zeros == "private"))
 
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
-        lower, upper = (
-            np.broadcast_to(end, form.lp.shape[0])[form.row] for end in (self.lower, self.upper)
-        )
-        values = np.where(form.row_sign > 0, form.lp.b[form.row], form.lp.row_lower[form.row])
-        private = form.lp.private[form.row] & (lower < upper) & self._may_move(values)
+        lp, row = form.lp, form.row
+        lower, upper = (np.broadcast_to(end, len(lp.b))[row] for end in (self.lower, self.upper))
+        values = np.where(form.row_sign > 0, lp.b[row], lp.row_lower[row])
+        private = lp.private[row] & (lower < upper) & self._may_move(values)
         sides = np.setdiff1d(np.flatnonzero(private), equal_sides(form)[:, 1])
         lower, upper, above = lower[sides], upper[sides], form.row_sign[sides] > 0
         count = len(sides) if self.norm == "inf" else 1
