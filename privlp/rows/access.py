@@ -1,14 +1,5 @@
 """The only access to private rows: they stand in blocks, and only sums over rows come back.
 
-Every release of this package is a sum over rows of a function of one row and of released values, a
-count of rows, a few order statistics, or a private choice. So rows need few operations:
-
-* compute something from each block and keep it with the block (:meth:`Rows.keep`): scaled rows, or
-  a weight for each row;
-* change what is kept, given released values (:meth:`Rows.update`);
-* add up results of fixed size (:meth:`Rows.total`), or merge the largest of them
-  (:meth:`Rows.largest`).
-
 Contract, tested for every implementation (``tests/test_rows.py``):
 
 * there is at least one block; where there is no row, it is a block without a row;
@@ -16,9 +7,6 @@ Contract, tested for every implementation (``tests/test_rows.py``):
   bit they do not depend on the other rows of the block;
 * kernels draw no noise: the caller adds noise to sums;
 * an error inside a kernel carries no data: :class:`Rows` raises another one in its place.
-
-A source of rows implements :meth:`Rows._keep` and :meth:`Rows._map`, in one file.
-
 """
 
 from __future__ import annotations
@@ -90,10 +78,6 @@ class Rows(ABC, Generic[BlockT_co]):
 class KernelError(Exception):
     """An error on another machine, of which no more is known than its kind."""
 
-    def __init__(self, kind: str) -> None:
-        super().__init__(kind)
-        self.kind = kind
-
 
 def _or_an_error_without_data(compute: Callable[[], Result]) -> Result:
     """What a computation on private rows returns.
@@ -104,12 +88,8 @@ def _or_an_error_without_data(compute: Callable[[], Result]) -> Result:
     try:
         with unnoticed():
             return compute()
-    except MemoryError:
-        kind = "MemoryError"
-    except KernelError as error:
-        kind = error.kind
     except Exception as error:
-        kind = type(error).__name__
+        kind = str(error) if isinstance(error, KernelError) else type(error).__name__
     if kind == "MemoryError":
         raise MemoryError("Too little memory for a computation on private rows.")
     raise RuntimeError(

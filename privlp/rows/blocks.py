@@ -1,11 +1,8 @@
 """The private rows of a program, wherever they are; blocks of rows that are read in every pass.
 
-What is prepared from a block (:meth:`~privlp.rows.access.Rows.keep`) is a pure function of the
-block and of public or released values. So it need not be kept: it is prepared anew when it is
-wanted and there is no room for it. Only what kernels changed is always kept. Results do not depend
-on it, not in the last bit. The environment variable ``PRIVLP_MEMORY`` gives the number of
-megabytes for what is kept, or :func:`using_memory` the number of bytes. By default it is 3/16 of
-the size of the data.
+What is prepared from a block is a pure function of it and of released values: so it is prepared
+anew where there is no room for it, and results do not depend on that, not in the last bit. Room is
+``PRIVLP_MEMORY`` megabytes, :func:`using_memory` bytes, or by default 3/16 of the size of the data.
 """
 
 from __future__ import annotations
@@ -14,8 +11,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import count
 from typing import Any, Protocol
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,6 +33,7 @@ _BYTES: ContextVar[float | None] = ContextVar(
 _SHARE = 3 / 16
 # Entries of a block of a memory map.
 _ENTRIES = 2**22
+_OF_ROWS = ("A", "b", "row_lower", "private", "penalty")
 
 
 @contextmanager
@@ -57,34 +56,29 @@ class Memory:
     """Room for prepared blocks; whoever used them least recently gives way."""
 
     def __init__(self, limit: float) -> None:
-        self._limit = limit
-        self._holders: WeakSet[_Prepared] = WeakSet()
-        self._order: dict[int, int] = {}
-        self._uses = 0
+        self._limit, self._uses = limit, count()
+        self._last_use: WeakKeyDictionary[_Prepared, int] = WeakKeyDictionary()
 
     def use(self, holder: _Prepared) -> None:
         """Note that a holder is in use."""
-        self._uses += 1
-        self._holders.add(holder)
-        self._order[id(holder)] = self._uses
+        self._last_use[holder] = next(self._uses)
 
     def has_room(self, size: int, *users: _Prepared) -> bool:
         """Whether so many bytes more may be held, if need be in place of others than the users'."""
         if size > self._limit:
             return False
-        while sum(holder.held_bytes for holder in self._holders) + size > self._limit:
-            others = [each for each in self._holders if each.held_bytes and each not in users]
+        while sum(holder.held_bytes for holder in self._last_use) + size > self._limit:
+            others = [each for each in self._last_use if each.held_bytes and each not in users]
             if not others:
                 return False
-            min(others, key=lambda holder: self._order[id(holder)]).forget()
+            min(others, key=lambda holder: self._last_use[holder]).forget()
         return True
 
 
 def size_of(thing: Any, besides: Any = None) -> int:
     """Bytes of all arrays of an object, but those of another and those mapped to a file."""
     seen: set[int] = set()
-    if besides is not None:
-        _add_up(besides, seen)
+    _add_up(besides, seen)
     return _add_up(thing, seen)
 
 
@@ -127,11 +121,11 @@ class Blocks(Protocol[BlockT_co]):
 class MadeBlocks(Blocks[BlockT_co]):
     """So many blocks, each made of its number."""
 
-    def __init__(self, count: int, make: Callable[[int], BlockT_co]) -> None:
-        self._count, self._make = count, make
+    def __init__(self, number: int, make: Callable[[int], BlockT_co]) -> None:
+        self._number, self._make = number, make
 
     def __len__(self) -> int:
-        return self._count
+        return self._number
 
     def read(self, wanted: Sequence[int]) -> Iterator[BlockT_co]:
         return map(self._make, wanted)
@@ -168,14 +162,16 @@ class InBlocks(Rows[BlockT_co]):
         """Whether what is kept of a block is in memory."""
         return False
 
+    def _users(self) -> list[_Prepared]:
+        return []
+
 
 class _Prepared(InBlocks[Any]):
     """What is prepared from each block of other rows."""
 
     def __init__(self, rows: InBlocks[Any], prepare: Callable[[Any], Any]) -> None:
         self._rows, self._prepare, self.memory = rows, prepare, rows.memory
-        self._updates = False
-        self.held_bytes = 0
+        self._updates, self.held_bytes = False, 0
         self._held: dict[int, Any] = {}
         self._replaced: dict[int, Any] = {}
         self._changed: dict[int, dict[str, Any]] = {}
@@ -190,7 +186,10 @@ class _Prepared(InBlocks[Any]):
         for i in wanted:
             state = held[i] if i in held else self._state(i, next(others))
             yield state
-            self._remember(i, state)
+            if hasattr(state, "changes"):  # remember what a kernel changed
+                self._changed[i] = {name: getattr(state, name) for name in state.changes}
+            elif self._updates:
+                self._replaced[i] = state
         for _ in others:  # so that it remembers, too
             pass
 
@@ -207,15 +206,7 @@ class _Prepared(InBlocks[Any]):
 
     def _users(self) -> list[_Prepared]:
         """Whatever holds blocks on the way from the source to here."""
-        below = self._rows._users() if isinstance(self._rows, _Prepared) else []
-        return [*below, self]
-
-    def _remember(self, i: int, state: Any) -> None:
-        """Remember what a kernel changed."""
-        if hasattr(state, "changes"):
-            self._changed[i] = {name: getattr(state, name) for name in state.changes}
-        elif self._updates:
-            self._replaced[i] = state
+        return [*self._rows._users(), self]
 
     def holds(self, number: int) -> bool:
         return number in self._held
@@ -235,8 +226,15 @@ def private_rows(lp: ProgramData) -> Rows[RowBlock]:
         return InBlocks(SourceBlocks(lp), limit)
     if is_mapped(lp.A) and lp.neighbours.changes_whole_rows:
         places = places_of_blocks(*lp.shape)
-        blocks = MadeBlocks(len(places), lambda number: _mapped_block(lp, places[number]))
-        return InBlocks(blocks, limit_for(lp.A.nbytes))
+        names = [name for name in _OF_ROWS if getattr(lp, name) is not None]
+
+        def block(number: int) -> RowBlock:
+            """A few rows: views of them."""
+            rows = places[number]
+            own = {name: getattr(lp, name)[rows] for name in names}
+            return RowBlock(StandardForm.of(KnownProgram.of(lp, **own)), first=rows.start)
+
+        return InBlocks(MadeBlocks(len(places), block), limit_for(lp.A.nbytes))
     return ProgramRows(StandardForm.of(lp))
 
 
@@ -254,12 +252,3 @@ class SourceBlocks:
         for number, (A, b) in zip(wanted, self._source.read(wanted), strict=True):
             form = StandardForm.of(of_a_block(self._lp, A, b))
             yield RowBlock(form, first=self._source.first_rows[number])
-
-
-def _mapped_block(lp: ProgramData, rows: slice) -> RowBlock:
-    """A few rows of a program whose matrix is mapped to a file: views of them."""
-    own: dict[str, Any] = {
-        name: getattr(lp, name)[rows] for name in ("A", "b", "row_lower", "private")
-    }
-    own["penalty"] = None if lp.penalty is None else lp.penalty[rows]
-    return RowBlock(StandardForm.of(KnownProgram.of(lp, **own)), first=rows.start)

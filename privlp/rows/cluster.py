@@ -58,16 +58,9 @@ class OnCluster(Rows[BlockT_co]):
     def _gather(self, futures: list[Any]) -> list[Any]:
         found: list[Any] = self._client.gather(futures)
         for each in found:
-            if isinstance(each, Failed):
-                raise KernelError(each.kind)
+            if isinstance(each, KernelError):
+                raise each
         return found
-
-
-class Failed:
-    """What stands for a result that could not be computed: the kind of the error, and no more."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
 
 
 def program_on(client: Any, lp: ProgramData) -> OnCluster[RowBlock]:
@@ -76,13 +69,9 @@ def program_on(client: Any, lp: ProgramData) -> OnCluster[RowBlock]:
 
     known = few_rows(lp)
     source: DaskRows = lp.A
-    task = dask.delayed(_block, pure=False)
-    blocks = [
-        task(known, A, b, (rows, source.shape[1]), first)
-        for (A, b), rows, first in zip(
-            source.blocks, source.rows_of_blocks, source.first_rows, strict=True
-        )
-    ]
+    task, d = dask.delayed(_block, pure=False), source.shape[1]
+    places = zip(source.blocks, source.rows_of_blocks, source.first_rows, strict=True)
+    blocks = [task(known, A, b, (rows, d), first) for (A, b), rows, first in places]
     return OnCluster(client, client.compute(blocks))
 
 
@@ -105,7 +94,7 @@ def _name_of(task: Any) -> str:
 
 def _block(
     known: KnownProgram, A: Any, b: Any, shape: tuple[int, int], first: int
-) -> RowBlock | Failed:
+) -> RowBlock | KernelError:
     """The rows of a block; runs on a worker, like all functions below."""
 
     def made() -> RowBlock:
@@ -118,22 +107,22 @@ def _block(
 
 
 def _without_data(compute: Callable[[], Any]) -> Any:
-    """What is computed, or the kind of the error."""
+    """What is computed, or in its place the kind of the error, and no more."""
     try:
         with unnoticed():  # a warning in a log would tell of rows
             return compute()
     except Exception as error:
-        return Failed(type(error).__name__)
+        return KernelError(type(error).__name__)
 
 
 def _caught(prepare: Callable[[Any], Any], block: Any) -> Any:
     """What is prepared from a block."""
-    return block if isinstance(block, Failed) else _without_data(lambda: prepare(block))
+    return block if isinstance(block, KernelError) else _without_data(lambda: prepare(block))
 
 
-def _changes(state: Any) -> bool | Failed:
+def _changes(state: Any) -> bool | KernelError:
     """Whether kernels change what is kept."""
-    return state if isinstance(state, Failed) else hasattr(state, "changes")
+    return state if isinstance(state, KernelError) else hasattr(state, "changes")
 
 
 def _run(kernel: Callable[..., Any], released: tuple[Any, ...], state: Any) -> Any:

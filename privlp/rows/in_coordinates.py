@@ -84,7 +84,9 @@ class RowsInCoordinates(SmoothedRows):
         So the Euclidean norm of a row's part is |g_i|^2, which is at most 1. Rows are rounded to a
         public grid, on which sums over up to `largest_n` rows are exact.
         """
-        dense, units = np.zeros((self.G.shape[1],) * 2), _units(largest_n)
+        # Products of entries in these units have sums below 2^53.
+        units = 2.0 ** ((_DOUBLE - 1 - bits_of(largest_n)) // 2)
+        dense = np.zeros((self.G.shape[1],) * 2)
         for some in slices(len(self.r), _SOME):
             rows = _on_grid(rows_of(self.G, some).astype(np.float64), units)
             found = rows.T @ rows
@@ -125,15 +127,7 @@ def norms(block: RowBlock, region: ReducedPolytope) -> tuple[FloatArray, FloatAr
 
 def _norms_of(G: FloatArray) -> FloatArray:
     """Euclidean norm of each row, entry by entry in the same order."""
-    square = np.zeros(len(G))
-    for j in range(G.shape[1]):
-        square += G[:, j] ** 2
-    return np.sqrt(square)
-
-
-def _units(largest_n: int) -> float:
-    """Units to 1 of entries whose products have sums below 2^53 over so many rows."""
-    return 2.0 ** ((_DOUBLE - 1 - bits_of(largest_n)) // 2)
+    return np.asarray(np.sqrt(sum((column**2 for column in G.T), np.zeros(len(G)))))
 
 
 def _on_grid(rows: Any, units: float) -> Any:
@@ -177,9 +171,7 @@ def _divisors(
     norm, largest = norms(block, region)
     varies = norm > CONSTANT_ROW
     largest *= LARGEST_OF_EQUAL_NORM**-1
-    np.maximum(norm, largest, out=norm)
-    if unit is not None:
-        np.maximum(norm, unit, out=norm)
+    np.maximum(norm, largest if unit is None else np.maximum(largest, unit), out=norm)
     below = 1 - _NORMS_WITHIN - _OF_AN_ENTRY * len(region.live)
     # Entries are rounded to a grid, on which sums over rows are exact.
     below *= max(1 - math.sqrt(region.size) * 2.0**-BITS_OF_ENTRIES, 0.0)

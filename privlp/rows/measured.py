@@ -54,10 +54,8 @@ class MeasuredRows:
         for rows, slack in self._slack(x, max(1, _ENTRIES // len(x))):
             entries = abs(A[self._form.row[rows]])
             if sp.issparse(entries):
-                reached = entries.data * lengths[entries.indices] >= np.repeat(
-                    slack, np.diff(entries.indptr)
-                )
-                reached &= entries.data > 0
+                room, sizes = np.repeat(slack, np.diff(entries.indptr)), entries.data
+                reached = (sizes * lengths[entries.indices] >= room) & (sizes > 0)
                 found += np.bincount(entries.indices[reached], minlength=len(x))
             else:
                 reached = (entries * lengths >= slack[:, None]) & (entries > 0)
@@ -129,11 +127,10 @@ class ComparedRows:
         side moves it away from the other. What is no number counts 0.
         """
         form, found = self._form, 0.0
-        here, there = form.activity(x), form.activity(other)
+        points = form.activity(x), form.activity(other)
         for rows in slices(len(form.row), _SOME):
             sign, row, sides = form.row_sign[rows].astype(float), form.row[rows], form.sides(rows)
-            at_x = np.maximum(sign * here[row] - sides, 0.0)
-            at_other = np.maximum(sign * there[row] - sides, 0.0)
+            at_x, at_other = (np.maximum(sign * at[row] - sides, 0.0) for at in points)
             more = np.clip((at_x - at_other) / limit, -1.0, 1.0)
             more[np.isnan(more)] = 0.0
             found += float(np.trunc(self._weight[rows] * more * _UNITS).sum())

@@ -251,11 +251,11 @@ class RowsOnSimplex:
         self._vertices = simplex.vertices
         self._scratch = np.empty_like(rhs)
         units = Grid.of(largest_n).of_entry / _COARSER
-        self._factor = unit / units
-        factor = scale * (units / unit * (1 - 1 / units - _SHORTER))
+        self._factor, shorter = unit / units, units / unit * (1 - 1 / units - _SHORTER)
+        factor = scale * shorter
         self._centre = np.zeros(len(rhs), dtype=np.float32)
         if centre is not None:
-            self._centre[:] = np.rint(centre * (units / unit * (1 - 1 / units - _SHORTER)))
+            self._centre[:] = np.rint(centre * shorter)
         self._parts: list[tuple[slice, Integers]] = []
         room = Room(len(block.rhs))
         for rows, part in block.parts(simplex.vertices):
@@ -274,7 +274,7 @@ class RowsOnSimplex:
         Clipping it to them bounds the violation by 2 in size. Constant rows get scale 0: no point
         of K is better than another.
         """
-        low, high = ends_of(block, simplex.vertices)
+        low, high = block.extremes(simplex.vertices)
         span, size = high - low, np.maximum(np.abs(low), np.abs(high))
         varies = span > CONSTANT_ROW
         scale = np.zeros_like(span)
@@ -306,8 +306,3 @@ class RowsOnSimplex:
         np.multiply(self._rhs, step, out=self._scratch)
         out -= self._scratch
         self._rows.add_column(j, step * self._vertices[j], self._scale, out)
-
-
-def ends_of(block: RowBlock, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest entry of each row of A' diag(factors), zeros included."""
-    return block.extremes(factors)

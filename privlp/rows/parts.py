@@ -115,18 +115,17 @@ class Room:
         self._left = rows
         self._free: dict[Any, npt.NDArray[Any]] = {}
 
-    def keep(self, numbers: npt.NDArray[Any], rows: int, dtype: Any) -> npt.NDArray[Any]:
-        """The numbers of the next few rows, as numbers of a type."""
+    def keep(
+        self, numbers: npt.NDArray[Any], rows: int, dtype: Any, *, last: bool = True
+    ) -> npt.NDArray[Any]:
+        """The numbers of the next few rows, of a type; `last` unless more is kept of these rows."""
         free, size = self._free.get(dtype), numbers.size
         if free is None or size > len(free):  # as if all rows that are left had as many
             free = np.empty(-(-size * max(self._left, rows) // max(rows, 1)), dtype=dtype)
         kept, self._free[dtype] = free[:size].reshape(numbers.shape), free[size:]
         kept[...] = numbers
+        self._left -= rows * last
         return kept
-
-    def went_on(self, rows: int) -> None:
-        """Note that so many rows are kept."""
-        self._left -= rows
 
 
 class DensePart:
@@ -182,10 +181,7 @@ class DensePart:
 
     def stored(self, room: Room) -> DenseIntegers:
         """The entries, which are integers of at most 24 bits, to be kept."""
-        count = len(self.entries)
-        kept = room.keep(self.entries, count, np.float32)
-        room.went_on(count)
-        return DenseIntegers(kept)
+        return DenseIntegers(room.keep(self.entries, len(self.entries), np.float32))
 
 
 class SparsePart:
@@ -225,8 +221,7 @@ class SparsePart:
         low, high = self.extremes()
         full = np.flatnonzero(self._stored == self.entries.shape[1])
         if full.size:
-            rows = DensePart(self.entries[full].toarray())
-            low[full], high[full] = rows.ends()
+            low[full], high[full] = DensePart(self.entries[full].toarray()).ends()
         return low, high
 
     def table(self, rows: slice = _ALL) -> FloatArray:
@@ -255,17 +250,14 @@ class SparsePart:
 
     def stored(self, room: Room) -> SparseIntegers:
         count, starts = len(self._stored), self.entries.indptr
-        data = room.keep(self.entries.data, count, np.float32)
+        data = room.keep(self.entries.data, count, np.float32, last=False)
         starts = room.keep(starts, count, starts.dtype)
-        room.went_on(count)
         return SparseIntegers(csr_of(data, self.entries.indices, starts, self.entries.shape))
 
 
-def _few(z: FloatArray) -> npt.NDArray[np.intp] | None:
-    """Where numbers are not 0, if those are few."""
-    if np.count_nonzero(z) > _FEW * len(z):
-        return None
-    return np.flatnonzero(z)
+def _few(z: FloatArray) -> Any:
+    """Where numbers are not 0, if those are few; else all of them."""
+    return _ALL if np.count_nonzero(z) > _FEW * len(z) else np.flatnonzero(z)
 
 
 Part: TypeAlias = DensePart | SparsePart
@@ -301,9 +293,7 @@ class DenseIntegers:
     def transposed_times(self, z: FloatArray) -> FloatArray:
         """The sum of all rows, each times its own number."""
         few = _few(z)
-        if few is not None:
-            return np.asarray(z[few] @ self._entries[few].astype(np.float64))
-        return np.asarray(z @ self._entries.astype(np.float64))
+        return np.asarray(z[few] @ self._entries[few].astype(np.float64))
 
     def weighed(
         self, x: FloatArray, weigh: Weigh, scratch: FloatArray
@@ -323,9 +313,12 @@ class SparseIntegers:
 
     def __init__(self, entries: sp.csr_array) -> None:
         self._data, self._rows = entries.data, entries
-        self._columns = sp.csc_array(entries.shape[::-1])
-        self._columns.data, self._columns.indices = entries.data, entries.indices
-        self._columns.indptr = entries.indptr
+        self._columns = columns = sp.csc_array(entries.shape[::-1])
+        columns.data, columns.indices, columns.indptr = (
+            entries.data,
+            entries.indices,
+            entries.indptr,
+        )
         self.size = len(entries.data)
 
     def share_places(self, places: npt.NDArray[np.integer[Any]]) -> None:
@@ -341,9 +334,8 @@ class SparseIntegers:
 
     def transposed_times(self, z: FloatArray) -> FloatArray:
         few = _few(z)
-        if few is not None:
-            return np.asarray(self._rows[few].T @ z[few])
-        return np.asarray(self._columns @ z)
+        columns = self._columns if few is _ALL else self._rows[few].T
+        return np.asarray(columns @ z[few])
 
     def weighed(
         self, x: FloatArray, weigh: Weigh, scratch: FloatArray
@@ -392,7 +384,7 @@ def weighed_once(
 
     def run(some: Sequence[tuple[slice, Integers]]) -> npt.NDArray[np.int64]:
         total, scratch = (
-            np.zeros(size, dtype=np.int64),
+            np.zeros(size, np.int64),
             np.empty(max((p.size for _, p in some), default=0)),
         )
         for rows, part in some:

@@ -44,18 +44,12 @@ class RowBlock:
 
     def __init__(self, form: StandardForm, *, first: int = 0) -> None:
         n, self.first = form.lp.shape[0], first
-        self.lp, self.rhs = form.lp, form.rhs
+        self.form, self.lp, self.rhs = form, form.lp, form.rhs
+        self._A, self._sparse = form.lp.A, form.lp.is_sparse
         self.price = None
         if form.lp.penalty is not None:
             self.price = form.lp.prices_of_sides()[form.row, (form.row_sign > 0).astype(int)]
-        self._A = form.lp.A
-        self.form = form
-        self._sparse = form.lp.is_sparse
-        self._plain = (
-            len(form.row) == n
-            and bool((form.row_sign > 0).all())
-            and bool((form.row == np.arange(n)).all())
-        )
+        self._plain = np.array_equal(form.row, np.arange(n)) and bool((form.row_sign > 0).all())
         self.shape = (len(form.row), len(form.column))
 
     @cached_property
@@ -97,8 +91,8 @@ class RowBlock:
         k = self.form.column[j]
         if self._sparse:
             entries: Any = np.zeros(self._A.shape[0])
-            at, values = _stored(self._columns, k)
-            entries[at] = values
+            own = slice(*self._columns.indptr[k : k + 2])
+            entries[self._columns.indices[own]] = self._columns.data[own]
         else:
             entries = self._A[:, k]
         if not self._plain:
@@ -117,12 +111,6 @@ class RowBlock:
         x = np.zeros(self._A.shape[1])
         np.add.at(x, self.form.column, self.form.column_sign * u)
         return self.form.row_sign * row_by_row(self._A, x)[self.form.row]
-
-
-def _stored(columns: sp.csc_array, k: int) -> tuple[Any, FloatArray]:
-    """Where a column has stored entries, and these."""
-    span = slice(columns.indptr[k], columns.indptr[k + 1])
-    return columns.indices[span], columns.data[span]
 
 
 def _dense_part(entries: Any, factors: FloatArray, signs: FloatArray | None) -> DensePart:
@@ -177,18 +165,13 @@ class SelectableRows:
 
     def __init__(self, block: RowBlock) -> None:
         lp = block.lp
-        form = StandardForm.of(lp, every_row=True)
-        self._form = form
+        self._form = form = StandardForm.of(lp, every_row=True)
         self._A = sp.csr_array(lp.A) if lp.is_sparse else lp.A
-        above = form.row_sign > 0
-        self._rhs = np.where(above, lp.b[form.row], -lp.row_lower[form.row])
-        self._plain = len(form.row) == lp.shape[0] and bool(above.all())
+        self._rhs = np.where(form.row_sign > 0, lp.b[form.row], -lp.row_lower[form.row])
 
     def violations(self, x: FloatArray) -> FloatArray:
         """Violation of each row at a released point, in the order of the form."""
         activity = np.asarray(self._A @ x)
-        if self._plain:
-            return activity - self._rhs
         return self._form.row_sign * activity[self._form.row] - self._rhs
 
     def coefficients(self, side: int) -> FloatArray:

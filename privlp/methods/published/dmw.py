@@ -20,7 +20,7 @@ from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws, ExponentialMechanism
 from privlp.regions.simplex import Simplex, is_range
 from privlp.rows.access import Rows
-from privlp.rows.on_simplex import RowsOnSimplex, ends_of
+from privlp.rows.on_simplex import RowsOnSimplex
 from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
@@ -191,8 +191,11 @@ class PublishedDenseWeights(RowsMethod):
 def rows_within_bounds(
     simplex: Simplex, entry_bound: float, rhs_bound: float, block: RowBlock, *, largest_n: int = 0
 ) -> RowsOnSimplex:
-    """Rows of the program; one beyond the bounds on abs(A'_ij) and abs(b'_i) is scaled down."""
-    low, high = ends_of(block, np.ones(len(simplex.form.column)))
+    """Rows of the program; a row beyond the declared bounds is scaled down to them.
+
+    The bounds are on abs(A'_ij) and abs(b'_i).
+    """
+    low, high = block.extremes(np.ones(len(simplex.form.column)))
     # A row that is infinitely far beyond a tiny bound is scaled to zero; no warning may tell of it.
     with np.errstate(over="ignore"):
         largest = np.maximum(np.abs(low), np.abs(high))
