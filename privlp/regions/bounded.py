@@ -62,11 +62,8 @@ def _rows_of_directions(
     if owner is None:
         kept.append(as_sparse(ProgramNumbers.of(form).private_rows()))
     else:
-        movable = np.isin(form.row, owner.at[0])
-        ends = [
-            ProgramNumbers.of(form).having(owner, end).private_rows()
-            for end in (owner.low, owner.high)
-        ]
+        movable, own = np.isin(form.row, owner.at[0]), ProgramNumbers.of(form)
+        ends = [own.having(owner, end).private_rows() for end in (owner.low, owner.high)]
         dense = [end.toarray() if sp.issparse(end) else end for end in ends]
         low, high = np.minimum(*dense), np.maximum(*dense)
         loosest = np.where(box.sum(axis=1) >= 0, low, high)

@@ -83,7 +83,12 @@ class ExactRows:
                 chosen |= np.isin(rows, wanted)
             tight = rows[chosen]
             room = 2.0**number * _UNIT_ROUNDOFF * (self._size[tight] @ np.abs(z))
-            step = _least_step(self._C[tight].toarray(), slack[chosen] - room)
+            try:  # the shortest step
+                step = np.linalg.lstsq(self._C[tight].toarray(), slack[chosen] - room, rcond=1e-10)[
+                    0
+                ]
+            except np.linalg.LinAlgError:
+                break
             if not np.isfinite(step).all():
                 break
             z = z + step
@@ -94,14 +99,6 @@ class ExactRows:
                 return moved
             back *= 2
         return self._inside.copy()
-
-
-def _least_step(rows: FloatArray, change: FloatArray) -> FloatArray:
-    """The shortest step that changes rows @ z by this; NaN if LAPACK gives up."""
-    try:
-        return np.asarray(np.linalg.lstsq(rows, change, rcond=1e-10)[0])
-    except np.linalg.LinAlgError:
-        return np.full(rows.shape[1], math.nan)
 
 
 def _product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:

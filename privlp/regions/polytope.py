@@ -6,6 +6,7 @@ import copy
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -279,16 +280,14 @@ class ReducedPolytope:
         has_lower, has_upper = np.isfinite(bounds).T
         equal = lower == upper
         above, below = np.isfinite(upper) & ~equal, np.isfinite(lower) & ~equal
-        rows = sp.csr_array(
-            sp.vstack([B[above], -B[below], identity[has_upper], -identity[has_lower]])
-        )
-        sides = np.concatenate(
-            [upper[above], -lower[below], bounds[has_upper, 1], -bounds[has_lower, 0]]
-        )
+        stacked = [B[above], -B[below], identity[has_upper], -identity[has_lower]]
+        rows = sp.csr_array(sp.vstack(stacked))
+        ends = [upper[above], -lower[below], bounds[has_upper, 1], -bounds[has_lower, 0]]
+        sides = np.concatenate(ends)
         E, e = B[equal], upper[equal]
-        ends = np.full(int(has_lower.sum() + has_upper.sum()), -1)
-        self.owner = np.concatenate([np.flatnonzero(above), np.flatnonzero(below), ends])
-        self.per_side = np.repeat([1.0, -1.0, 0.0], [above.sum(), below.sum(), len(ends)])
+        bounded = np.full(int(has_lower.sum() + has_upper.sum()), -1)
+        self.owner = np.concatenate([np.flatnonzero(above), np.flatnonzero(below), bounded])
+        self.per_side = np.repeat([1.0, -1.0, 0.0], [above.sum(), below.sum(), len(bounded)])
         thin = False
         while True:
             try:
@@ -308,10 +307,7 @@ class ReducedPolytope:
         self.basis: FloatArray | None = None
         self.dual: FloatArray | None = None
         # Equalities, how many there are, and rows below them, in the variables' units.
-        self._sparse: tuple[sp.csc_array, int] | None = (
-            sp.csc_array(sp.vstack([E, rows])),
-            E.shape[0],
-        )
+        self._sparse: Any = sp.csc_array(sp.vstack([E, rows])), E.shape[0]
         if E.shape[0]:
             null_space = scipy.linalg.null_space(E.toarray(), rcond=_DEPENDENT)
             self.basis = np.ascontiguousarray(null_space)  # orthonormal, (d', p)

@@ -39,43 +39,29 @@ def tightened(
     Each row bounds each of its variables, given the ranges of the others, in a few passes: ranges
     may be wider than the true ones, and infinite.
     """
-    low, high = (np.array(end) for end in bounds.T)
+    (low, high), n = (np.array(end) for end in bounds.T), len(upper)
     entries = A.tocoo()
-    row, column, value = entries.row, entries.col, entries.data
-    row, column, value = (part[entries.data != 0] for part in (row, column, value))
+    row, column, value = (
+        part[entries.data != 0] for part in (entries.row, entries.col, entries.data)
+    )
     for _ in range(_PASSES):
         before = low.copy(), high.copy()
-        _one_pass(row, column, value, lower, upper, low, high)
+        for sides, sign in ((upper, 1.0), (-lower, -1.0)):
+            factor = sign * value
+            least = factor * np.where(factor > 0, low[column], high[column])
+            open_ended = ~np.isfinite(least)
+            finite = np.where(open_ended, 0.0, least)
+            total = np.bincount(row, weights=finite, minlength=n)
+            count = np.bincount(row, weights=open_ended, minlength=n)
+            others_bounded = (count[row] - open_ended == 0) & np.isfinite(sides[row])
+            end = np.where(others_bounded, (sides[row] - (total[row] - finite)), np.nan) / factor
+            up, down = others_bounded & (factor > 0), others_bounded & (factor < 0)
+            np.minimum.at(high, column[up], end[up])
+            np.maximum.at(low, column[down], end[down])
+        np.maximum(high, low, out=high)
         if (before[0] == low).all() and (before[1] == high).all():
             break
     return low, high
-
-
-def _one_pass(
-    row: npt.NDArray[np.intp],
-    column: npt.NDArray[np.intp],
-    value: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-) -> None:
-    """Let each row bound its variables once."""
-    n = len(upper)
-    for sides, sign in ((upper, 1.0), (-lower, -1.0)):
-        factor = sign * value
-        least = factor * np.where(factor > 0, low[column], high[column])
-        open_ended = ~np.isfinite(least)
-        finite = np.where(open_ended, 0.0, least)
-        total = np.bincount(row, weights=finite, minlength=n)
-        count = np.bincount(row, weights=open_ended, minlength=n)
-        others_bounded = (count[row] - open_ended == 0) & np.isfinite(sides[row])
-        end = np.where(others_bounded, (sides[row] - (total[row] - finite)), np.nan) / factor
-        up = others_bounded & (factor > 0)
-        down = others_bounded & (factor < 0)
-        np.minimum.at(high, column[up], end[up])
-        np.maximum.at(low, column[down], end[down])
-    np.maximum(high, low, out=high)
 
 
 class UnboundedRegionError(UnsupportedProblemError):
@@ -95,16 +81,15 @@ class PublicRows:
             self._require_reached(*costs)
             self.A = sp.csr_array(sp.vstack([self.A, sp.csr_array(self.cost[None, :])]))
             self.lower, self.upper = (
-                np.append(ends, end)
-                for ends, end in zip((self.lower, self.upper), costs, strict=True)
+                np.append(self.lower, costs[0]),
+                np.append(self.upper, costs[1]),
             )
 
     def _require_reached(self, low: float, high: float) -> None:
         """Refuse costs that no point has."""
         if not self.cost.any():
-            raise InvalidParameterError(
-                "opt has no use here: every cost is 0. Leave it out.", parameter="opt"
-            )
+            useless = "opt has no use here: every cost is 0. Leave it out."
+            raise InvalidParameterError(useless, parameter="opt")
         cheapest, dearest = self.best(self.cost), self.best(-self.cost)
         if cheapest is not None and high < (end := float(self.cost @ cheapest)):
             below = self.lp.sign > 0
@@ -121,10 +106,8 @@ class PublicRows:
 
     def narrowed(self, low: FloatArray, high: FloatArray) -> PublicRows:
         """The same rows with narrower bounds."""
-        new = copy.copy(self)
-        new.bounds = np.column_stack(
-            [np.maximum(self.bounds[:, 0], low), np.minimum(self.bounds[:, 1], high)]
-        )
+        new, (lower, upper) = copy.copy(self), self.bounds.T
+        new.bounds = np.column_stack([np.maximum(lower, low), np.minimum(upper, high)])
         return new
 
     def best(self, cost: FloatArray) -> FloatArray | None:
@@ -216,14 +199,8 @@ def point_inside(
             least = float(np.min((sides - rows @ guess) / norms, initial=1.0))
             if least > FLAT:
                 return guess, least
-    everything = sp.csr_array(
-        sp.vstack([sp.hstack([rows, norms[:, None]]), sp.hstack([E, np.zeros((E.shape[0], 1))])])
-    )
-    lower = np.concatenate([np.full(len(sides), -np.inf), e])
-    cost = np.append(np.zeros(d), -1.0)
-    bounds = np.tile([-np.inf, np.inf], (d + 1, 1))
-    bounds[-1] = -1.0, 1.0
-    status, found = optimum(cost, everything, lower, np.concatenate([sides, e]), bounds)
+    norms_beside = sp.csr_array(norms[:, None])
+    status, found = _most_slack(rows, sides, E, e, norms_beside, (-1.0, 1.0))
     if status != _OPTIMAL or found[-1] < -FLAT:
         raise UnsupportedProblemError(CONTRADICTION)
     u = found[:-1]
@@ -231,6 +208,24 @@ def point_inside(
         dense = E.toarray()
         u = u - np.linalg.lstsq(dense, dense @ u - e, rcond=None)[0]
     return u, float(np.min((sides - rows @ u) / norms, initial=1.0))
+
+
+def _most_slack(
+    rows: sp.csr_array,
+    sides: FloatArray,
+    E: sp.csr_array,
+    e: FloatArray,
+    slack: sp.csr_array,
+    within: tuple[float, float],
+) -> tuple[highspy.HighsModelStatus, FloatArray]:
+    """Status, and x and t of the largest sum of t with rows x + slack t <= sides and E x = e."""
+    (m, d), k = rows.shape, slack.shape[1]
+    beside = sp.csr_array((E.shape[0], k))
+    everything = sp.csr_array(sp.vstack([sp.hstack([rows, slack]), sp.hstack([E, beside])]))
+    lower = np.concatenate([np.full(m, -np.inf), e])
+    bounds = np.vstack([np.tile([-np.inf, np.inf], (d, 1)), np.tile(within, (k, 1))])
+    cost = np.concatenate([np.zeros(d), -np.ones(k)])
+    return optimum(cost, everything, lower, np.concatenate([sides, e]), bounds)
 
 
 def flat_rows(
@@ -242,17 +237,7 @@ def flat_rows(
     while flat.any():
         own = np.flatnonzero(flat)
         slack = sp.csr_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(m, len(own)))
-        everything = sp.csr_array(
-            sp.vstack(
-                [sp.hstack([rows, slack]), sp.hstack([E, sp.csr_array((E.shape[0], len(own)))])]
-            )
-        )
-        lower = np.concatenate([np.full(m, -np.inf), e])
-        bounds = np.vstack(
-            [np.tile([-np.inf, np.inf], (d, 1)), np.tile([0.0, _ENOUGH], (len(own), 1))]
-        )
-        cost = np.concatenate([np.zeros(d), -np.ones(len(own))])
-        status, found = optimum(cost, everything, lower, np.concatenate([sides, e]), bounds)
+        status, found = _most_slack(rows, sides, E, e, slack, (0.0, _ENOUGH))
         free = own[found[d:] > _SLACK] if status == _OPTIMAL else own[:0]
         if not free.size:
             return flat

@@ -16,6 +16,14 @@ from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.standard_form import StandardForm
 
 FloatArray = npt.NDArray[np.float64]
+_MISSING = (
+    "opt is missing. Give the optimal value, or a public guess of it, as opt=... in the objective's"
+    " own units. It must be public: do not compute it from private rows."
+)
+_SEQUENCE = (
+    "opt must be a number with this method, got a sequence. Methods 'chain', 'staged' and"
+    " 'perturbed' take a range, opt=(low, high)."
+)
 
 
 class MirrorMap(Protocol):
@@ -52,12 +60,9 @@ def range_of(opt: Any) -> tuple[float, float]:
     """A range of the optimum, checked."""
     low, high = (real(end, "opt") for end in opt)
     if not -math.inf < low < high < math.inf:
-        raise InvalidParameterError(
-            f"opt=(low, high) must be two finite numbers in rising order, got {opt!r}.",
-            parameter="opt",
-        )
-    _require_usual_size(low)
-    _require_usual_size(high)
+        wrong = f"opt=(low, high) must be two finite numbers in rising order, got {opt!r}."
+        raise InvalidParameterError(wrong, parameter="opt")
+    _require_usual_sizes(low, high)
     return low, high
 
 
@@ -65,22 +70,18 @@ def require_optimum(opt: Any) -> None:
     """Refuse what is neither a finite number nor a range."""
     if is_range(opt):
         range_of(opt)
-    elif (
-        isinstance(opt, tuple | list)
-        or (isinstance(opt, np.ndarray) and opt.ndim > 0)
-        or not math.isfinite(real(opt, "opt"))
-    ):
-        raise InvalidParameterError(
-            f"opt must be a finite number, or a range (low, high), got {shown(opt)}.",
-            parameter="opt",
-        )
-    else:
-        _require_usual_size(opt)
+        return
+    several = isinstance(opt, tuple | list) or (isinstance(opt, np.ndarray) and opt.ndim > 0)
+    if several or not math.isfinite(real(opt, "opt")):
+        wrong = f"opt must be a finite number, or a range (low, high), got {shown(opt)}."
+        raise InvalidParameterError(wrong, parameter="opt")
+    _require_usual_sizes(opt)
 
 
-def _require_usual_size(end: float) -> None:
-    if end != 0:
-        of_usual_size(abs(end), "opt")
+def _require_usual_sizes(*ends: float) -> None:
+    for end in ends:
+        if end != 0:
+            of_usual_size(abs(end), "opt")
 
 
 class Simplex:
@@ -95,22 +96,13 @@ class Simplex:
         self, form: StandardForm, opt: Any, *, cost: float | None = None, capped: bool = False
     ) -> None:
         if opt is None and cost is None:
-            raise InvalidParameterError(
-                "opt is missing. Give the optimal value, or a public guess of it, as opt=... in the"
-                " objective's own units. It must be public: do not compute it from private rows.",
-                parameter="opt",
-            )
+            raise InvalidParameterError(_MISSING, parameter="opt")
         if isinstance(opt, tuple | list | np.ndarray):
-            raise InvalidParameterError(
-                "opt must be a number with this method, got a sequence. Methods 'chain', 'staged'"
-                " and 'perturbed' take a range, opt=(low, high).",
-                parameter="opt",
-            )
+            raise InvalidParameterError(_SEQUENCE, parameter="opt")
         value = form.cost_of(real(opt, "opt")) if cost is None else cost
         if not math.isfinite(value):
-            raise InvalidParameterError(
-                f"opt must be a finite number, got {opt!r}.", parameter="opt"
-            )
+            wrong = f"opt must be a finite number, got {opt!r}."
+            raise InvalidParameterError(wrong, parameter="opt")
         reasons = _reasons_against(form, value, capped=capped)
         if reasons:
             raise UnsupportedProblemError(
@@ -140,12 +132,24 @@ class Simplex:
         return share * self.vertices
 
     def nearest(self, share: FloatArray) -> FloatArray:
-        """The shares of the region that are nearest in relative entropy to shares of the simplex.
+        """The shares p <= caps of sum 1 nearest in relative entropy to positive shares q, (size,).
 
-        Shares beyond their caps are reduced; if all shares are at their caps, these are returned,
-        and cost·u is below V. Shapes (size,).
+        p_j = min(caps_j, factor q_j): the largest q_j/caps_j reach their caps first. If all caps
+        are too little, these are the shares, and cost·u is below V.
         """
-        return share if self._caps is None else _within(self._caps, share)
+        caps = self._caps
+        if caps is None or (share <= caps).all():
+            return share
+        if caps.sum() <= 1.0:
+            return caps.copy()
+        order = np.argsort(caps / share)
+        room = 1.0 - np.append(0.0, np.cumsum(caps[order]))[:-1]  # beside the caps that are reached
+        factor = room / np.cumsum(share[order][::-1])[::-1]
+        # The first number of caps at which no other share exceeds its cap.
+        enough = np.flatnonzero((room > 0) & (factor * share[order] <= caps[order]))
+        if not enough.size:
+            return caps / caps.sum()
+        return np.minimum(caps, factor[enough[0]] * share)
 
     def centre(self) -> FloatArray:
         """The mean of the vertices, in the user's variables."""
@@ -177,29 +181,9 @@ class Simplex:
         return float(np.hypot(*longest)) / 2 if len(longest) == 2 else float(longest[0])
 
 
-def _within(caps: FloatArray, share: FloatArray) -> FloatArray:
-    """The shares p <= caps of sum 1 that are nearest in relative entropy to positive shares q.
-
-    p_j = min(caps_j, factor q_j): the largest q_j/caps_j reach their caps first.
-    """
-    if (share <= caps).all():
-        return share
-    if caps.sum() <= 1.0:
-        return caps.copy()
-    order = np.argsort(caps / share)
-    room = 1.0 - np.append(0.0, np.cumsum(caps[order]))[:-1]  # beside the caps that are reached
-    factor = room / np.cumsum(share[order][::-1])[::-1]
-    # The first number of caps at which no other share exceeds its cap.
-    enough = np.flatnonzero((room > 0) & (factor * share[order] <= caps[order]))
-    if not enough.size:
-        return caps / caps.sum()
-    return np.minimum(caps, factor[enough[0]] * share)
-
-
 def _reasons_against(form: StandardForm, value: float, *, capped: bool = False) -> list[str]:
     """Why the region {x >= 0, c·x = opt} is no simplex, each with its remedy."""
-    lp = form.lp
-    reasons = []
+    lp, reasons = form.lp, []
     if form.has_public_rows and not capped:
         reasons.append(
             "some rows are public (make every row private, by a mask of True or the pattern '*', if"
@@ -212,21 +196,15 @@ def _reasons_against(form: StandardForm, value: float, *, capped: bool = False) 
         )
     if not form.column.size:
         reasons.append("every variable is fixed by its bounds, which leaves a single point")
-    if not np.all(form.cost * value > 0):
-        if value == 0:
-            reasons.append("opt is the value at the bounds, which leaves a single point")
-        else:
-            j = form.column[int(np.argmax(form.cost * value <= 0))]
-            kind = (
-                "free"
-                if not np.isfinite(lp.bounds[j]).any()
-                else "of a cost that is zero or of the wrong sign for opt"
-            )
-            reasons.append(
-                f"{lp.variable_name(j)} is {kind} (every variable needs one bound and a cost c_j"
-                " with c_j·opt > 0)"
-            )
-    return reasons
+    if np.all(form.cost * value > 0):
+        return reasons
+    if value == 0:
+        return [*reasons, "opt is the value at the bounds, which leaves a single point"]
+    j = form.column[int(np.argmax(form.cost * value <= 0))]
+    bounded = np.isfinite(lp.bounds[j]).any()
+    kind = "of a cost that is zero or of the wrong sign for opt" if bounded else "free"
+    needs = "every variable needs one bound and a cost c_j with c_j·opt > 0"
+    return [*reasons, f"{lp.variable_name(j)} is {kind} ({needs})"]
 
 
 class Entropic:
