@@ -18,7 +18,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from privlp.rows.parts import Integers, Part, Room, leave_out_longer, over, summ
 from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
+KeptParts: TypeAlias = list[tuple[slice, Integers]]
 #: Rows that vary by less on a region count as constant.
 CONSTANT_ROW = 1e-150
 #: Values of a row scaled to equal norm stay below this number before they are centred, or before
@@ -48,15 +49,23 @@ LARGEST_OF_EQUAL_RANGE = 64.0
 _COARSER = LARGEST_OF_EQUAL_RANGE / 8
 
 
+def _scores(parts: KeptParts, centre: Any, z: FloatArray, size: int) -> FloatArray:
+    """-sum_i z_i (g_i - centre_i) in units of the grid, one entry for each vertex."""
+
+    def add(total: FloatArray, rows: slice, part: Integers) -> None:
+        total -= part.transposed_times(z[rows])
+        total += z[rows] @ centre[rows].astype(np.float64)
+
+    return summed(parts, size, add, float)
+
+
 class RowsOnGrid(ABC):
     """Rows g_i = scale_i (a_i - centre_i), with a_i the values A'_ij v_j at the vertices.
 
-    Scaled entries and centres are rounded to multiples of a public unit
-    (:class:`~privlp.rows.grid.Grid`), which follows from a public bound `largest_n` on the number
-    of rows of all blocks. A row is shortened before, so that rounding cannot make its norm larger
-    than it may be; then the norm is computed from integers, without error, and a row that is too
-    long counts for nothing. Everything of a row is a function of that row and of public numbers, to
-    the last bit.
+    Scaled entries and centres are rounded to multiples of a public unit, which follows from a
+    public bound `largest_n` on the number of all rows. A row is shortened before, so that rounding
+    cannot make its norm larger than it may be; then the norm is computed from integers, and a row
+    that is too long counts for nothing: a function of that row and of public numbers.
     """
 
     #: Largest norm of a row, squared.
@@ -67,7 +76,7 @@ class RowsOnGrid(ABC):
         self._rhs = np.empty(len(block.rhs))
         # Like entries, centres are integers of at most 24 bits.
         self._centre = np.zeros(len(block.rhs), dtype=np.float32)
-        self._parts: list[tuple[slice, Integers]] = []
+        self._parts: KeptParts = []
         room = Room(len(block.rhs))
         # Rounding moves an entry, and a centre, by half a unit.
         shorter = 1.0 - math.sqrt(simplex.size) / self.grid.of_entry - _SHORTER
@@ -142,12 +151,7 @@ class RowsOnGrid(ABC):
 
     def scores(self, z: FloatArray) -> FloatArray:
         """-sum_i z_i g_i, one entry for each vertex: exact for weights that are integers."""
-
-        def add(total: FloatArray, rows: slice, part: Integers) -> None:
-            total -= part.transposed_times(z[rows])
-            total += z[rows] @ self._centre[rows].astype(np.float64)
-
-        return summed(self._parts, self._region.size, add, float) / self.grid.of_entry
+        return _scores(self._parts, self._centre, z, self._region.size) / self.grid.of_entry
 
     def _point(self, answer: FloatArray) -> tuple[FloatArray, float]:
         """A point in units of the grid, and the unit of a violation."""
@@ -157,12 +161,9 @@ class RowsOnGrid(ABC):
 class RowsOfEqualNorm(RowsOnGrid):
     """Rows g_i = scale_i (a_i - mean a_i) with ||g_i||_2 <= 1.
 
-    a_i holds the values A'_ij v_j at the vertices. Adding a constant to the values and the
-    right-hand side of a row, and scaling both, does not change its half-space on the region
-    (:mod:`privlp.rows.on_simplex`). A row is shortest when it is centred at its mean; then scaling
-    makes its violations largest. A row whose values vary by little of their size is not stretched
-    all the way, and a constant row contributes nothing but rounding. Scale and centre are functions
-    of that row alone. Everything is finite because programs hold no entry of 1e15 or more.
+    A row is shortest when it is centred at its mean; then scaling makes its violations largest. A
+    row whose values vary by little of their size is not stretched all the way, and a constant row
+    contributes nothing but rounding. Everything is finite: programs hold no entry of 1e15 or more.
     """
 
     def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:
@@ -181,12 +182,12 @@ class RowsOfEqualNorm(RowsOnGrid):
 class RowsOfOneSign(RowsOnGrid):
     """Rows g_i = sqrt(2) a_i/||a_i||_2 whose entries all have a given sign; all other rows are 0.
 
-    a_i holds the values A'_ij v_j at the vertices. The inner product of two such rows is not
+    The inner product of two such rows is not
     negative. So for weights z, z' in [0, 1] the difference of z g and z' g' has a norm of at most
     sqrt(2 + 2) = 2: no more than that of two rows of norm 1 of any sign
-    (:class:`~privlp.rows.on_simplex.RowsOfEqualNorm`), although these are longer by sqrt(2). The
+    (:class:`RowsOfEqualNorm`), although these are longer by sqrt(2). The
     sign is enforced: a row with an entry of the other sign counts for nothing, whatever the data.
-    Everything here is a function of one row. Rounding keeps a sign, or makes a 0 of it.
+    Rounding keeps a sign, or makes a 0 of it.
     """
 
     largest_square = 2.0
@@ -229,10 +230,9 @@ def signs_and_spread(block: RowBlock, simplex: Simplex) -> FloatArray:
 class RowsOnSimplex:
     """Private rows on K, each multiplied by a factor of its own: scale_i (A'_i u - b'_i).
 
-    What enters a score is rounded to the grid; violations are not, each being a function of its
-    row. A row whose rounded values are farther than `span` from its centre, in a public unit (a
-    power of two), counts for nothing. Scale, right-hand sides and centre are private, functions of
-    one row each.
+    What enters a score is rounded to the grid; violations are not. A row whose rounded values are
+    farther than `span` from its centre, in a public unit (a power of two), counts for nothing.
+    Scale, right-hand sides and centre are private, functions of one row each.
     """
 
     def __init__(
@@ -256,7 +256,7 @@ class RowsOnSimplex:
         self._centre = np.zeros(len(rhs), dtype=np.float32)
         if centre is not None:
             self._centre[:] = np.rint(centre * shorter)
-        self._parts: list[tuple[slice, Integers]] = []
+        self._parts: KeptParts = []
         room = Room(len(block.rhs))
         for rows, part in block.parts(simplex.vertices):
             rounded = part.rounded(factor[rows])
@@ -294,12 +294,7 @@ class RowsOnSimplex:
         Exact for weights that are integers. The part of b' is the same for all vertices, and is
         left out.
         """
-
-        def add(total: FloatArray, rows: slice, part: Integers) -> None:
-            total -= part.transposed_times(z[rows])
-            total += z[rows] @ self._centre[rows].astype(np.float64)
-
-        return summed(self._parts, len(self._vertices), add, float) * self._factor
+        return _scores(self._parts, self._centre, z, len(self._vertices)) * self._factor
 
     def add_violations(self, j: int, step: float, out: FloatArray) -> None:
         """Add step * scale * (A' v_j e_j - b'), the scaled violations of vertex j, to `out`."""

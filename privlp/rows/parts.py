@@ -11,13 +11,14 @@ variable ``PRIVLP_THREADS`` asks for more, or :func:`using_threads`. Give BLAS o
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -128,21 +129,74 @@ class Room:
         return kept
 
 
-class DensePart:
-    """Dense rows."""
+class _Part(ABC):
+    """A few rows: an array of entries, dense or sparse."""
 
-    def __init__(self, entries: FloatArray) -> None:
-        self.entries = np.ascontiguousarray(entries, dtype=np.float64)
+    entries: Any
+    #: The numbers that are stored, and how many of each row.
+    _data: FloatArray
+    _stored: Any
+
+    @abstractmethod
+    def __init__(self, entries: Any) -> None: ...
+
+    @abstractmethod
+    def _spread(self, of_rows: FloatArray) -> FloatArray:
+        """One number of each row, beside each of its entries; a new array if there is need."""
+
+    @abstractmethod
+    def _with(self, data: FloatArray) -> Any:
+        """Entries at the same places."""
+
+    @abstractmethod
+    def _sums(self, data: FloatArray) -> FloatArray:
+        """The sum of each row of such entries, in an order that depends on the row alone."""
 
     def sums(self) -> FloatArray:
         """The sum of each row."""
-        return self.entries.sum(axis=1)
+        return self._sums(self._data)
 
     def squares_about(self, centre: FloatArray, size: int) -> FloatArray:
         """Sum of (entry - centre)^2 of each row, filled up with zeros to `size` entries."""
-        off = self.entries - centre[:, None]
-        np.multiply(off, off, out=off)
-        return off.sum(axis=1) + (size - off.shape[1]) * centre**2
+        off = self._data - self._spread(centre)
+        return self._sums(np.multiply(off, off, out=off)) + (size - self._stored) * centre**2
+
+    def products(self, columns: FloatArray) -> FloatArray:
+        """The product of each row with each column; exact for integers of small sums."""
+        return np.asarray(self.entries @ columns)
+
+    def rounded(self, factor: FloatArray) -> Self:
+        """Every row times its factor, rounded to the nearest integers."""
+        scaled = self._data * self._spread(factor)
+        return type(self)(self._with(np.rint(scaled, out=scaled)))
+
+    def rest(self, factor: FloatArray, units: float) -> Self:
+        """What rounding leaves of every row times its factor, in finer units, rounded in turn."""
+        scaled = self._data * self._spread(factor)
+        scaled -= np.rint(scaled)
+        return type(self)(self._with(np.rint(units * scaled)))
+
+    def floors_of_shares(self, whole: FloatArray, units: float) -> FloatArray:
+        """Sum over rows of each squared entry's share of a number of the row, rounded down."""
+        shares = self._with(np.floor(self._data**2 / self._spread(whole) * units))
+        return np.asarray(shares.sum(axis=0), dtype=np.float64)
+
+
+class DensePart(_Part):
+    """Dense rows."""
+
+    def __init__(self, entries: Any) -> None:
+        self.entries = self._data = np.ascontiguousarray(entries, dtype=np.float64)
+        self._stored = entries.shape[1]
+
+    def _spread(self, of_rows: FloatArray) -> FloatArray:
+        return of_rows[:, None]
+
+    def _with(self, data: FloatArray) -> FloatArray:
+        return data
+
+    def _sums(self, data: FloatArray) -> FloatArray:
+        return np.asarray(data.sum(axis=1))
 
     def extremes(self) -> tuple[FloatArray, FloatArray]:
         """The smallest and the largest entry of each row, or 0 if that is smaller or larger."""
@@ -154,26 +208,7 @@ class DensePart:
 
     def table(self, rows: slice = _ALL) -> FloatArray:
         """All entries, (k, d), or those of some rows."""
-        return self.entries[rows]
-
-    def products(self, columns: FloatArray) -> FloatArray:
-        """The product of each row with each column; exact for integers of small sums."""
-        return np.asarray(self.entries @ columns)
-
-    def floors_of_shares(self, whole: FloatArray, units: float) -> FloatArray:
-        """Sum over rows of each squared entry's share of a number of the row, rounded down."""
-        return np.asarray(np.floor(self.entries**2 / whole[:, None] * units).sum(axis=0))
-
-    def rounded(self, factor: FloatArray) -> DensePart:
-        """Every row times its factor, rounded to the nearest integers."""
-        scaled = self.entries * factor[:, None]
-        return DensePart(np.rint(scaled, out=scaled))
-
-    def rest(self, factor: FloatArray, units: float) -> DensePart:
-        """What rounding leaves of every row times its factor, in finer units, rounded in turn."""
-        scaled = self.entries * factor[:, None]
-        scaled -= np.rint(scaled)
-        return DensePart(np.rint(units * scaled))
+        return np.asarray(self.entries[rows])
 
     def without(self, rows: npt.NDArray[np.bool_]) -> None:
         """Set the entries of some rows to 0."""
@@ -184,36 +219,29 @@ class DensePart:
         return DenseIntegers(room.keep(self.entries, len(self.entries), np.float32))
 
 
-class SparsePart:
+class SparsePart(_Part):
     """Sparse rows; methods as of :class:`DensePart`."""
 
-    def __init__(self, entries: sp.csr_array) -> None:
-        self.entries = entries
+    def __init__(self, entries: Any) -> None:
+        self.entries, self._data = entries, entries.data
         self._stored = np.diff(entries.indptr)
 
     def _spread(self, of_rows: FloatArray) -> FloatArray:
-        """One number of each row, for each of its entries."""
         return np.repeat(of_rows, self._stored)
 
     def _with(self, data: FloatArray) -> sp.csr_array:
         return csr_of(data, self.entries.indices, self.entries.indptr, self.entries.shape)
 
-    def sums(self) -> FloatArray:
-        return np.asarray(self.entries @ np.ones(self.entries.shape[1]))
-
-    def squares_about(self, centre: FloatArray, size: int) -> FloatArray:
-        off = self._spread(centre)
-        np.subtract(self.entries.data, off, out=off)
-        found = self._with(np.multiply(off, off, out=off)) @ np.ones(self.entries.shape[1])
-        return np.asarray(found) + (size - self._stored) * centre**2
+    def _sums(self, data: FloatArray) -> FloatArray:
+        return np.asarray(self._with(data) @ np.ones(self.entries.shape[1]))
 
     def extremes(self) -> tuple[FloatArray, FloatArray]:
         low, high = np.zeros(len(self._stored)), np.zeros(len(self._stored))
         some = self._stored > 0
         if some.any():
             starts = self.entries.indptr[:-1][some]
-            low[some] = np.minimum(np.minimum.reduceat(self.entries.data, starts), 0.0)
-            high[some] = np.maximum(np.maximum.reduceat(self.entries.data, starts), 0.0)
+            low[some] = np.minimum(np.minimum.reduceat(self._data, starts), 0.0)
+            high[some] = np.maximum(np.maximum.reduceat(self._data, starts), 0.0)
         return low, high
 
     def ends(self) -> tuple[FloatArray, FloatArray]:
@@ -227,30 +255,12 @@ class SparsePart:
     def table(self, rows: slice = _ALL) -> FloatArray:
         return np.asarray(self.entries[rows].toarray())
 
-    def products(self, columns: FloatArray) -> FloatArray:
-        return np.asarray(self.entries @ columns)
-
-    def floors_of_shares(self, whole: FloatArray, units: float) -> FloatArray:
-        shares = np.floor(self.entries.data**2 / self._spread(whole) * units)
-        count = self.entries.shape[1]
-        return np.bincount(self.entries.indices, shares, count).astype(np.float64)
-
-    def rounded(self, factor: FloatArray) -> SparsePart:
-        scaled = self._spread(factor)
-        scaled *= self.entries.data
-        return SparsePart(self._with(np.rint(scaled, out=scaled)))
-
-    def rest(self, factor: FloatArray, units: float) -> SparsePart:
-        scaled = self.entries.data * self._spread(factor)
-        scaled -= np.rint(scaled)
-        return SparsePart(self._with(np.rint(units * scaled)))
-
     def without(self, rows: npt.NDArray[np.bool_]) -> None:
-        self.entries.data[np.repeat(rows, self._stored)] = 0.0
+        self._data[np.repeat(rows, self._stored)] = 0.0
 
     def stored(self, room: Room) -> SparseIntegers:
         count, starts = len(self._stored), self.entries.indptr
-        data = room.keep(self.entries.data, count, np.float32, last=False)
+        data = room.keep(self._data, count, np.float32, last=False)
         starts = room.keep(starts, count, starts.dtype)
         return SparseIntegers(csr_of(data, self.entries.indices, starts, self.entries.shape))
 

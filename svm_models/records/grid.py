@@ -36,6 +36,21 @@ import scipy.sparse as sp
 
 from privlp.rows import parts as row_parts
 from privlp.rows.grid import bits_of
+from privlp.rows.parts import (
+    DensePart,
+    Integers,
+    Part,
+    Room,
+    SparseIntegers,
+    SparsePart,
+    leave_out_longer,
+    over,
+    part_of,
+    rows_of_a_part,
+    slices,
+    summed,
+    weighed_once,
+)
 from svm_models.parameters import FloatArray
 from svm_models.records.scaled import within_norm
 
@@ -162,8 +177,7 @@ class RecordsOnGrid:
 
         def stored_of(X: Any, signs: Any) -> row_parts.Integers:
             """What is kept of some records; all else is gone before the next ones are read."""
-            kind = row_parts.SparsePart if sp.issparse(X) else row_parts.DensePart
-            part = kind(within_norm(X, data_norm)).rounded(factor * signs)
+            part = part_of(within_norm(X, data_norm)).rounded(factor * signs)
             return bounded(part, grid).stored(room)
 
         for rows, X in few_at_a_time(block.X):
@@ -284,9 +298,7 @@ class WhitenedRecords:
 def bounded(part: row_parts.Part, grid: RecordGrid) -> row_parts.Part:
     """Integer records, where those that are too long are set to 0."""
     square = part.squares_about(np.zeros(part.entries.shape[0]), part.entries.shape[1])
-    long = ~(square <= (grid.of_entry * (1 - SLACK)) ** 2)
-    if long.any():
-        part.without(long)
+    leave_out_longer(part, square, (grid.of_entry * (1 - SLACK)) ** 2)
     return part
 
 
