@@ -1,16 +1,12 @@
 """What every release of the package must keep, and the faults that its audit must find.
 
-A :class:`Subject` is one kind of release: a mechanism by itself, or the draw that a solver or an
-estimator makes. Its real code is run on two neighbouring inputs that see the same released values
-(record and replay); what would be released without noise on the two, the *pair*, is then released
-again and again by the mechanism that was paid for, and audited. A pair at the full distance of the
-sensitivity makes the audit sharp; noise is set to where audits are sharpest, the sensitivity being
-the subject's own. :class:`Bug` lists the faults. A fault of the draw is injected into the
-mechanism, any other into the code that leads there.
-
-Claims are those a mechanism is charged for: pure eps for Laplace noise, (eps, delta) for truncated
-Laplace noise, the exact trade-off of Gaussian noise (Balle and Wang 2018) and of a bounded-range
-selection (Dong, Durfee and Rogers 2020).
+A :class:`Subject` is a mechanism by itself, or the draw that a solver or an estimator makes: its
+real code is run on two neighbouring inputs that see the same released values, and what would be
+released without noise on the two, the *pair*, is released again and again by the mechanism that was
+paid for, and audited. A fault (:class:`Bug`) of the draw is injected into the mechanism, any other
+into the code that leads there. Claims are what a mechanism is charged for: pure eps for Laplace
+noise, (eps, delta) for truncated Laplace noise, the exact trade-off of Gaussian noise (Balle and
+Wang 2018) and of a bounded-range selection (Dong, Durfee and Rogers 2020).
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -85,21 +81,20 @@ class Claim:
         return Claim(2 * self.eps, 2 * self.delta)
 
 
+Truncated = TruncatedLaplaceMechanism | TruncatedGaussianMechanism
 _SELECTION_EPS, _SELECTION_AT = 4.0, 0.4
 _PURE_EPS = 2.5
 _GAUSSIAN_RATIO, _GAUSSIAN_AT, _LAW_AT = 2.0, 0.5, 2.0
 
 
 def sharpest(mechanism: Mechanism) -> Mechanism:
-    """The same mechanism for the same sensitivity, with the noise at which an audit needs the fewest runs."""
+    """The same mechanism for the same sensitivity, with the noise at which audits are sharpest."""
     if isinstance(mechanism, ExponentialMechanism):
         return replace(mechanism, eps=_SELECTION_EPS)
     if isinstance(mechanism, GaussianMechanism):
-        return replace(
-            mechanism,
-            sigma=mechanism.sensitivity * math.sqrt(len(draws_of(mechanism))) / _GAUSSIAN_RATIO,
-        )
-    if isinstance(mechanism, TruncatedLaplaceMechanism | TruncatedGaussianMechanism):
+        of_one = mechanism.sensitivity / _GAUSSIAN_RATIO
+        return replace(mechanism, sigma=of_one * math.sqrt(len(draws_of(mechanism))))
+    if isinstance(mechanism, Truncated):
         return mechanism
     return replace(mechanism, scale=mechanism.sensitivity / _PURE_EPS)
 
@@ -116,7 +111,7 @@ def deviations(mechanism: GaussianMechanism) -> np.ndarray:
 
 
 def ratio_of(mechanism: GaussianMechanism) -> float:
-    """Sensitivity over noise, of all draws that are charged together, from what they are charged for."""
+    """Sensitivity over noise, of all draws that are charged together."""
     return mechanism.sensitivity / mechanism.sigma * math.sqrt(len(draws_of(mechanism)))
 
 
@@ -130,10 +125,7 @@ def claim_of(mechanism: Mechanism) -> Claim:
 
 
 def delta_of_selection(bounded_range: float, eps: float) -> float:
-    """Of any mechanism of this bounded range.
-
-    Attained by two candidates (Dong, Durfee and Rogers 2020).
-    """
+    """Of any mechanism of this bounded range; two candidates attain it."""
     log_odds = np.linspace(-20, 20 + bounded_range, 40_001)
     return float((expit(log_odds) - math.exp(eps) * expit(log_odds - bounded_range)).max()) + 1e-7
 
@@ -215,35 +207,24 @@ def law_of_euclidean_laplace(
 ) -> np.ndarray:
     """Noise of density proportional to exp(-||v||_2 / scale), one vector in each row."""
     direction = rng.normal(size=shape)
-    return (
-        direction
-        * (rng.gamma(shape[1], mechanism.scale, shape[0]) / np.linalg.norm(direction, axis=1))[
-            :, None
-        ]
-    )
+    lengths = rng.gamma(shape[1], mechanism.scale, shape[0]) / np.linalg.norm(direction, axis=1)
+    return direction * lengths[:, None]
 
 
 def release_many(mechanism: Mechanism, value: Any, randomness: Randomness, runs: int) -> np.ndarray:
     """`runs` independent releases of a value: one row, or one label, for each."""
-    if isinstance(mechanism, ExponentialMechanism):
-        if runs > MOST_SINGLE_RELEASES:
-            return randomness.generator.choice(
-                len(value), size=runs, p=law_of_selection(mechanism, value)
-            )
-        return np.array([mechanism.release(value, randomness) for _ in range(runs)])
-    if isinstance(mechanism, EuclideanLaplaceMechanism):
-        if runs > MOST_SINGLE_RELEASES:
-            return np.ravel(value) + law_of_euclidean_laplace(
-                mechanism, randomness.generator, (runs, np.size(value))
-            )
-        return np.array([mechanism.release(value, randomness) for _ in range(runs)]).reshape(
-            runs, -1
-        )
+    rng, selects = randomness.generator, isinstance(mechanism, ExponentialMechanism)
+    if selects or isinstance(mechanism, EuclideanLaplaceMechanism):
+        if runs <= MOST_SINGLE_RELEASES:
+            single = np.array([mechanism.release(value, randomness) for _ in range(runs)])
+            return single if selects else single.reshape(runs, -1)
+        if selects:
+            return rng.choice(len(value), size=runs, p=law_of_selection(mechanism, value))
+        return with_law(law_of_euclidean_laplace)(mechanism, value, randomness, runs)
     if isinstance(mechanism, WeightedGaussianMechanism):  # one entry of the value for each draw
         draws = zip(draws_of(mechanism), np.ravel(value), strict=True)
-        return np.stack(
-            [draw.release(np.full(runs, exact), randomness) for draw, exact in draws], axis=1
-        )
+        columns = [draw.release(np.full(runs, exact), randomness) for draw, exact in draws]
+        return np.stack(columns, axis=1)
     return np.reshape(mechanism.release(np.tile(np.ravel(value), runs), randomness), (runs, -1))
 
 
@@ -259,10 +240,7 @@ def with_law(
 def permute_and_flip(
     mechanism: ExponentialMechanism, scores: np.ndarray, randomness: Randomness, runs: int
 ) -> np.ndarray:
-    """The maximum under exponential noise (Ding et al. 2021).
-
-    Eps-private, but not of bounded range.
-    """
+    """The maximum under exponential noise (Ding et al. 2021): eps-private, of no bounded range."""
     scale = 2 * mechanism.sensitivity / mechanism.eps
     return np.argmax(scores + randomness.generator.exponential(scale, (runs, len(scores))), axis=1)
 
@@ -274,32 +252,20 @@ def of_another_law(
     if isinstance(mechanism, ExponentialMechanism):
         return permute_and_flip(mechanism, value, randomness, runs)
     if isinstance(mechanism, GaussianMechanism):
-        return with_law(
-            lambda m, rng, shape: rng.uniform(-1, 1, shape) * math.sqrt(3) * deviations(m)
-        )(mechanism, value, randomness, runs)
-    if isinstance(mechanism, TruncatedLaplaceMechanism | TruncatedGaussianMechanism):
-        return with_law(lambda m, rng, shape: -rng.uniform(0, 2 * m.width, shape))(
-            mechanism, value, randomness, runs
-        )
-    return with_law(lambda m, rng, shape: rng.normal(0, math.sqrt(2) * m.scale, shape))(
-        mechanism, value, randomness, runs
-    )
+        law = lambda m, rng, k: rng.uniform(-1, 1, k) * math.sqrt(3) * deviations(m)  # noqa: E731
+    elif isinstance(mechanism, Truncated):
+        law = lambda m, rng, k: -rng.uniform(0, 2 * m.width, k)  # noqa: E731
+    else:
+        law = lambda m, rng, k: rng.normal(0, math.sqrt(2) * m.scale, k)  # noqa: E731
+    return with_law(law)(mechanism, value, randomness, runs)
 
 
 def with_less_noise(mechanism: Mechanism, left: float) -> Mechanism:
     """The mechanism with this share of its noise."""
     if isinstance(mechanism, ExponentialMechanism):
         return replace(mechanism, eps=mechanism.eps / left)
-    if isinstance(mechanism, GaussianMechanism):
-        return replace(mechanism, sigma=left * mechanism.sigma)
-    if isinstance(mechanism, TruncatedGaussianMechanism):
-        return replace(mechanism, sigma=left * mechanism.sigma, width=left * mechanism.width)
-    width = (
-        {"width": left * mechanism.width}
-        if isinstance(mechanism, TruncatedLaplaceMechanism)
-        else {}
-    )
-    return replace(mechanism, scale=left * mechanism.scale, **width)
+    sizes = {field.name for field in fields(mechanism)} & {"sigma", "scale", "width"}
+    return replace(mechanism, **{name: left * getattr(mechanism, name) for name in sizes})
 
 
 #: Labels into which the privacy loss of noise of a vector is sorted.
@@ -307,32 +273,21 @@ _LOSSES = 20
 
 
 def along(pair: Pair, outcomes: np.ndarray) -> np.ndarray:
-    """One number for each outcome.
-
-    Its projection on the difference of the pair, or its privacy loss; labels stay.
-    """
+    """Of each outcome its projection on the difference, or its privacy loss; labels stay."""
     if isinstance(pair.mechanism, ExponentialMechanism):
         return outcomes
-    difference = np.ravel(pair.there) - np.ravel(pair.here)
+    here, there = np.ravel(pair.here), np.ravel(pair.there)
+    difference = there - here
     if isinstance(pair.mechanism, EuclideanLaplaceMechanism) and len(difference) > 1:
-        here, there = (
-            np.linalg.norm(outcomes - np.ravel(side), axis=1) for side in (pair.here, pair.there)
-        )
-        return np.rint(_LOSSES * (here - there) / np.linalg.norm(difference)).astype(int)
-    if isinstance(
-        pair.mechanism, WeightedGaussianMechanism
-    ):  # the privacy loss, but for a constant
+        loss = np.linalg.norm(outcomes - here, axis=1) - np.linalg.norm(outcomes - there, axis=1)
+        return np.rint(_LOSSES * loss / np.linalg.norm(difference)).astype(int)
+    if isinstance(pair.mechanism, WeightedGaussianMechanism):  # the loss, but for a constant
         difference = difference / deviations(pair.mechanism) ** 2
-    return (
-        (outcomes - np.ravel(pair.here)) @ difference / max(float(difference @ difference), 1e-300)
-    )
+    return (outcomes - here) @ difference / max(float(difference @ difference), 1e-300)
 
 
 def farthest(pair: Pair, outcomes: np.ndarray) -> np.ndarray:
-    """The entry that went the farthest in the direction of the difference.
-
-    What shows noise of bounded support.
-    """
+    """The entry that went farthest along the difference: it shows noise of bounded support."""
     signs = np.sign(np.ravel(pair.there) - np.ravel(pair.here))
     if isinstance(pair.mechanism, WeightedGaussianMechanism):
         signs = signs / deviations(pair.mechanism)
@@ -346,17 +301,14 @@ def sampler_of(
     seen: Callable[[Pair, np.ndarray], np.ndarray] = along,
 ) -> Sampler:
     """Releases of a pair through a mechanism, as seen by the audit."""
-    moved = slice(None)
-    if not isinstance(
-        mechanism, ExponentialMechanism | EuclideanLaplaceMechanism
-    ):  # entries that stay say nothing
-        moved = np.ravel(pair.here) != np.ravel(pair.there)
-    few = replace(pair, here=np.ravel(pair.here)[moved], there=np.ravel(pair.there)[moved])
+    here, there, moved = np.ravel(pair.here), np.ravel(pair.there), slice(None)
+    if not isinstance(mechanism, ExponentialMechanism | EuclideanLaplaceMechanism):
+        moved = here != there  # entries that stay say nothing
+    few = replace(pair, here=here[moved], there=there[moved])
 
     def sample(side: int, rng: np.random.Generator, runs: int) -> Sequence[Any]:
-        return seen(
-            few, release(mechanism, (few.here, few.there)[side], Randomness(rng), runs)
-        ).tolist()
+        value = (few.here, few.there)[side]
+        return seen(few, release(mechanism, value, Randomness(rng), runs)).tolist()
 
     return sample
 
@@ -375,31 +327,17 @@ def sampler_of_one_seed(pair: Pair, mechanism: Mechanism) -> Sampler:
 
 
 def sampler_of_two(pair: Pair, mechanism: Mechanism, *, fresh: bool) -> Sampler:
-    """Two releases, of queries that move in opposite directions.
-
-    With noise of their own, or with the same.
-    """
+    """Two releases of queries that move in opposite directions, with noise of their own or the same."""
 
     def sample(side: int, rng: np.random.Generator, runs: int) -> Sequence[Any]:
         values = (pair.here, pair.there) if side == 0 else (pair.there, pair.here)
-        if isinstance(mechanism, ExponentialMechanism):
-            seeds = (
-                rng.integers(2**62, size=(runs, 2))
-                if fresh
-                else np.repeat(rng.integers(2**62, size=(runs, 1)), 2, axis=1)
-            )
-            return [
-                tuple(
-                    mechanism.release(v, Randomness(int(s)))
-                    for v, s in zip(values, two, strict=True)
-                )
-                for two in seeds
-            ]
-        seeds = rng.integers(2**62, size=2) if fresh else np.repeat(rng.integers(2**62), 2)
-        one, two = (
-            along(pair, release_many(mechanism, v, Randomness(int(s)), runs))
-            for v, s in zip(values, seeds, strict=True)
-        )
+        selects = isinstance(mechanism, ExponentialMechanism)
+        seeds = rng.integers(2**62, size=(runs if selects else 1, 2 if fresh else 1))
+        seeds = np.broadcast_to(seeds, (len(seeds), 2)).tolist()
+        both = [list(zip(values, map(Randomness, two), strict=True)) for two in seeds]
+        if selects:
+            return [tuple(mechanism.release(*each) for each in two) for two in both]
+        one, two = (along(pair, release_many(mechanism, *each, runs)) for each in both[0])
         return (one - two).tolist()
 
     return sample
@@ -426,25 +364,16 @@ def least_delta(mechanisms: Sequence[Mechanism], eps: float) -> float:
     Gaussian releases compose exactly. Of any other release one bit is kept, and equal ones are
     composed by the binomial law. Kinds are not composed with each other, so this is a lower bound.
     """
-    ratio = math.hypot(
-        *(
-            m.sensitivity / m.sigma
-            for m in mechanisms
-            if isinstance(m, GaussianMechanism) and m.sigma > 0
-        ),
-        0.0,
-    )
+    noisy = [m for m in mechanisms if isinstance(m, GaussianMechanism) and m.sigma > 0]
+    ratio = math.hypot(*(m.sensitivity / m.sigma for m in noisy))
     found = [delta_of_gaussian(ratio, eps)] if ratio > 0 else [0.0]
     for mechanism in set(mechanisms):
         count = mechanisms.count(mechanism)
         for p, q in _bits(mechanism):
             hits = np.arange(count + 1)
-            ours, theirs = stats.binom.logpmf(hits, count, p), stats.binom.logpmf(hits, count, q)
-            found.append(
-                float(
-                    np.sum(np.maximum(0.0, np.exp(ours) - np.exp(np.minimum(eps + theirs, 700.0))))
-                )
-            )
+            ours, theirs = (stats.binom.logpmf(hits, count, each) for each in (p, q))
+            beyond = np.exp(ours) - np.exp(np.minimum(eps + theirs, 700.0))
+            found.append(float(np.maximum(0.0, beyond).sum()))
     return max(found)
 
 
@@ -456,16 +385,11 @@ def _bits(mechanism: Mechanism) -> list[tuple[float, float]]:
     if isinstance(mechanism, GaussianMechanism):
         return []
     if isinstance(mechanism, TruncatedGaussianMechanism):
-        law = stats.truncnorm(
-            -(mechanism.width / mechanism.sigma),
-            mechanism.width / mechanism.sigma,
-            scale=mechanism.sigma,
-        )
+        end = mechanism.width / mechanism.sigma
+        law = stats.truncnorm(-end, end, scale=mechanism.sigma)
         step = min(mechanism.entry, mechanism.sensitivity)
-        return [
-            (float(law.sf(at)), float(law.sf(at + step)))
-            for at in np.linspace(-step, mechanism.width, 40)[:-1]
-        ]
+        places = np.linspace(-step, mechanism.width, 40)[:-1]
+        return list(zip(law.sf(places).tolist(), law.sf(places + step).tolist(), strict=True))
     half = 0.5 * math.exp(-mechanism.pure_eps / 2)
     return [(1 - half, half)]
 
@@ -504,10 +428,7 @@ class Statistical:
 
 @dataclass(frozen=True)
 class Exact:
-    """A twin that needs no audit.
-
-    `how` it is compared, and whether the comparison found the fault.
-    """
+    """A twin that needs no audit: how it is compared, and whether that found the fault."""
 
     caught: bool
     how: str
@@ -524,17 +445,10 @@ Case = Statistical | Exact | NotApplicable
 
 
 class Subject(ABC):
-    """One kind of release.
-
-    Attributes
-    ----------
-    name : str
-        For tables and test ids.
-    covers : frozenset of str
-        Names of mechanism classes, methods, estimators and functions whose release this is.
-    """
+    """One kind of release."""
 
     name: str
+    #: Names of mechanism classes, methods, estimators and functions whose release this is.
     covers: frozenset[str]
 
     @abstractmethod
@@ -578,23 +492,18 @@ class Mechanical(Subject):
             return NotApplicable("shown on the row above")
         if bug is Bug.COUNT:
             return self._composed()
-        return faulty_draw(
-            bug, self.pair, self.pair.mechanism, self.claim, self.another_law
-        ) or NotApplicable("a mechanism knows nothing of rows, neighbours or rounds")
+        draw = faulty_draw(bug, self.pair, self.pair.mechanism, self.claim, self.another_law)
+        return draw or NotApplicable("a mechanism knows nothing of rows, neighbours or rounds")
 
     def _composed(self) -> Exact:
         """Ten draws through a ledger, or all that are charged together."""
-        together = draws_of(self.pair.mechanism)
+        mechanism = self.pair.mechanism
+        together = draws_of(mechanism)
         drawn = together if len(together) > 1 else 10 * together
         with count_forgotten():
-            ledger = Ledger(1e6, 1.5 * self.pair.mechanism.own_delta or 1e-6)
-            ledger.charge(
-                self.pair.mechanism,
-                len(drawn),
-                "draw many times",
-                privlp.ConstraintPrivate(),
-                Randomness(0),
-            )
+            ledger = Ledger(1e6, 1.5 * mechanism.own_delta or 1e-6)
+            relation = privlp.ConstraintPrivate()
+            ledger.charge(mechanism, len(drawn), "draw many times", relation, Randomness(0))
             return Exact(overspent(drawn, ledger.spent(), ledger.delta), "ledger")
 
 
@@ -608,11 +517,10 @@ def faulty_draw(
     """The release of a pair with a fault of the draw itself, if this is one."""
     if bug in NOISE_LEFT:
         return Statistical(sampler_of(pair, with_less_noise(mechanism, NOISE_LEFT[bug])), claim)
+    if bug is Bug.LAW and isinstance(mechanism, GaussianMechanism):
+        sampler = sampler_of(pair, mechanism, another_law, farthest)
+        return Statistical(sampler, claim_of_law(mechanism))
     if bug is Bug.LAW:
-        if isinstance(mechanism, GaussianMechanism):
-            return Statistical(
-                sampler_of(pair, mechanism, another_law, farthest), claim_of_law(mechanism)
-            )
         return Statistical(sampler_of(pair, mechanism, another_law), claim)
     if bug is Bug.SEED:
         return Statistical(sampler_of_one_seed(pair, mechanism), claim)
@@ -630,17 +538,12 @@ def noisier(mechanism: Mechanism) -> Mechanism:
     """The same mechanism with the noise at which a faulty use of a pure one shows at once."""
     if isinstance(mechanism, ExponentialMechanism):
         return replace(mechanism, eps=1.0)
-    kept = isinstance(
-        mechanism, GaussianMechanism | TruncatedLaplaceMechanism | TruncatedGaussianMechanism
-    )
+    kept = isinstance(mechanism, GaussianMechanism | Truncated)
     return mechanism if kept else replace(mechanism, scale=mechanism.sensitivity)
 
 
 def two_releases(pair: Pair, mechanism: Mechanism, *, fresh: bool) -> Statistical:
-    """Two releases of queries that move in opposite directions, at the price of two.
-
-    With noise of their own, or the same.
-    """
+    """The same as a case, at the price of two."""
     mechanism = noisier(mechanism)
     return Statistical(sampler_of_two(pair, mechanism, fresh=fresh), claim_of_two(mechanism))
 
@@ -655,11 +558,7 @@ def claim_of_two(mechanism: Mechanism) -> Claim:
 
 @dataclass(frozen=True)
 class Patch:
-    """A fault of the code.
-
-    How to inject it, and the neighbours and the call that show it best (by default the
-    subject's).
-    """
+    """A fault of the code, and the neighbours and the call that show it best, if not the subject's."""
 
     inject: Callable[[], AbstractContextManager[Any]] = nullcontext
     data: tuple[Any, Any] | None = None
@@ -668,34 +567,23 @@ class Patch:
 
 @dataclass
 class Played(Subject):
-    """The draw that real code makes: ``call(data)`` is run on two neighbouring inputs.
-
-    Attributes
-    ----------
-    call : callable
-        Runs the code; its result has ``privacy`` or ``privacy_``.
-    data : tuple
-        Two neighbouring inputs, as far apart as the sensitivity allows.
-    purpose : str
-        Which draw, in the words of the ledger.
-    faults : dict
-        For each fault of the code a :class:`Patch`, or the reason why it does not apply.
-    sharp : float
-        Distance of the pair in units of the sensitivity, at least.
-    answer : callable
-        What the draws of the first run answer.
-    rare : int
-        How many times as many runs its audits need, because the pair is not as far apart.
-    """
+    """The draw that real code makes: ``call(data)`` is run on two neighbouring inputs."""
 
     name: str
     covers: frozenset[str]
+    #: Runs the code; its result has ``privacy`` or ``privacy_``.
     call: Callable[[Any], Any]
+    #: Two neighbouring inputs, as far apart as the sensitivity allows.
     data: tuple[Any, Any]
+    #: Which draw, in the words of the ledger.
     purpose: str
+    #: For each fault of the code a patch, or the reason why it does not apply.
     faults: dict[Bug, Patch | str]
+    #: Distance of the pair in units of the sensitivity, at least.
     sharp: float = 0.95
+    #: What the draws of the first run answer.
     answer: Answer | None = None
+    #: How many times as many runs its audits need, because the pair is not as far apart.
     rare: int = 1
 
     def plays(self, patch: Patch | None = None) -> tuple[Play, Play]:
@@ -712,12 +600,8 @@ class Played(Subject):
 
     def widest(self, plays: tuple[Play, Play]) -> Pair:
         """The pair at the largest distance among the draws of this purpose."""
-        pairs = [
-            (a, b, ratio)
-            for a, b, ratio in changes(*(p.tape for p in plays))
-            if self.purpose in a.purpose
-        ]
-        one, two, _ = max(pairs, key=lambda pair: pair[2])
+        pairs = changes(*(p.tape for p in plays))
+        one, two, _ = max((p for p in pairs if self.purpose in p[0].purpose), key=lambda p: p[2])
         return Pair(one.mechanism, one.exact, two.exact)
 
     @cached_property
@@ -747,9 +631,7 @@ class Played(Subject):
             mechanism = replace(mechanism, sensitivity=self.pair.share * mechanism.sensitivity)
         mechanism = sharpest(mechanism)
         if self.pair.share <= NOISE_LEFT.get(bug, 0.0):
-            return NotApplicable(
-                f"the sensitivity leaves room: neighbours use {self.pair.share:.0%} of it"
-            )
+            return NotApplicable(f"neighbours use {self.pair.share:.0%} of the sensitivity")
         draw = faulty_draw(bug, self.pair, mechanism, claim_of(mechanism))
         if draw is not None:
             return draw
