@@ -53,7 +53,7 @@ def named(subjects):
 
 @named(ALL)
 def test_release(subject):
-    """It passes, and so do two at the price of two: false-alarm rates 0.001. Its twins are caught: miss rates below 0.01."""
+    """It passes, and two at the price of two: false-alarm rates 0.001. Twins are caught: misses < 0.01."""
     if isinstance(subject, Played):
         neighbours_are_as_far_apart_as_is_charged(subject)
         draws_cost_what_the_ledger_says(subject)
@@ -64,9 +64,7 @@ def test_release(subject):
         assert result.passed, str(result)
     missed = {}
     for bug in Bug:
-        if bug in ONCE and not isinstance(subject, Mechanical):
-            continue
-        if bug in OF_A_DRAW and isinstance(subject, Played):
+        if bug in (*ONCE, *OF_A_DRAW) and isinstance(subject, Played):
             continue
         case = subject.twin(bug)
         if isinstance(case, Exact) and not case.caught:
@@ -98,19 +96,15 @@ def draws_cost_what_the_ledger_says(subject):
 
 
 def test_single_selections_follow_their_law():
-    """By Pearson's test of 20,000 draws. False-alarm rate 1e-6, seed fixed."""
-    mechanism, scores, randomness = (
-        ExponentialMechanism(1.0, 4.0),
-        np.array([0.0, 1.0, 0.3, -2.0]),
-        Randomness(3),
-    )
-    counts = np.bincount(
-        [mechanism.release(scores, randomness) for _ in range(20_000)], minlength=4
-    )
-    assert stats.chisquare(counts, 20_000 * law_of_selection(mechanism, scores)).pvalue > 1e-6
+    """By Pearson's test of 5,000 draws. False-alarm rate 1e-6, seed fixed."""
+    mechanism, randomness = ExponentialMechanism(1.0, 4.0), Randomness(3)
+    scores = np.array([0.0, 1.0, 0.3, -2.0])
+    chosen = [mechanism.release(scores, randomness) for _ in range(5_000)]
+    expected = 5_000 * law_of_selection(mechanism, scores)
+    assert stats.chisquare(np.bincount(chosen, minlength=4), expected).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("p", [1, 2, 3, 20])
+@pytest.mark.parametrize("p", [1, 2, 20])
 @pytest.mark.parametrize(
     "mechanism",
     [EuclideanLaplaceMechanism(1.0, 0.7), ObjectivePerturbation(1.0, 0.7, 0.1)],
@@ -145,11 +139,20 @@ UNPROVEN = {"DualPerturbationSVC"}
 def concrete(cls: type) -> Iterator[type]:
     for child in cls.__subclasses__():
         yield from concrete(child)
-        if not inspect.isabstract(child) and child.__module__.partition(".")[0] in (
-            "privlp",
-            "svm_models",
-        ):
+        ours = child.__module__.partition(".")[0] in ("privlp", "svm_models")
+        if ours and not inspect.isabstract(child):
             yield child
+
+
+def asks_eps(thing):
+    return "eps" in inspect.signature(thing).parameters
+
+
+PRIVATE = {
+    cls
+    for cls in (getattr(svm_models, name) for name in svm_models.__all__)
+    if inspect.isclass(cls) and hasattr(cls, "get_params") and asks_eps(cls)
+}
 
 
 def test_every_mechanism_is_registered():
@@ -160,42 +163,21 @@ def test_every_mechanism_is_registered():
     assert named <= COVERED
 
 
-def test_every_method_is_registered():
+def test_every_method_report_and_estimator_is_registered():
+    """Reports take a budget, but neither run methods nor release nothing."""
     assert set(METHODS) <= COVERED
-
-
-def test_every_report_is_registered():
-    """Functions of the package that take a budget, but for those that run methods, or release nothing."""
     public = {name: getattr(privlp, name) for name in privlp.__all__}
-    takes_eps = {
-        name
-        for name, function in public.items()
-        if inspect.isfunction(function) and "eps" in inspect.signature(function).parameters
-    }
+    takes_eps = {name for name, f in public.items() if inspect.isfunction(f) and asks_eps(f)}
     assert "quality" in takes_eps
     assert takes_eps - {"solve", "plan", "audit", "audit_solve"} <= COVERED
-
-
-def test_every_private_estimator_is_registered():
-    classes = [getattr(svm_models, name) for name in svm_models.__all__]
-    private = {
-        cls.__name__
-        for cls in classes
-        if hasattr(cls, "get_params") and "eps" in inspect.signature(cls).parameters
-    }
+    private = {cls.__name__ for cls in PRIVATE}
     assert private >= {"DMWSVC", "PrivateModelSelector"} | UNPROVEN
     assert private - UNPROVEN <= COVERED
 
 
 def test_every_private_regression_has_a_plan():
     """Of its own budget and its own charges, from its parameters alone."""
-    private = {
-        cls
-        for name in svm_models.__all__
-        if inspect.isclass(cls := getattr(svm_models, name))
-        and issubclass(cls, RegressorMixin)
-        and "eps" in inspect.signature(cls).parameters
-    }
+    private = {cls for cls in PRIVATE if issubclass(cls, RegressorMixin)}
     assert {cls.__name__ for cls in private} >= {"PrivateQuantileRegressor", "PrivateLPSVR"}
     for cls in private:
         estimator = cls(1.0, 1e-6, X_bounds=(0, 1), y_bounds=(0, 1), random_state=0)
@@ -203,6 +185,7 @@ def test_every_private_regression_has_a_plan():
             fitted = estimator.fit(np.eye(3)[:, :2], [0.0, 0.5, 1.0])
         found = svm_models.plan(estimator, 3, 2)
         assert str(caught[0].message) == found.advice
-        assert sum(part.draws for part in found.parts) == sum(
-            entry.draws for entry in fitted.privacy_.entries
+        draws = (
+            sum(each.draws for each in all_) for all_ in (found.parts, fitted.privacy_.entries)
         )
+        assert len(set(draws)) == 1
