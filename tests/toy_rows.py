@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -12,7 +12,7 @@ from privlp import LinearProgram
 from privlp.problem.data import KnownProgram
 from privlp.problem.standard_form import StandardForm
 from privlp.rows.access import Rows
-from privlp.rows.blocks import InBlocks
+from privlp.rows.blocks import InBlocks, MadeBlocks
 from privlp.rows.program_rows import RowBlock
 
 
@@ -31,34 +31,19 @@ class SplitRows(Rows[Any]):
 
 def split_rows(lp: LinearProgram, cuts: Sequence[int]) -> SplitRows:
     """The private rows of a program in blocks that begin at these private rows."""
-    blocks = np.split(np.flatnonzero(lp.private), cuts)
-    return SplitRows(RowBlock(StandardForm.of(_with_rows(lp, rows))) for rows in blocks)
-
-
-class ReadAnew:
-    """Blocks of a program, each made whenever it is read."""
-
-    def __init__(self, lp: LinearProgram, cuts: Sequence[int]) -> None:
-        self._lp, self._parts = lp, np.split(np.flatnonzero(lp.private), cuts)
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def read(self, wanted: Sequence[int]) -> Iterator[RowBlock]:
-        """These blocks."""
-        for i in wanted:
-            yield RowBlock(StandardForm.of(_with_rows(self._lp, self._parts[i])))
+    return SplitRows(_block(lp, rows) for rows in np.split(np.flatnonzero(lp.private), cuts))
 
 
 def read_anew(lp: LinearProgram, cuts: Sequence[int], limit: float) -> InBlocks:
-    """The private rows in blocks, of which so many bytes are held."""
-    return InBlocks(ReadAnew(lp, cuts), limit)
+    """The private rows in blocks that are made when they are read; so many bytes are held."""
+    parts = np.split(np.flatnonzero(lp.private), cuts)
+    return InBlocks(MadeBlocks(len(parts), lambda number: _block(lp, parts[number])), limit)
 
 
-def _with_rows(lp: LinearProgram, rows: Any) -> KnownProgram:
+def _block(lp: LinearProgram, rows: Any) -> RowBlock:
     per_row = {name: getattr(lp, name)[rows] for name in ("A", "b", "row_lower", "private")}
     penalty = None if lp.penalty is None else lp.penalty[rows]
-    return KnownProgram.of(lp, **per_row, penalty=penalty)
+    return RowBlock(StandardForm.of(KnownProgram.of(lp, **per_row, penalty=penalty)))
 
 
 class SplitProgram(LinearProgram):
