@@ -35,39 +35,19 @@ def audited(lp, method, *, pairs=8, s=5, opt=3.0, **options):
     )
 
 
-# the worked example
-
-
-@pytest.fixture
-def middle():
-    """The method that the documentation of Method works out."""
+@pytest.mark.parametrize("relation", WHOLE)
+def test_the_worked_example_passes_and_its_twin_that_charges_for_half_is_caught(
+    relation, monkeypatch
+):
+    """The documentation of Method works it out."""
     names = {}
     for example in doctest.DocTestParser().get_examples(Method.__doc__):
         exec(example.source, names)
-    return names["Middle"]()
-
-
-def a_middle_row(relation):
-    """Rows that the middle of the bounds keeps, and rows that it violates."""
-    return LinearProgram(
-        [1, 2],
-        [[-1, -1], [-1, -3], [1, 1]] * 5,
-        [-5, -3, 3] * 5,
-        bounds=(0, 4),
-        neighbours=relation,
-    )
-
-
-@pytest.mark.parametrize("relation", WHOLE)
-def test_the_worked_example_passes_its_audit(middle, relation):
-    found = audited(a_middle_row(WHOLE[relation]), middle, s=None, opt=None)
-    assert found.passed, str(found)
-    assert found.releases[0].ratio == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("relation", WHOLE)
-def test_its_twin_that_charges_for_half_is_caught(middle, relation, monkeypatch):
-    plan = type(middle).plan
+    middle = names["Middle"]
+    plan = middle.plan
+    # Rows that the middle of the bounds keeps, and rows that it violates.
+    A, fields = [[-1, -1], [-1, -3], [1, 1]] * 5, {"bounds": (0, 4), "neighbours": WHOLE[relation]}
+    lp = LinearProgram([1, 2], A, [-5, -3, 3] * 5, **fields)
 
     def half(self, task):
         planned = plan(self, task)
@@ -75,10 +55,12 @@ def test_its_twin_that_charges_for_half_is_caught(middle, relation, monkeypatch)
         twin = LaplaceMechanism.of_eps(mechanism.sensitivity / 2, task.ledger.eps)
         return replace(planned, charges=[(twin, draws, purpose)])
 
-    monkeypatch.setattr(type(middle), "plan", half)
-    found = audited(a_middle_row(WHOLE[relation]), middle, s=None, opt=None)
-    assert not found.passed
-    assert found.releases[0].ratio == pytest.approx(2.0)
+    found = audited(lp, middle(), s=None, opt=None)
+    assert found.passed, str(found)
+    monkeypatch.setattr(middle, "plan", half)
+    twin = audited(lp, middle(), s=None, opt=None)
+    assert not twin.passed
+    assert [each.releases[0].ratio for each in (found, twin)] == pytest.approx([1.0, 2.0])
 
 
 # a method with a player
@@ -100,9 +82,8 @@ def test_a_method_with_a_player(relation, split):
 def test_it_finds_the_optimum_without_noise():
     lp = covering(WHOLE["replace"])
     exact = privlp.solve_exact(lp)
-    solution = privlp.solve(
-        lp, float("inf"), 0.0, 1, opt=exact.objective, method=NoisyWeights(), rng=0
-    )
+    opt, own = exact.objective, NoisyWeights()
+    solution = privlp.solve(lp, float("inf"), 0.0, 1, opt=opt, method=own, rng=0)
     left = privlp.compare(lp, solution, exact)
     uniform = privlp.compare(lp, np.full(3, exact.objective / sum(COSTS)), exact)
     assert left.violation_at(1) < uniform.violation_at(1)
@@ -120,21 +101,17 @@ EUCLIDEAN = EuclideanPrivate(0.3, lower=-2, upper=-0.1)
 
 
 @pytest.mark.parametrize("method", methods_for(EUCLIDEAN) if THOROUGH else ["mw", "direct-noise"])
-def test_every_method_of_numbers_protects_it(method):
-    lp = covering(EUCLIDEAN)
-    request = {"opt": 6.0, "alpha": 1.0} if method == "mw" else {}
-    solution = privlp.solve(lp, 1.0, 1e-3, method=method_of(method), rng=0, **request)
+def test_every_method_of_numbers_protects_it_and_one_that_states_too_little_is_caught(
+    method, monkeypatch
+):
+    lp, request = covering(EUCLIDEAN), {"delta": 1e-3, "method": method_of(method), "rng": 0}
+    request |= {"opt": 6.0, "alpha": 1.0} if method == "mw" else {}
+    solution = privlp.solve(lp, 1.0, **request)
     assert solution.success
     assert "0.3 in L2" in str(solution.privacy)
-    found = privlp.audit_solve(
-        lp, 1.0, 1e-3, method=method_of(method), pairs=8, runs=0, rng=0, **request
-    )
+    found = privlp.audit_solve(lp, 1.0, pairs=8, runs=0, **request)
     assert found.passed, str(found)
     assert found.releases[0].ratio > 0.99
-
-
-@pytest.mark.parametrize("method", methods_for(EUCLIDEAN) if THOROUGH else ["mw", "direct-noise"])
-def test_a_relation_that_states_too_little_is_caught(method, monkeypatch):
     numbers, span = EuclideanPrivate._numbers, EuclideanPrivate.violation_span
 
     def shrunk(self, form):
@@ -145,11 +122,7 @@ def test_a_relation_that_states_too_little_is_caught(method, monkeypatch):
     monkeypatch.setattr(
         EuclideanPrivate, "violation_span", lambda self, form: lambda x: 0.8 * span(self, form)(x)
     )
-    request = {"opt": 6.0, "alpha": 1.0} if method == "mw" else {}
-    found = privlp.audit_solve(
-        covering(EUCLIDEAN), 1.0, 1e-3, method=method_of(method), pairs=8, runs=0, rng=0, **request
-    )
-    assert not found.passed
+    assert not privlp.audit_solve(lp, 1.0, pairs=8, runs=0, **request).passed
 
 
 def test_it_may_be_part_of_a_tuple():

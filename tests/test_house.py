@@ -17,12 +17,9 @@ PACKAGES = ("privlp", "svm_models")
 def modules(root=ROOT, packages=PACKAGES):
     """The syntax tree of every module, by its dotted name."""
     files = [file for package in packages for file in sorted((root / package).rglob("*.py"))]
-    return {
-        ".".join(
-            file.relative_to(root).with_suffix("").parts[: -1 if file.stem == "__init__" else None]
-        ): ast.parse(file.read_text(encoding="utf-8"))
-        for file in files
-    }
+    names = [".".join(file.relative_to(root).with_suffix("").parts) for file in files]
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
+    return dict(zip((name.removesuffix(".__init__") for name in names), trees, strict=True))
 
 
 def ancestors(name):
@@ -88,30 +85,21 @@ def rings(needs):
     return [ring for ring in found if len(ring) > 1]
 
 
-def told(ring, needs):
-    """A ring as lines "a needs b, c"."""
-    return "\n".join(
-        f"  {name} needs {', '.join(sorted(needs[name] & set(ring)))}" for name in ring
-    )
-
-
 def test_no_import_ring():
     needs = imports(modules())
-    found = [f"{len(ring)} modules:\n{told(ring, needs)}" for ring in rings(needs)]
-    assert not found, "These import each other in a ring. " + "\n".join(found)
+    found = [{name: sorted(needs[name] & {*ring}) for name in ring} for ring in rings(needs)]
+    assert not found, "These import each other in a ring."
 
 
 #: What plans: it sees public numbers alone.
-PLANNING = ("problem", "relations", "regions", "methods.request", "methods.base")
-PLANNING += ("methods.auto", "plan")
+PLANNING = ("problem", "relations", "regions", "plan")
+PLANNING += tuple(f"methods.{name}" for name in ("request", "base", "auto"))
 
 
 def test_what_plans_does_not_import_private_rows():
     """Nor for types only."""
-    trees = modules()
-    planning = [
-        name for name in trees if any(f"{name}.".startswith(f"privlp.{part}.") for part in PLANNING)
-    ]
+    trees, parts = modules(), tuple(f"privlp.{part}." for part in PLANNING)
+    planning = [name for name in trees if f"{name}.".startswith(parts)]
     assert len(planning) > 10
     for name in planning:
         named = set().union(*(imported(node, set(trees)) for node in ast.walk(trees[name])))
@@ -166,15 +154,12 @@ def test_public_names_are_those_that_type_checkers_see():
     assert set(privlp.__all__) == {*MODULES, *typed}
 
 
-@pytest.mark.parametrize("name", sorted(privlp.__all__))
-def test_public_names_are_there(name):
-    assert name in dir(privlp)
-    public = getattr(privlp, name)
-    home = f"privlp.{name}" if name in MODULES else privlp._HOME_OF[name]
-    assert getattr(public, "__module__", home).startswith(home)
-
-
-def test_what_is_not_there_is_an_attribute_error():
+def test_public_names_are_there_and_others_are_not():
+    for name in privlp.__all__:
+        assert name in dir(privlp)
+        public = getattr(privlp, name)
+        home = f"privlp.{name}" if name in MODULES else privlp._HOME_OF[name]
+        assert getattr(public, "__module__", home).startswith(home)
     with pytest.raises(AttributeError, match="module 'privlp' has no attribute 'sovle'"):
         privlp.sovle  # noqa: B018
 
@@ -193,23 +178,19 @@ def test_a_module_does_not_take_the_place_of_its_function(name):
     assert callable(getattr(importlib.import_module("privlp"), name))
 
 
-SHOWN = "import sys; print(*sorted(name for name in sys.modules if name.split('.')[0] in {}))"
+VERSION = "from privlp.cli import main; main(['--version'], standalone_mode=False)"
+SOLVE = "import privlp; privlp.solve(privlp.examples.diet(), eps=1.0, delta=0.0)"
 
 
-def test_import_is_light():
-    heavy = ("highspy", "matplotlib", "numpy", "scipy")
-    assert ran(f"import privlp; {SHOWN.format(heavy)}") == "\n"
-
-
-def test_version_needs_no_solver():
-    code = (
-        "import sys; from privlp.cli import main; main(['--version'], standalone_mode=False); "
-        "print(*(name for name in sys.modules if name.split('.')[0] in ('numpy', 'scipy')), '.')"
-    )
-    assert ran(code).splitlines() == [f"privlp, version {privlp.__version__}", "."]
-
-
-def test_a_solve_needs_no_library_of_pictures():
-    heavy = ("cvxpy", "dp_accounting", "matplotlib", "pandas", "sklearn")
-    code = "import privlp; privlp.solve(privlp.examples.diet(), eps=1.0, delta=0.0)"
-    assert ran(f"{code}; {SHOWN.format(heavy)}") == "\n"
+@pytest.mark.parametrize(
+    ("code", "heavy", "printed"),
+    [
+        ("import privlp", "highspy matplotlib numpy scipy", ""),
+        (VERSION, "numpy scipy", f"privlp, version {privlp.__version__}\n"),
+        (SOLVE, "cvxpy dp_accounting matplotlib pandas sklearn", ""),
+    ],
+    ids=["import", "version", "solve"],
+)
+def test_what_is_not_needed_is_not_loaded(code, heavy, printed):
+    shown = f"import sys; print(*{{*{heavy.split()}}} & {{m.split('.')[0] for m in sys.modules}})"
+    assert ran(f"{code}; {shown}") == f"{printed}\n"

@@ -46,15 +46,10 @@ def test_coins_of_places_are_independent_and_alike():
     assert (abs(together - expected) < 5 * np.sqrt(expected * (1 - expected) / 4_000)).all()
 
 
-def test_every_stage_has_coins_of_its_own_that_nobody_else_has(monkeypatch):
-    keys = []
-    monkeypatch.setattr(
-        "privlp.methods.staged.method.share_of",
-        lambda rows, share, key: keys.append(key) or share_of(rows, share, key),
-    )
+def test_every_stage_has_coins_of_its_own_that_nobody_else_has(shares):
     costs, A, b = many_rows()
-    lp = LinearProgram(costs, A, b)
-    found = [solve(lp, 1.0, 1e-6, MANY // 40, opt=5.0, method="staged") for _ in range(2)]
+    found = [solved(LinearProgram(costs, A, b), rng=None) for _ in range(2)]
+    keys = [key for _, key in shares]
     assert len(set(keys)) == len(keys) == 12
     assert max(keys).bit_length() > 240
     told = "".join(solution.to_json() for solution in found)
@@ -123,42 +118,35 @@ def many_rows():
     return rng.uniform(1, 3, 5), A, -np.ones(MANY)
 
 
-def solved(lp):
-    return solve(lp, 1.0, 1e-6, MANY // 40, opt=5.0, method="staged", rng=0)
+def solved(lp, rng=0):
+    return solve(lp, 1.0, 1e-6, MANY // 40, opt=5.0, method="staged", rng=rng)
 
 
 @pytest.fixture
 def shares(monkeypatch):
-    """The shares that are taken of blocks."""
+    """The shares that are taken of blocks, and the keys of their coins."""
     found = []
     monkeypatch.setattr(
         "privlp.methods.staged.method.share_of",
-        lambda rows, share, key: found.append(share) or share_of(rows, share, key),
+        lambda rows, *of: found.append(of) or share_of(rows, *of),
     )
     return found
 
 
-def test_a_solve_that_reads_a_share_misses_few_rows(shares):
-    costs, A, b = many_rows()
-    solution = solved(LinearProgram(costs, sp.csr_array(A), b))
-    assert len(shares) == 6
-    assert max(shares) < 0.5
-    assert np.count_nonzero(A @ solution.x > -1 + 0.01) <= MANY // 40
-
-
-@pytest.mark.parametrize("cuts", [[1], [9_999, 20_001], list(range(0, MANY, 3_333))])
-def test_blocks_know_their_places(shares, cuts):
+def test_a_solve_that_reads_a_share_misses_few_rows_wherever_they_stand(
+    shares, tmp_path, monkeypatch
+):
+    """Blocks and memory maps know the places of their rows."""
     costs, A, b = many_rows()
     whole = solved(LinearProgram(costs, A, b))
-    assert 0 < min(shares) < 0.5
-    assert_same(whole, solved(LinearProgram(costs, *split(A, b, cuts))))
-
-
-def test_memory_maps_know_the_places_of_their_rows(shares, tmp_path, monkeypatch):
+    assert np.count_nonzero(A @ whole.x > -1 + 0.01) <= MANY // 40
+    assert_same(whole, solved(LinearProgram(costs, sp.csr_array(A), b)))
+    assert len(shares) == 12
+    assert max(shares)[0] < 0.5
+    for cuts in ([1], [9_999, 20_001], list(range(0, MANY, 3_333))):
+        assert_same(whole, solved(LinearProgram(costs, *split(A, b, cuts))))
     monkeypatch.setattr("privlp.rows.blocks._ENTRIES", 5 * 7_001)
-    costs, A, b = many_rows()
     np.save(tmp_path / "A.npy", A)
-    mapped = np.load(tmp_path / "A.npy", mmap_mode="r")
-    one, other = (solved(LinearProgram(costs, rows, b)) for rows in (A, mapped))
+    shares.clear()
+    assert_same(whole, solved(LinearProgram(costs, np.load(tmp_path / "A.npy", mmap_mode="r"), b)))
     assert len(shares) > 12
-    assert_same(one, other)

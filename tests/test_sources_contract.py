@@ -1,7 +1,8 @@
 """Every source of rows, with no row, with one and with two, gives what the others give."""
 
 import warnings
-from collections.abc import Sequence
+from collections import UserList
+from functools import partial
 from itertools import product
 
 import cvxpy as cp
@@ -23,17 +24,8 @@ NAMES = ("oats", "milk", "nuts")
 COUNTS = (0, 1, 2)
 
 
-class Made(Sequence):
+class Made(UserList):
     """Blocks that are made when they are asked for."""
-
-    def __init__(self, blocks):
-        self.blocks = blocks
-
-    def __len__(self):
-        return len(self.blocks)
-
-    def __getitem__(self, number):
-        return self.blocks[number]
 
 
 def one_a_block(rows):
@@ -127,19 +119,15 @@ def solved(lp, budget, **options):
 
 
 #: What is asked of a program, and of a budget of (2, 1e-5): (lp, budget) -> result.
-REQUESTS = {
-    method: lambda lp, budget, method=method: solved(
-        lp, budget, method=method, **OPTIONS.get(method, {})
-    )
-    for method in methods_for(RELATION)
-} | {
-    "unknown optimum": lambda lp, budget: solved(lp, budget, opt=None, s=40),
-    "all of the budget": lambda lp, budget: solved(
-        lp, budget, eps=None, delta=None, method="staged"
-    ),
-    "beyond the budget": lambda lp, budget: solved(lp, budget, eps=3.0),
-    "prices": lambda lp, budget: solved(lp, budget, prices=True),
-    "a method for numbers": lambda lp, budget: solved(lp, budget, method="laplace"),
+SOLVES = {method: {"method": method, **OPTIONS.get(method, {})} for method in methods_for(RELATION)}
+SOLVES |= {
+    "unknown optimum": {"opt": None, "s": 40},
+    "all of the budget": {"eps": None, "delta": None, "method": "staged"},
+    "beyond the budget": {"eps": 3.0},
+    "prices": {"prices": True},
+    "a method for numbers": {"method": "laplace"},
+}
+REQUESTS = {name: partial(solved, **options) for name, options in SOLVES.items()} | {
     "plan": lambda lp, _: privlp.plan(lp, 1.0, 1e-6, 5, opt=9.0),
     "quality": lambda lp, budget: privlp.quality(lp, np.full(3, 9.0), 1.0, budget=budget, rng=0),
     "quality of another shape": lambda lp, budget: privlp.quality(lp, [1.0], 1.0, budget=budget),

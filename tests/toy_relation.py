@@ -33,15 +33,16 @@ class EuclideanPrivate(BoundedChange):
     def description(self) -> str:
         return f"b changes by at most {self.sensitivity:g} in L2"
 
+    @property
     def _like(self) -> ScalarPrivate:
         """The relation of the library with the same numbers."""
         return ScalarPrivate(self.sensitivity, lower=self.lower, upper=self.upper)
 
     def _range_of(self, lp: ProgramData) -> Any:
-        return self._like()._range_of(lp)
+        return self._like._range_of(lp)
 
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
-        numbers = self._like()._numbers(form)
+        numbers = self._like._numbers(form)
         most = math.sqrt(len(numbers)) * self.sensitivity
         return replace(numbers, l1=most, l2=self.sensitivity)
 
