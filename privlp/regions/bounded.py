@@ -26,11 +26,9 @@ def require_bounded(
 ) -> None:
     """Refuse a program that noise could make unbounded, or with contradictory public rows.
 
-    Only public numbers are used: where private ones stand, and their ranges. The directions in
-    which a feasible set is unbounded depend on A and on which sides the rows have, not on the
-    right-hand sides. So rows with public coefficients count even if their right-hand sides are
-    private. If released coefficients keep to their ranges (`within_ranges`), a row counts with the
-    loosest ones in them.
+    Only public numbers are used. Directions in which a feasible set is unbounded do not depend on
+    right-hand sides: rows with public coefficients count even where these are private. If released
+    coefficients keep to their ranges (`within_ranges`), a row counts with the loosest in them.
     """
     lp, parts = form.lp, {part.part for part in numbers}
     public = ~lp.private | (not {"A", "b"} & parts)

@@ -54,8 +54,7 @@ class ExactRows:
     def slack(self, z: FloatArray, rows: IntArray) -> FloatArray:
         """F - C z of some rows, each as if computed exactly and rounded once.
 
-        A product is split into two doubles whose sum it is (Dekker 1971); Shewchuk's algorithm
-        (1997), Python's ``fsum``, adds them up.
+        A product is two doubles (Dekker 1971); Shewchuk's algorithm (1997), ``fsum``, adds them up.
         """
         some = self._C[rows]
         high, low = ((-part).tolist() for part in _product(some.data, z[some.indices]))
@@ -67,11 +66,10 @@ class ExactRows:
         return np.array(found)
 
     def settled(self, z: FloatArray, wanted: IntArray | None = None) -> FloatArray:
-        """A point that breaks no row, next to a point that breaks rows by little or none.
+        """A point that breaks no row, next to one that breaks rows by little or none.
 
-        Rows that are all but tight, and those that are wanted to be, are made so, up to the
-        rounding of z itself. Should that fail, the point moves towards the one inside, as little as
-        will do.
+        Rows that are all but tight, or wanted to be, are made so, up to the rounding of z. Should
+        that fail, the point moves towards the one inside, as little as will do.
         """
         for number in range(_REFINEMENTS):
             rows = self.near(z)
@@ -155,10 +153,8 @@ class ExactMinima:
         """The minimum of gradient·(w - z) + (w - z)·hessian·(w - z) / 2 over the polytope.
 
         The dual method of Goldfarb and Idnani (1983): from the minimum without rows it takes in
-        broken rows one by one, and leaves out those whose prices would become negative. No point to
-        start from is needed, and rows may be parallel or redundant. In real arithmetic it ends, for
-        each change of rows makes the minimum larger. None if it does not end, or LAPACK does not
-        factor the Hessian: then nothing is lost but a step.
+        broken rows one by one, and leaves out those whose prices would become negative. None if it
+        does not end, or LAPACK does not factor the Hessian: then nothing is lost but a step.
         """
         size = math.frexp(max(float(hessian.diagonal().max()), 1e-300))[1]
         try:

@@ -114,29 +114,12 @@ class ReducedPolytope:
     them. Directions in which equalities let no two points of K differ are left out. So K has
     interior points in these coordinates, and every z with C z <= f belongs to K.
 
-    Attributes
-    ----------
-    live : (d',)
-        Variables that are not fixed.
-    unit : (d',)
-        Length of each that counts as 1.
-    basis : (d', p) or None
-        Orthonormal unless turned; ``None`` for the identity.
-    dual : (p, d') or None
-        Its inverse from the left, which is 0 on directions that equalities rule out.
-    origin : (d,)
-        x at z = 0.
-    C, f : (m, p), (m,)
-        Rows and right-hand sides of K.
-    owner : (m,)
-        The public row behind each of them, -1 for a bound. The cap comes after the public rows.
-    per_side : (m,)
-        What its right-hand side changes by per unit of that row's upper side; negative where its
-        lower side is behind it.
-    inside : (p,)
-        A point with slack in every row.
-    low, ranges : (d',)
-        Least value of each variable that is not fixed, and its range.
+    `live` (d',) are the variables that are not fixed, `low` and `ranges` their least values and
+    ranges, `unit` the length of each that counts as 1. `basis` (d', p) is orthonormal unless
+    turned, None for the identity; `dual` (p, d') its inverse from the left, 0 on directions that
+    equalities rule out. `origin` (d,) is x at z = 0, `inside` (p,) a point with slack in every row.
+    `owner` (m,) is the public row behind each row of C, -1 for a bound, the cap after the public
+    rows; `per_side` (m,) what its f changes by per unit of that row's side, negative for a lower.
     """
 
     def __init__(
@@ -226,11 +209,7 @@ class ReducedPolytope:
         return self.inside + min(1.0, length * (1 - 1e-15)) * (z - self.inside)
 
     def nearest(self, z: FloatArray) -> FloatArray:
-        """The point of K nearest to z.
-
-        Not :meth:`within`, which draws all coordinates towards the interior point: where K is flat
-        in one direction and wide in another, a small step out of K would cost a long one within.
-        """
+        """The point of K nearest to z; where K is flat, :meth:`within` would be far from it."""
         if (self.slack(z) >= 0).all():
             return z
         if self._box is not None:

@@ -1,9 +1,8 @@
 """Rows on the workers of a Dask cluster: small results and released values travel, rows do not.
 
-What is kept of a block is a result of Dask, made of the block, of public and of released values by
-functions without randomness. So if a worker is lost, Dask makes anew what was there, and no draw is
-made again: noise is drawn by the client alone. An update makes a new result of the old one, for the
-same reason. Errors are caught on the worker, which would log their messages else.
+What is kept of a block is a result of Dask, made without randomness: if a worker is lost, Dask
+makes it anew, and no draw is made again, for the client alone draws. An update makes a new result
+of the old one, for the same reason. Errors are caught on the worker, which would log them else.
 """
 
 from __future__ import annotations

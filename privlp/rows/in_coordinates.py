@@ -31,9 +31,8 @@ _SHORTER = 2.0**-17
 class RowsInCoordinates(SmoothedRows):
     """Rows scale_i (a_i·x - b_i) = g_i·z - r_i in the coordinates z of a region, with |g_i| <= 1.
 
-    Hard rows are scaled to norm 1, which leaves their half-spaces alone. Soft rows are divided by
-    one released number, or by their own norm where that is larger. Each number is computed from its
-    row alone, by the same operations in the same order for every row.
+    Hard rows are scaled to norm 1. Soft rows are divided by one released number, or by their own
+    norm where that is larger. Each number is computed from its row alone, in the same order.
     """
 
     changes = ("v", "change")
@@ -71,10 +70,7 @@ class RowsInCoordinates(SmoothedRows):
         self._first, self._row = block.first, form.row
 
     def share(self, share: float) -> SmoothedRows:
-        """About this share of the rows, which their places among the user's rows choose.
-
-        The choice is public: it says where to begin, and no result depends on it.
-        """
+        """About this share of the rows, which places choose: no result depends on it."""
         some = np.flatnonzero(spread(self._first + self._row) < share * 2.0**64)
         return SmoothedRows(self.G[some], self.r[some], self.weight[some])
 

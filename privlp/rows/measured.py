@@ -25,8 +25,7 @@ class MeasuredRows:
     """Private rows in the user's variables, each with its own measure of a violation.
 
     A row counts as missed at x if A_i x - b_i exceeds `alpha` ||A_i||_2; or, without an alpha, 1 %
-    of |b_i|. Where b_i is 0, it is 1 % of sum_j |A_ij x_j| instead. Each number of a row is
-    computed from that row alone, by the same additions in the same order for every row.
+    of |b_i|, or of sum_j |A_ij x_j| where b_i is 0. Each number is computed from its row alone.
     """
 
     #: The violation that counts, as a share of |b_i|.
@@ -122,9 +121,8 @@ class ComparedRows:
         """Sum over sides of rows of what they cost more at x than at the other point.
 
         A side adds its weight times the difference of its two violations over the limit, within -1
-        and 1: a number of its row alone, rounded towards 0 to a multiple of 2^-20. So the sum is
-        exact. The two sides of a row never add numbers of one sign: what moves a row beyond one
-        side moves it away from the other. What is no number counts 0.
+        and 1, rounded towards 0 to a multiple of 2^-20: the sum is exact. The two sides of a row
+        never add numbers of one sign. What is no number counts 0.
         """
         form, found = self._form, 0.0
         points = form.activity(x), form.activity(other)

@@ -1,40 +1,40 @@
 """Private rows on a public simplex, each scaled by itself, on a grid that makes sums exact.
 
-On K = {u >= 0, cost·u = V} a private row is the vector of its values A'_ij v_j at the vertices.
-Two changes of a row do not change its half-space on K. Each depends on that row alone, so that it
-costs no privacy:
-
-* to scale (A'_i, b'_i) by a positive number;
-* to add a constant to A'_i v and to b'_i, because sum_j u_j / v_j = 1.
-
-So every private row may be shifted and scaled, to the same norm or the same range of values. Then
-nothing about A or b needs to be declared. Values are rounded to a public grid after that
-(:mod:`privlp.rows.grid`).
+On K = {u >= 0, cost·u = V} a private row is the vector of its values A'_ij v_j at the vertices. To
+scale (A'_i, b'_i) by a positive number, or to add a constant to A'_i v and b'_i (sum_j u_j/v_j is
+1), does not change its half-space on K, and depends on that row alone: it costs no privacy. So
+nothing about A or b needs to be declared. Values are then rounded to a public grid.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.regions.simplex import Simplex
 from privlp.rows.grid import Grid
-from privlp.rows.parts import Integers, Part, Room, leave_out_longer, over, summed, weighed_once
+from privlp.rows.parts import (
+    Integers,
+    KeptParts,
+    Part,
+    Room,
+    leave_out_longer,
+    over,
+    summed,
+    weighed_once,
+)
 from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
-KeptParts: TypeAlias = list[tuple[slice, Integers]]
 #: Rows that vary by less on a region count as constant.
 CONSTANT_ROW = 1e-150
-#: Values of a row scaled to equal norm stay below this number before they are centred, or before
-#: public equalities rule out directions. So a row that varies by little of its size is shorter
-#: than 1.
+#: Values of a row scaled to equal norm stay below this before they are centred, or before public
+#: equalities rule out directions: a row that varies by little of its size is shorter than 1.
 LARGEST_OF_EQUAL_NORM = 8.0
 # What a norm is shortened by before it is rounded, besides half a unit for each entry and centre.
 _SHORTER = 1e-9
@@ -42,8 +42,8 @@ _SHORTER = 1e-9
 _NEAR = 1 - 1e-9
 # Units to 1 in a sum of how much rows vary: exact for any number of rows.
 _UNITS = 2.0**20
-#: Values of a row scaled to equal range stay below this number. So a row whose values vary by less
-#: than 1/32 of their size is not stretched all the way to [-1, 1].
+#: Values of a row scaled to equal range stay below this: one that varies by less than 1/32 of its
+#: size is not stretched all the way to [-1, 1].
 LARGEST_OF_EQUAL_RANGE = 64.0
 # The grid is made for entries of at most 8.
 _COARSER = LARGEST_OF_EQUAL_RANGE / 8
@@ -108,7 +108,7 @@ class RowsOnGrid(ABC):
         point, unit = self._point(answer)
         found = np.empty(self.count)
 
-        def run(parts: Sequence[tuple[slice, Integers]]) -> None:
+        def run(parts: KeptParts) -> None:
             for rows, part in parts:
                 np.multiply(part.times(point), unit, out=found[rows])
                 found[rows] -= self._rhs[rows]
@@ -121,11 +121,7 @@ class RowsOnGrid(ABC):
         out += step * self.violations(answer)
 
     def weighed(self, answer: FloatArray, slope: float, offset: float) -> FloatArray:
-        """-sum_i z_i g_i, one entry for each vertex, for elastic weights: exact.
-
-        z_i is slope * violation_i - offset, clipped to [0, 1] and rounded to the grid. The rows are
-        read once.
-        """
+        """-sum_i z_i g_i, exact, for weights slope * violation - offset, clipped to [0, 1]."""
         point, unit = self._point(answer)
         slope *= self.grid.of_weight
 
@@ -268,11 +264,9 @@ class RowsOnSimplex:
 
     @classmethod
     def of_equal_range(cls, simplex: Simplex, block: RowBlock, largest_n: int = 0) -> RowsOnSimplex:
-        """Rows scaled so that their values span 2 on K, with clipped right-hand sides.
+        """Rows scaled so that their values span 2 on K, or by 0 where they are constant.
 
-        All of K satisfies, or violates, a right-hand side beyond the values of its row on K.
-        Clipping it to them bounds the violation by 2 in size. Constant rows get scale 0: no point
-        of K is better than another.
+        Right-hand sides are clipped to these values: that bounds violations by 2 in size.
         """
         low, high = block.extremes(simplex.vertices)
         span, size = high - low, np.maximum(np.abs(low), np.abs(high))
@@ -289,11 +283,7 @@ class RowsOnSimplex:
         return len(self._rhs)
 
     def scores(self, z: FloatArray) -> FloatArray:
-        """Score -sum_i z_i (scale_i A'_i v_j - centre_i) of each vertex j; larger is better.
-
-        Exact for weights that are integers. The part of b' is the same for all vertices, and is
-        left out.
-        """
+        """Score -sum_i z_i (scale_i A'_i v_j - centre_i) of each vertex j; exact for integers."""
         return _scores(self._parts, self._centre, z, len(self._vertices)) * self._factor
 
     def add_violations(self, j: int, step: float, out: FloatArray) -> None:

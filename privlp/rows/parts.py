@@ -1,11 +1,8 @@
-"""A few rows at a time, dense or sparse: what is computed of each row, from that row alone.
+"""A few rows at a time, so many as fit into a cache: what is computed of each row, from it alone.
 
-Rows are taken in parts that fit into a processor's cache. No number of a row depends on the part
-that it stands in: sums along a row are made in an order that depends on that row only.
-
-Threads over parts are opt-in, with the same bits, because sums over rows are exact. One thread by
-default: processes that solve side by side, and BLAS, have threads of their own. The environment
-variable ``PRIVLP_THREADS`` asks for more, or :func:`using_threads`. Give BLAS one thread then.
+No number of a row depends on the part that it stands in: sums along a row have an order of its own.
+Threads over parts have the same bits, because sums over rows are exact. ``PRIVLP_THREADS`` asks for
+more than one, or :func:`using_threads`: give BLAS one then.
 """
 
 from __future__ import annotations
@@ -33,6 +30,7 @@ _ASKED = os.environ.get("PRIVLP_THREADS", "")
 _THREADS = ContextVar("_THREADS", default=max(1, int(_ASKED)) if _ASKED.isdecimal() else 1)
 FloatArray = npt.NDArray[np.float64]
 Entries = npt.NDArray[np.float32]
+Places = npt.NDArray[np.integer[Any]]
 #: Weights of rows from their products with a point; may change its argument.
 Weigh: TypeAlias = Callable[[FloatArray], FloatArray]
 #: Rows of a part at most, however few there are in all: partial sums over them are exact
@@ -70,21 +68,16 @@ def over(items: Sequence[Item], run: Callable[[Sequence[Item]], Result]) -> list
 def rows_of_a_part(
     shape: tuple[int, int], entries: int, *, sparse: bool, private: int | None = None
 ) -> int:
-    """How many rows stand in a part, of so many rows and columns with so many entries in all.
-
-    Of more `private` rows in all the grid is coarser, so sums over a quarter of them are exact too.
-    """
+    """How many rows stand in a part, of so many rows and columns with so many entries in all."""
     of_one = max(1, entries // max(1, shape[0]))
     wanted = (_SPARSE_ENTRIES if sparse else _DENSE_ENTRIES) // of_one
+    # Of more private rows the grid is coarser, so sums over a quarter of them are exact too.
     most = MOST_ROWS * 2 ** max(bits_of(private or 0) - _BITS_OF_FEW, 0)
     return int(min(max(wanted, 64), most))
 
 
 def csr_of(
-    data: npt.NDArray[Any],
-    places: npt.NDArray[np.integer[Any]],
-    starts: npt.NDArray[np.integer[Any]],
-    shape: tuple[int, int],
+    data: npt.NDArray[Any], places: Places, starts: Places, shape: tuple[int, int]
 ) -> sp.csr_array:
     """A matrix of these arrays themselves; SciPy would check them, and copy parts of others."""
     found = sp.csr_array(shape)
@@ -316,10 +309,7 @@ class DenseIntegers:
 
 
 class SparseIntegers:
-    """Integers in rows, sparse: the places of the entries are those of the user's matrix.
-
-    Methods are as of :class:`DenseIntegers`.
-    """
+    """As :class:`DenseIntegers`, sparse: places of entries are those of the user's matrix."""
 
     def __init__(self, entries: sp.csr_array) -> None:
         self._data, self._rows = entries.data, entries
@@ -331,7 +321,7 @@ class SparseIntegers:
         )
         self.size = len(entries.data)
 
-    def share_places(self, places: npt.NDArray[np.integer[Any]]) -> None:
+    def share_places(self, places: Places) -> None:
         """Take the columns of all entries from another array, if they are the same there."""
         if places.dtype == self._rows.indices.dtype and np.array_equal(places, self._rows.indices):
             self._rows.indices = self._columns.indices = places
@@ -361,17 +351,19 @@ class SparseIntegers:
 
 
 Integers: TypeAlias = DenseIntegers | SparseIntegers
+#: Some rows, and what is kept of them.
+KeptParts: TypeAlias = Sequence[tuple[slice, Integers]]
 
 
 def summed(
-    parts: Sequence[tuple[slice, Integers]],
+    parts: KeptParts,
     shape: int | tuple[int, ...],
     add: Callable[[npt.NDArray[Any], slice, Integers], None],
     dtype: Any = np.int64,
 ) -> npt.NDArray[Any]:
     """What ``add(total, rows, part)`` makes of zeros, over all parts; exact sums take any order."""
 
-    def run(some: Sequence[tuple[slice, Integers]]) -> npt.NDArray[Any]:
+    def run(some: KeptParts) -> npt.NDArray[Any]:
         total = np.zeros(shape, dtype)
         for rows, part in some:
             add(total, rows, part)
@@ -381,7 +373,7 @@ def summed(
 
 
 def weighed_once(
-    parts: Sequence[tuple[slice, Integers]],
+    parts: KeptParts,
     size: int,
     point: FloatArray,
     weigh: Callable[..., FloatArray],
@@ -392,7 +384,7 @@ def weighed_once(
     Weights are ``weigh(products with the point, rows=rows)``, sums those of the rows with them.
     """
 
-    def run(some: Sequence[tuple[slice, Integers]]) -> npt.NDArray[np.int64]:
+    def run(some: KeptParts) -> npt.NDArray[np.int64]:
         total, scratch = (
             np.zeros(size, np.int64),
             np.empty(max((p.size for _, p in some), default=0)),

@@ -1,10 +1,8 @@
 """Rows g_i·z - r_i with a smoothed price of their violation, in sums that do not depend on order.
 
-A number of size at most 1 is rounded to a multiple of 2^-18, what is left to one of 2^-36, and what
-is left then to one of 2^-54. These digits are integers, which are added without error.
-
-In sums of rows one row adds up to 2^40 to an integer, and 2^23 rows would exceed 64 bits. So what
-is beyond 2^40 is carried over to another integer, a few rows at a time.
+Numbers of size at most 1 become three digits, multiples of 2^-18, 2^-36 and 2^-54: integers, added
+without error. In sums of rows one row adds up to 2^40, and 2^23 rows would exceed 64 bits: what is
+beyond 2^40 is carried over to another integer, a few rows at a time.
 """
 
 from __future__ import annotations
@@ -139,10 +137,9 @@ class SmoothedRows:
     def hessian(self, softness: float, shift: float, share: float = 1.0) -> Integers:
         """Second derivatives of the sum, (p, p), of this share of the rows, in integers: exact.
 
-        The unit is 2^-34 / softness. Rows and prices are rounded to 12 and 10 bits: second
-        derivatives say where to go, and what is found is judged by gradients alone. Whether a row
-        belongs to the share follows from the digits of its own violation. So blocks do not matter,
-        and other rows are taken at other points.
+        The unit is 2^-34 / softness. Rows and prices are rounded to 12 and 10 bits: what is found
+        is judged by gradients alone. Whether a row belongs to the share follows from the digits of
+        its own violation: blocks do not matter, and other rows are taken at other points.
         """
         band = self._bent(softness, shift)
         if share < 1:
