@@ -565,6 +565,9 @@ class Patch:
     call: Callable[[Any], Any] | None = None
 
 
+_MADE: dict[Any, Any] = {}
+
+
 @dataclass
 class Played(Subject):
     """The draw that real code makes: ``call(data)`` is run on two neighbouring inputs."""
@@ -604,10 +607,17 @@ class Played(Subject):
         one, two, _ = max((p for p in pairs if self.purpose in p[0].purpose), key=lambda p: p[2])
         return Pair(one.mechanism, one.exact, two.exact)
 
+    def _once(self, make: Callable[[], Any], *of: Any) -> Any:
+        """What `make` returns, once for all subjects of this call and this data."""
+        key = id(self.call), id(self.data), *of
+        if key not in _MADE:  # which keeps the objects, so that none gets the id of another
+            _MADE[key] = self.call, self.data, make()
+        return _MADE[key][-1]
+
     @cached_property
     def right(self) -> tuple[Play, Play]:
         """Both runs of the correct code."""
-        return self.plays()
+        return self._once(self.plays)
 
     @cached_property
     def pair(self) -> Pair:
@@ -639,7 +649,8 @@ class Played(Subject):
         if isinstance(fault, str):
             return NotApplicable(fault)
         if bug is Bug.COUNT:
-            return Exact(self.overspent(self.first(fault)), "ledger")
+            of = fault.inject, id(fault.data), id(fault.call)
+            return Exact(self.overspent(self._once(lambda: self.first(fault), *of)), "ledger")
         plays = self.plays(fault)
         if differences(*(p.tape for p in plays)):
             return Exact(True, "replay")

@@ -352,6 +352,7 @@ def of_one_sign(
 
 
 _FIRST, _SECOND = _LONG * np.eye(4)[:2]
+
 # a chain of descents
 
 _CHAIN = partial(_solve, "chain", 1.0, 1e-6)(2.0)
@@ -359,9 +360,9 @@ _OF_CHAIN = import_module("privlp.methods.chain.charges")
 _LOUD_CHAIN = partial(_solve, "chain", 500.0, 1e-6)(2.0)  # the signs of 40 rows are told
 
 
-def _passed_or_not() -> tuple[LinearProgram, LinearProgram]:
-    """A row that passes through the cheapest point, where the search starts, or far from it."""
-    return tuple(_whole([_LONG] * 4, b, bounds=(0, 1)) for b in (0.0, 1e12))  # type: ignore[return-value]
+_IN_A_BOX = _satisfied_or_not(bounds=(0, 1))
+#: A row that passes through the cheapest point, where the search starts, or far from it.
+_PASSED_OR_NOT = tuple(_whole([_LONG] * 4, b, bounds=(0, 1)) for b in (0.0, 1e12))
 
 
 def _of_any_sign_in_coordinates(
@@ -385,7 +386,7 @@ CHAIN: list[Subject] = [
         _played(
             f"chain: {purpose}",
             _CHAIN,
-            _satisfied_or_not(bounds=(0, 1)),
+            _IN_A_BOX,
             purpose,
             SCALE=_LENGTH_UNSEEN,
             STOP=_ROUNDS_ABOVE,
@@ -409,8 +410,7 @@ CHAIN: list[Subject] = [
             STOP="as many as were planned",
         )
         for purpose, pair in (
-            ("count rows near a point", _passed_or_not()),
-            ("count rows near a point, by variable", _passed_or_not()),
+            *((f"count rows near a point{by}", _PASSED_OR_NOT) for by in ("", ", by variable")),
             (
                 "count rows by their signs",
                 tuple(_whole([size] * 4, 1e6, others=0.0) for size in (_LONG, -_LONG)),
@@ -473,10 +473,7 @@ STAGED: list[Subject] = [
     _played(
         "staged: signs",
         _STAGED(),
-        (
-            _whole(_LONG * np.eye(40)[0], 1e6, others=0.0),
-            _whole(-_LONG * np.eye(40)[0], 1e6, others=0.0),
-        ),
+        tuple(_whole(size * np.eye(40)[0], 1e6, others=0.0) for size in (_LONG, -_LONG)),
         "sum the signs of rows",
         SCALE="the signs of a row and how much it varies do not depend on its length",
         RELATION="signs are asked for only where records are replaced",
