@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -72,18 +71,8 @@ def onto_l1_ball(w: FloatArray, radius: float) -> FloatArray:
     if np.add.reduce(sizes) <= radius:
         return w
     falling = np.sort(sizes)[::-1]
-    thresholds = falling.cumsum()
-    thresholds -= radius
-    thresholds /= _ranks(len(w))
+    thresholds = (falling.cumsum() - radius) / np.arange(1.0, len(w) + 1)
     beyond = (falling > thresholds)[::-1]
     sizes -= thresholds[len(w) - 1 - int(beyond.argmax())]
     np.maximum(sizes, 0.0, out=sizes)
     return np.asarray(np.sign(w) * sizes)
-
-
-@lru_cache(maxsize=8)
-def _ranks(count: int) -> FloatArray:
-    """The numbers from 1 on."""
-    ranks = np.arange(1.0, count + 1)
-    ranks.setflags(write=False)
-    return ranks
