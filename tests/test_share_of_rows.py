@@ -128,7 +128,7 @@ def shares(monkeypatch):
     found = []
     monkeypatch.setattr(
         "privlp.methods.staged.method.share_of",
-        lambda rows, *of: found.append(of) or share_of(rows, *of),
+        lambda rows, share, key: found.append((share, key)) or share_of(rows, share, key),
     )
     return found
 

@@ -34,11 +34,7 @@ _MOST_CENTRED, _CENTRING_STEPS, _CENTRED = 400, 30, 1e-3
 def tightened(
     A: sp.csr_array, lower: FloatArray, upper: FloatArray, bounds: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Least and largest value of each variable over {x : lower <= A x <= upper, bounds}.
-
-    Each row bounds each of its variables, given the ranges of the others, in a few passes: ranges
-    may be wider than the true ones, and infinite.
-    """
+    """Ranges of variables over some rows and bounds by interval arithmetic: perhaps too wide."""
     (low, high), n = (np.array(end) for end in bounds.T), len(upper)
     entries = A.tocoo()
     row, column, value = (
@@ -119,11 +115,7 @@ class PublicRows:
 def finite_ranges(
     lp: ProgramData, A: sp.csr_array, lower: FloatArray, upper: FloatArray, bounds: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Least and largest value of each variable over some rows and bounds, (d,) each.
-
-    Interval arithmetic finds them, though perhaps wider than they are. Those that it leaves
-    infinite take a linear program each: first those that directions of the region say are infinite.
-    """
+    """Ranges as of :func:`tightened`, and by a linear program for each end left infinite."""
     ends = tightened(A, lower, upper, bounds)
     infinite = [(side, int(j)) for side in (0, 1) for j in np.flatnonzero(~np.isfinite(ends[side]))]
     if not infinite:
@@ -246,11 +238,7 @@ def flat_rows(
 
 
 def central_point(rows: sp.csc_array, sides: FloatArray, inside: FloatArray) -> FloatArray:
-    """A point near the analytic centre, from one with slack in each row.
-
-    A point that HiGHS finds is often at an end of what it may be. Newton's method maximises the sum
-    of the logarithms of all slacks; in many coordinates the given point will do.
-    """
+    """A point near the analytic centre by Newton's method; in many coordinates the given one."""
     if len(inside) > _MOST_CENTRED:
         return inside
     dense, z = rows.toarray(), inside

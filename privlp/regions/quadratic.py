@@ -150,8 +150,7 @@ def _on_face(
 ) -> tuple[FloatArray, FloatArray]:
     """The minimum where the given rows are equalities, and how hard they push.
 
-    The step across the face follows from the rows alone, that along it from the function. So steep
-    gradients across the face do not blur it.
+    The step across the face follows from the rows alone: steep gradients do not blur it.
     """
     if not len(slack):
         return np.asarray(np.linalg.solve(hessian, -gradient)), np.zeros(0)

@@ -174,8 +174,7 @@ class Simplex:
     def radius(self) -> float:
         """Half the Euclidean diameter of K in the user's variables.
 
-        A private row whose values span [-1, 1] on K has ||A_i||_2 * radius >= 1, so a violation of
-        a in those units is at most a * radius per unit of ||A_i||_2.
+        A row whose values span [-1, 1] on K has ||A_i||_2 * radius >= 1.
         """
         longest = np.sort(self.vertices)[-2:]
         return float(np.hypot(*longest)) / 2 if len(longest) == 2 else float(longest[0])

@@ -56,17 +56,11 @@ class PrivateNumbers:
 
     @property
     def scaled_entry(self) -> float:
-        """Largest change of a number times a public scale, per unit of the scale.
-
-        The products are rounded, which adds to the change.
-        """
+        """Largest change of a number times a public scale, per unit of it, rounding included."""
         return self.entry + 2.0**-52 * self.size
 
     def largest_row_sum(self, d: int) -> Callable[[FloatArray], float]:
-        """The largest sum of weights of columns, (d,), over the private numbers of one row.
-
-        A right-hand side counts as one entry of weight 1; a cost is in no row.
-        """
+        """Largest sum of weights, (d,), over the private numbers of one row; b counts 1, c 0."""
         if self.part != "A":
             constant = 1.0 if self.part == "b" else 0.0
             return lambda weights: constant  # noqa: ARG005 (the same for all weights)

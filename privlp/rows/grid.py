@@ -95,11 +95,7 @@ class Grid:
         return 2.0 ** (self.entries + self.weights)
 
     def bits_of_dense_weights(self, s: float) -> int:
-        """Bits of weights of a dense distribution, in units of its largest weight.
-
-        The sum of all weights is s 2^bits, at most 2^(49-q). So sums over rows are at most 2^52 in
-        size, of entries of at most 8.
-        """
+        """Bits of dense weights: their sum is s 2^bits <= 2^(49-q), and entries are at most 8."""
         most = _OF_DENSE_WEIGHTS - self.entries - bits_of(math.ceil(s))
         return max(0, min(most, _MOST_OF_A_DENSE_WEIGHT))
 

@@ -127,10 +127,7 @@ def _norms_of(G: FloatArray) -> FloatArray:
 
 
 def _on_grid(rows: Any, units: float) -> Any:
-    """Rows of norm 1 at most in integers; rows that are too long become 0.
-
-    The norm of a row is shortened by what rounding may add to it, and then computed from integers.
-    """
+    """Rows of norm 1 at most in integers, shortened by what rounding may add; longer ones are 0."""
     factor = max(units * (1 - 2 * _SHORTER) - math.sqrt(rows.shape[1]), 0.0)
     ones, most = np.ones(rows.shape[1]), units**2 * (1 - _SHORTER)
     if sp.issparse(rows):
@@ -146,9 +143,8 @@ def _on_grid(rows: Any, units: float) -> Any:
 def shares_of_norm(block: RowBlock, region: ReducedPolytope, largest_n: int) -> FloatArray:
     """Sum over rows of each variable's share of a row's squared norm, (d',).
 
-    Norms are counted in units of the ranges, and before equalities. The shares of a row add up to
-    1 at most, and are computed from that row alone. They are rounded down to a public grid, on
-    which sums over up to `largest_n` rows are exact.
+    Norms are in units of the ranges, before equalities. The shares of a row add up to 1 at most,
+    rounded down to a public grid, on which sums over up to `largest_n` rows are exact.
     """
     units = 2.0 ** (_DOUBLE - 1 - bits_of(largest_n))
     found = np.zeros(len(region.live))

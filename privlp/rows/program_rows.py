@@ -37,10 +37,7 @@ class ProgramRows(InMemory["RowBlock"]):
 
 
 class RowBlock:
-    """The private rows A' u <= b' of a standard form: a matrix (m, d') and right-hand sides (m,).
-
-    The matrix is the user's A seen through index lists, unless every row has an upper side only.
-    """
+    """The private rows A' u <= b', (m, d') and (m,): the user's A seen through index lists."""
 
     def __init__(self, form: StandardForm, *, first: int = 0) -> None:
         n, self.first = form.lp.shape[0], first
