@@ -35,14 +35,7 @@ def minimum(
     dropped. The result may break rows by rounding, or by Clarabel's tolerance. It is the step 0
     where a library gives up: an error would tell something about the function, which is private.
     """
-
-    def found() -> FloatArray:
-        step, _, tight = _by_clarabel(hessian, gradient, rows, slack)
-        wrong_sign = _WRONG_SIGN * _size(hessian, gradient)
-        better = refined(hessian, gradient, rows, slack, tight, wrong_sign=wrong_sign)
-        return step if better is None else better
-
-    step = _if_found(found)
+    step = _if_found(lambda: _minimum(hessian, gradient, rows, slack))
     return np.zeros_like(gradient) if step is None or not np.isfinite(step).all() else step
 
 
@@ -54,6 +47,16 @@ def _if_found(compute: Callable[[], Result]) -> Result | None:
         raise
     except BaseException:  # a panic of Clarabel is no Exception
         return None
+
+
+def _minimum(
+    hessian: FloatArray, gradient: FloatArray, rows: sp.csc_array, slack: FloatArray
+) -> FloatArray:
+    """The step, as far as the libraries find it."""
+    step, _, tight = _by_clarabel(hessian, gradient, rows, slack)
+    wrong_sign = _WRONG_SIGN * _size(hessian, gradient)
+    better = refined(hessian, gradient, rows, slack, tight, wrong_sign=wrong_sign)
+    return step if better is None else better
 
 
 def likely_tight(

@@ -132,24 +132,8 @@ class Simplex:
         return share * self.vertices
 
     def nearest(self, share: FloatArray) -> FloatArray:
-        """The shares p <= caps of sum 1 nearest in relative entropy to positive shares q, (size,).
-
-        p_j = min(caps_j, factor q_j): the largest q_j/caps_j reach their caps first. If all caps
-        are too little, these are the shares, and cost·u is below V.
-        """
-        caps = self._caps
-        if caps is None or (share <= caps).all():
-            return share
-        if caps.sum() <= 1.0:
-            return caps.copy()
-        order = np.argsort(caps / share)
-        room = 1.0 - np.append(0.0, np.cumsum(caps[order]))[:-1]  # beside the caps that are reached
-        factor = room / np.cumsum(share[order][::-1])[::-1]
-        # The first number of caps at which no other share exceeds its cap.
-        enough = np.flatnonzero((room > 0) & (factor * share[order] <= caps[order]))
-        if not enough.size:
-            return caps / caps.sum()
-        return np.minimum(caps, factor[enough[0]] * share)
+        """The shares of the region nearest in relative entropy to shares of the simplex, (size,)."""
+        return share if self._caps is None else _within(self._caps, share)
 
     def centre(self) -> FloatArray:
         """The mean of the vertices, in the user's variables."""
@@ -178,6 +162,26 @@ class Simplex:
         """
         longest = np.sort(self.vertices)[-2:]
         return float(np.hypot(*longest)) / 2 if len(longest) == 2 else float(longest[0])
+
+
+def _within(caps: FloatArray, share: FloatArray) -> FloatArray:
+    """The shares p <= caps of sum 1 nearest in relative entropy to positive shares q, (size,).
+
+    p_j = min(caps_j, factor q_j): the largest q_j/caps_j reach their caps first. If all caps are
+    too little, these are the shares, and cost·u is below V.
+    """
+    if (share <= caps).all():
+        return share
+    if caps.sum() <= 1.0:
+        return caps.copy()
+    order = np.argsort(caps / share)
+    room = 1.0 - np.append(0.0, np.cumsum(caps[order]))[:-1]  # beside the caps that are reached
+    factor = room / np.cumsum(share[order][::-1])[::-1]
+    # The first number of caps at which no other share exceeds its cap.
+    enough = np.flatnonzero((room > 0) & (factor * share[order] <= caps[order]))
+    if not enough.size:
+        return caps / caps.sum()
+    return np.minimum(caps, factor[enough[0]] * share)
 
 
 def _reasons_against(form: StandardForm, value: float, *, capped: bool = False) -> list[str]:
