@@ -310,7 +310,7 @@ def test_equalities_are_private_by_default_where_rows_come_and_go(tmp_path):
     linprog = [1, 2], [[-1, 0]], [-1], [[1, 1]], [2]
     for way, told in (
         (functools.partial(LinearProgram.from_linprog, *linprog), [True, False]),
-        (functools.partial(LinearProgram.from_cvxpy, problem), [0]),
+        (functools.partial(LinearProgram.from_cvxpy, problem), problem.constraints[:1]),
         (functools.partial(LinearProgram.from_mps, path), "need*"),
     ):
         assert way().private.tolist() == [True, False]

@@ -132,7 +132,7 @@ class Simplex:
         return share * self.vertices
 
     def nearest(self, share: FloatArray) -> FloatArray:
-        """The shares of the region nearest in relative entropy to shares of the simplex, (size,)."""
+        """The shares of the region nearest in relative entropy to those of the simplex, (size,)."""
         return share if self._caps is None else _within(self._caps, share)
 
     def centre(self) -> FloatArray:
