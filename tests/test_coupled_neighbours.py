@@ -11,14 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import (
-    ColumnPrivate,
-    ConstraintPrivate,
-    LinearProgram,
-    ObjectivePrivate,
-    RowPrivate,
-    ScalarPrivate,
-)
 from privlp.audits.tape import Tape, changes, differences
 from privlp.methods.staged.method import Stages
 from privlp.problem.standard_form import StandardForm
@@ -83,7 +75,7 @@ def neighbours(draw, change, *, equality):
     one, other = (draw(st.lists(rows, min_size=k, max_size=k)) for _ in range(2))
     options = {"rows_per_record": k if change == "replace" else 2 * k}
     options |= {} if change == "replace" else {"nominal_n": 2 * N}
-    relation = ConstraintPrivate(change, **options)
+    relation = privlp.ConstraintPrivate(change, **options)
     c, owner = draw(costs), [*range(N - k), *[N] * k]
     records = [[*common, *one], [*common, *other] if change == "replace" else common]
     # A record that is replaced has as many sides as before: which rows have two is public.
@@ -98,7 +90,7 @@ def neighbours(draw, change, *, equality):
             A, b, lower = np.vstack([A, [1, 1, -2]]), np.append(b, 1.0), np.append(lower, 1.0)
             fields["bounds"], groups = (0, 10), [*groups, N + 1]
         matrix = sp.csc_array(A) if form == "sparse" else A
-        lp = LinearProgram(c, matrix, b, row_lower=lower, groups=groups, **fields)
+        lp = privlp.LinearProgram(c, matrix, b, row_lower=lower, groups=groups, **fields)
         found.append(SplitProgram.like(lp) if form == "blocks" else lp)
     return found
 
@@ -148,18 +140,20 @@ def test_units_of_rows_of_one_sign(sign, pair, s):
 
 
 LITTLE = {
-    "b": ScalarPrivate(0.3, lower=-3, upper=-0.5),
+    "b": privlp.ScalarPrivate(0.3, lower=-3, upper=-0.5),
     "b, one's own": EuclideanPrivate(0.3, lower=-3, upper=-0.5),
-    "row": RowPrivate(0.1, lower=-1.2, upper=-0.1),
-    "column": ColumnPrivate(0.1, lower=-1.2, upper=-0.1),
-    "costs": ObjectivePrivate(0.3, lower=0, upper=4),
+    "row": privlp.RowPrivate(0.1, lower=-1.2, upper=-0.1),
+    "column": privlp.ColumnPrivate(0.1, lower=-1.2, upper=-0.1),
+    "costs": privlp.ObjectivePrivate(0.3, lower=0, upper=4),
 }
 LITTLE["b and column"] = (replace(LITTLE["b"], norm="1"), LITTLE["column"])
 
 
 def numbers_of(relation):
     needs = np.random.default_rng(0).uniform(0.2, 1.0, (N, 3))
-    return LinearProgram(COSTS, -needs, -np.ones(N), neighbours=LITTLE[relation], bounds=(0, 20))
+    return privlp.LinearProgram(
+        COSTS, -needs, -np.ones(N), neighbours=LITTLE[relation], bounds=(0, 20)
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,7 +184,7 @@ def test_a_huge_right_hand_side_takes_no_mass_from_other_rows():
     A[:, 0] -= 2
     other, side = A.copy(), b.copy()
     other[0], side[0] = [-1e-9, 0, 0], -1e9
-    pair = [LinearProgram(COSTS, *rows) for rows in ((A, b), (other, side))]
+    pair = [privlp.LinearProgram(COSTS, *rows) for rows in ((A, b), (other, side))]
     for method in ("dmw", "staged"):
         ask = partial(privlp.solve, eps=1.0, delta=1e-6, s=30, opt=3.0, method=method)
         assert_within_what_is_charged(lambda lp, tape, ask=ask: ask(lp, rng=tape), pair)
@@ -202,7 +196,7 @@ def test_soft_rows():
     price[0] = 1.0
     for row in ([1e6, 0, 0], [0, 0, 0], [-0.5, 3, 1]):
         other = np.vstack([[row], A[1:]])
-        pair = [LinearProgram(COSTS, rows, b, penalty=price) for rows in (A, other)]
+        pair = [privlp.LinearProgram(COSTS, rows, b, penalty=price) for rows in (A, other)]
         ask = partial(privlp.solve, eps=1.0, delta=1e-6, opt=2.0, method="perturbed")
         assert_within_what_is_charged(lambda lp, tape, ask=ask: ask(lp, rng=tape), pair)
 
@@ -216,7 +210,7 @@ def covering(n, relation):
 
 def test_staged_descents_charge_for_two_rows_of_a_record():
     """Rows of one sign are longer, and have the same sensitivity."""
-    lp = covering(300, ConstraintPrivate(rows_per_record=2))
+    lp = covering(300, privlp.ConstraintPrivate(rows_per_record=2))
     privacy = privlp.solve(lp, 1.0, 1e-6, 30, opt=3.0, method="staged", rng=0).privacy
     found = {entry.purpose: entry.sensitivity for entry in privacy.entries}
     for purpose in ("sum the signs of rows", "release the sum of violated rows each round"):
@@ -225,7 +219,7 @@ def test_staged_descents_charge_for_two_rows_of_a_record():
 
 
 def test_add_remove_follows_the_nominal_number():
-    relation = ConstraintPrivate("add-remove", nominal_n=300)
+    relation = privlp.ConstraintPrivate("add-remove", nominal_n=300)
     for method in ("dmw", "staged"):
         one, other = (
             privlp.solve(covering(n, relation), 1.0, 1e-6, 30, 3.0, opt=3.0, method=method, rng=0)

@@ -9,15 +9,7 @@ from click.testing import CliRunner
 from highspy import HighsModelStatus
 
 import privlp
-from privlp import (
-    ColumnPrivate,
-    ConstraintPrivate,
-    LinearProgram,
-    ObjectivePrivate,
-    RowPrivate,
-    ScalarPrivate,
-    solve,
-)
+from privlp import solve
 from privlp.cli import main
 from privlp.methods import METHODS, SolveRequest
 from privlp.privacy import TruncatedLaplaceMechanism
@@ -40,27 +32,31 @@ def refused(lp, message, *, eps=1.0, delta=1e-3, kind=privlp.UnsupportedProblemE
 def test_groups_are_refused():
     """They would be ignored, and rows of one record would be protected one at a time."""
     with pytest.raises(privlp.InvalidProblemError, match="groups has no use where numbers change"):
-        LinearProgram(**COVERING, neighbours=RowPrivate(0.1), groups=[0, 0])
+        privlp.LinearProgram(**COVERING, neighbours=privlp.RowPrivate(0.1), groups=[0, 0])
 
 
 def test_many_variables_of_private_cost_need_no_square_matrix():
     ones = np.ones(50_000)
     row = sp.csr_array(ones[None])
-    lp = LinearProgram(ones, row, [5.0], bounds=(0, 1), neighbours=ObjectivePrivate(0.1))
+    lp = privlp.LinearProgram(
+        ones, row, [5.0], bounds=(0, 1), neighbours=privlp.ObjectivePrivate(0.1)
+    )
     assert solve(lp, 1.0, 0.0, rng=0).success
 
 
 @pytest.mark.parametrize("bounds", [(None, None), (0, None), (None, 0)])
 def test_unbounded_regions_are_found_for_private_costs(bounds):
-    options = {"bounds": bounds, "neighbours": ObjectivePrivate(0.1)}
-    lp = LinearProgram([1, 1], [[1, -1], [-1, 1]], [1, 1], **options)
+    options = {"bounds": bounds, "neighbours": privlp.ObjectivePrivate(0.1)}
+    lp = privlp.LinearProgram([1, 1], [[1, -1], [-1, 1]], [1, 1], **options)
     refused(lp, "variable [01], variable [01] grow without limit", delta=0.0)
 
 
 @pytest.mark.parametrize("options", [{}, {"feasible": "always"}])
 def test_declared_costs_can_bound_the_objective(options):
     """Costs that are known to be positive keep a covering program bounded, whatever the noise."""
-    lp = LinearProgram(**COVERING, neighbours=ObjectivePrivate(0.5, lower=0.5, upper=3))
+    lp = privlp.LinearProgram(
+        **COVERING, neighbours=privlp.ObjectivePrivate(0.5, lower=0.5, upper=3)
+    )
     for seed in range(5):
         solution = solve(lp, 0.1, 1e-3, rng=seed, **options)
         assert solution.success
@@ -68,7 +64,7 @@ def test_declared_costs_can_bound_the_objective(options):
 
 
 def test_laplace_noise_is_taken_where_gaussian_noise_can_have_no_part_of_the_budget():
-    lp = LinearProgram(*TINY_ROW, neighbours=ScalarPrivate(0.1))
+    lp = privlp.LinearProgram(*TINY_ROW, neighbours=privlp.ScalarPrivate(0.1))
     budget = privlp.Budget(1.0, 1e-6)
     solve(lp, 0.9, 1e-6, method="mw", opt=1.0, alpha=2.0, budget=budget, rng=0)
     rest = solve(lp, None, None, method="direct-noise", budget=budget, rng=0)
@@ -91,8 +87,8 @@ def test_scale_matters_little(name):
     c, A, b, bounds, optimum = POORLY_SCALED[name]
     size = np.abs(b)
     ends = {"lower": b - size / 2, "upper": b + size / 2}
-    relation = ScalarPrivate(1e-3 * float(size.max()), norm="1", **ends)
-    lp = LinearProgram(c, A, b, bounds=bounds, neighbours=relation)
+    relation = privlp.ScalarPrivate(1e-3 * float(size.max()), norm="1", **ends)
+    lp = privlp.LinearProgram(c, A, b, bounds=bounds, neighbours=relation)
     solution = solve(lp, INF, 0, feasible="always")
     assert solution.objective == pytest.approx(optimum, rel=1e-6)
     assert solution.message.startswith("Solved")
@@ -107,35 +103,37 @@ def test_the_deepest_point_of_the_worst_case_is_no_fallback_for_a_rounding_error
 
 def test_public_equalities_of_a_program_with_private_costs_are_equalities():
     row = {"A": [[0.1, 0.2, 0.7]], "b": [0.3], "row_lower": [0.3]}
-    lp = LinearProgram([1, 2, 3], **row, bounds=(0, 9), neighbours=ObjectivePrivate(0.1))
+    lp = privlp.LinearProgram(
+        [1, 2, 3], **row, bounds=(0, 9), neighbours=privlp.ObjectivePrivate(0.1)
+    )
     solution = solve(lp, 1.0, 1e-3, feasible="always", rng=0)
     assert (lp.A @ solution.x)[0] == pytest.approx(0.3, rel=1e-7)
 
 
 def test_a_private_range_is_refused_with_the_reason():
-    relation = ScalarPrivate(0.1, lower=0.9, upper=5.1)
-    lp = LinearProgram([1], [[1]], [5], row_lower=[1], neighbours=relation)
+    relation = privlp.ScalarPrivate(0.1, lower=0.9, upper=5.1)
+    lp = privlp.LinearProgram([1], [[1]], [5], row_lower=[1], neighbours=relation)
     refused(lp, "Write it as two rows", feasible="always")
 
 
 def test_a_variable_fixed_at_zero_needs_no_range():
-    relation = RowPrivate(0.1, lower=[[-2.0] * 3], upper=[[-0.5, -0.5, INF]])
+    relation = privlp.RowPrivate(0.1, lower=[[-2.0] * 3], upper=[[-0.5, -0.5, INF]])
     bounds = [(0, None), (0, None), (0, 0)]
-    lp = LinearProgram([1, 1, 1], [[-1, -1, 0.2]], [-1], bounds=bounds, neighbours=relation)
+    lp = privlp.LinearProgram([1, 1, 1], [[-1, -1, 0.2]], [-1], bounds=bounds, neighbours=relation)
     assert solve(lp, 1.0, 1e-3, feasible="always", rng=0).success
 
 
 def test_right_hand_sides_whose_range_is_a_point_are_public():
-    relation = ScalarPrivate(0.1, lower=[-1, -4], upper=[-1, 0])
-    lp = LinearProgram([1, 1], [[-1, -1], [-1, -2]], [-1, -3], neighbours=relation)
+    relation = privlp.ScalarPrivate(0.1, lower=[-1, -4], upper=[-1, 0])
+    lp = privlp.LinearProgram([1, 1], [[-1, -1], [-1, -2]], [-1, -3], neighbours=relation)
     (b,) = lp.neighbours.private_numbers(lp.public().form)
     assert lp.rows().values(b).tolist() == [-3]
 
 
 @pytest.mark.parametrize("delta", [1e-310, 5e-324])
 def test_delta_too_small_for_arithmetic_is_refused_before_anything_is_spent(delta):
-    relation, budget = RowPrivate(0.1, lower=-2, upper=-0.5), privlp.Budget(2.0, 0.5)
-    lp = LinearProgram([1], [[-1]], [-1], bounds=(-10, 10), neighbours=relation)
+    relation, budget = privlp.RowPrivate(0.1, lower=-2, upper=-0.5), privlp.Budget(2.0, 0.5)
+    lp = privlp.LinearProgram([1], [[-1]], [-1], bounds=(-10, 10), neighbours=relation)
     wrong = {"delta": delta, "kind": privlp.InvalidParameterError, "budget": budget}
     refused(lp, "at least 1e-300", **wrong, feasible="always")
     assert budget.spent() == 0
@@ -148,37 +146,37 @@ def test_widths_must_be_finite():
 
 @pytest.mark.parametrize("split", [0.5, (1e308, 1e308), (1, 1e-320), "ab"])
 def test_a_strange_split_is_refused(split):
-    relation = ScalarPrivate(0.1), ObjectivePrivate(0.1)
-    lp = LinearProgram(**COVERING, bounds=(0, 5), neighbours=relation)
+    relation = privlp.ScalarPrivate(0.1), privlp.ObjectivePrivate(0.1)
+    lp = privlp.LinearProgram(**COVERING, bounds=(0, 5), neighbours=relation)
     refused(lp, "split", kind=privlp.InvalidParameterError, split=split)
 
 
-@pytest.mark.parametrize("method", methods_for(ConstraintPrivate()))
+@pytest.mark.parametrize("method", methods_for(privlp.ConstraintPrivate()))
 def test_split_is_not_ignored_by_other_methods(method):
-    lp = LinearProgram([1, 1], [[-1, -1]] * 3, [-1] * 3)
+    lp = privlp.LinearProgram([1, 1], [[-1, -1]] * 3, [-1] * 3)
     options = {"s": 1, "alpha": 1.0, "opt": 1.0, "width": 1.0 if "published" in method else None}
     wrong = {"kind": privlp.InvalidParameterError, "split": [1]}
     refused(lp, "split has no use", method=method_of(method), **options, **wrong)
 
 
 def test_auto_with_alpha_may_take_direct_noise():
-    lp = LinearProgram(*TINY_ROW, neighbours=ScalarPrivate(1e-6))
+    lp = privlp.LinearProgram(*TINY_ROW, neighbours=privlp.ScalarPrivate(1e-6))
     assert solve(lp, 1.0, 1e-6, alpha=0.5, opt=1.0, rng=0).method == "direct-noise"
 
 
 def test_a_point_in_hand_is_not_lost():
     """Rows that noise makes contradict each other by a hair are relaxed."""
     rows = [[1, 1], [-1, -1]] * 4, [1e-9, -1e-9] * 4
-    lp = LinearProgram([1, 1], *rows, neighbours=ScalarPrivate(1e-9))
+    lp = privlp.LinearProgram([1, 1], *rows, neighbours=privlp.ScalarPrivate(1e-9))
     for seed in range(5):
         assert solve(lp, 1.0, 1e-6, rng=seed).success
 
 
 def test_x_at_zero_shows_nothing():
     """Where x = 0 no violation moves; scores are still finite."""
-    relation = RowPrivate(0.1, lower=-1, upper=1)
+    relation = privlp.RowPrivate(0.1, lower=-1, upper=1)
     rows = [[-1, -0.2], [-0.3, -1]], [0, 0]
-    lp = LinearProgram([1, 1], *rows, bounds=(-1, None), neighbours=relation)
+    lp = privlp.LinearProgram([1, 1], *rows, bounds=(-1, None), neighbours=relation)
     solution = solve(lp, 1.0, 1e-6, opt=0.0, method="mw", rng=0)
     assert np.isfinite(solution.x).all()
     assert math.isfinite(solution.privacy.entries[0].sensitivity)
@@ -186,14 +184,14 @@ def test_x_at_zero_shows_nothing():
 
 def test_sparse_matrices_stay_sparse_at_construction():
     A = sp.random_array((20_000, 20_000), density=1e-5, rng=np.random.default_rng(0), format="csc")
-    lp = LinearProgram(
-        np.ones(20_000), A, np.ones(20_000), neighbours=ColumnPrivate(0.1, lower=-1, upper=1)
+    lp = privlp.LinearProgram(
+        np.ones(20_000), A, np.ones(20_000), neighbours=privlp.ColumnPrivate(0.1, lower=-1, upper=1)
     )  # 3 GB if dense
     assert lp.is_sparse
 
 
 def test_private_costs_are_refused_by_the_solver_itself():
-    lp = LinearProgram(**COVERING, neighbours=ObjectivePrivate(0.2))
+    lp = privlp.LinearProgram(**COVERING, neighbours=privlp.ObjectivePrivate(0.2))
     refused(lp, "does not protect", opt=1.0, method=METHODS["mw"])
     with pytest.raises(privlp.UnsupportedProblemError, match="which shows c"):
         METHODS["mw"].plan(SolveRequest.of(lp, 1.0, 1e-6, opt=1.0))
@@ -206,9 +204,9 @@ def test_the_statement_says_what_was_declared_public():
 
 
 def packing(lower, upper, **fields):
-    relation = RowPrivate(0.01, lower=lower, upper=upper)
+    relation = privlp.RowPrivate(0.01, lower=lower, upper=upper)
     fields = {"A": [[1, 1], [2, 1]], "b": [1, 2], "sense": "max", **fields}
-    return LinearProgram([1, 1], **fields, neighbours=relation)
+    return privlp.LinearProgram([1, 1], **fields, neighbours=relation)
 
 
 def test_rows_bound_a_region_at_the_loosest_end_of_their_range():
@@ -222,26 +220,26 @@ def test_rows_bound_a_region_at_the_loosest_end_of_their_range():
 
 @pytest.mark.parametrize("alpha", ["nonsense", -3, 0, math.nan])
 def test_auto_refuses_a_strange_alpha(alpha):
-    lp = LinearProgram(**COVERING, neighbours=ScalarPrivate(0.2))
+    lp = privlp.LinearProgram(**COVERING, neighbours=privlp.ScalarPrivate(0.2))
     refused(lp, "alpha must be", kind=privlp.InvalidParameterError, alpha=alpha)
 
 
 def test_a_public_equality_does_not_double_the_noise():
     rows = {"A": [[-1, -1], [1, -1]], "b": [-1, 0], "row_lower": [-INF, 0], "private": [0]}
-    lp = LinearProgram([1, 1], **rows, neighbours=ScalarPrivate(0.1, norm="1"))
+    lp = privlp.LinearProgram([1, 1], **rows, neighbours=privlp.ScalarPrivate(0.1, norm="1"))
     sensitivity = solve(lp, 1.0, 1e-6, opt=2.0, method="mw", rng=0).privacy.entries[0].sensitivity
     assert sensitivity == pytest.approx(0.05, rel=1e-3)
 
 
 def test_rows_and_columns_may_declare_one_range_between_them():
-    relation = RowPrivate(1e-3, lower=-3, upper=0), ColumnPrivate(1e-3)
-    lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-1, -1], neighbours=relation)
+    relation = privlp.RowPrivate(1e-3, lower=-3, upper=0), privlp.ColumnPrivate(1e-3)
+    lp = privlp.LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-1, -1], neighbours=relation)
     assert solve(lp, 1.0, 1e-6, opt=2.0, method="mw", rng=0).success
 
 
 def on_the_command_line(folder, options):
     model = folder / "model.mps"
-    LinearProgram(**COVERING, bounds=(0, 9)).to_mps(model)
+    privlp.LinearProgram(**COVERING, bounds=(0, 9)).to_mps(model)
     words = f"solve {model} --eps 1 --delta 1e-3 {options}".split()
     return CliRunner().invoke(main, words)
 
@@ -275,8 +273,8 @@ def test_command_line_with_all_parts_private(tmp_path):
 def test_rounding_of_a_row_counts_its_large_public_coefficients():
     """A private row may hold public entries far beyond the private ones."""
     big = 1e14
-    relation = RowPrivate(0.1, lower=[[0, big]], upper=[[2, big]])
-    form = StandardForm.of(LinearProgram([1, 1], [[1, big]], [5], neighbours=relation))
+    relation = privlp.RowPrivate(0.1, lower=[[0, big]], upper=[[2, big]])
+    form = StandardForm.of(privlp.LinearProgram([1, 1], [[1, big]], [5], neighbours=relation))
     change = relation.violation_change(form)
     rng = np.random.default_rng(0)
     for _ in range(200):
@@ -304,7 +302,9 @@ def test_whether_a_private_zero_is_stored_shows_nowhere(method, stored):
 @pytest.mark.parametrize("options", [{}, {"feasible": "always"}])
 def test_a_time_limit_within_highs_releases_nothing(options, monkeypatch):
     """The message says that nothing is released; the noisy numbers once stayed in the trace."""
-    lp = LinearProgram([1, 1], [[-1, -1]], [-1], neighbours=ScalarPrivate(0.1, lower=-2, upper=0))
+    lp = privlp.LinearProgram(
+        [1, 1], [[-1, -1]], [-1], neighbours=privlp.ScalarPrivate(0.1, lower=-2, upper=0)
+    )
     real = highs.priced_optimum
 
     def limited(*arguments, options=None, **others):

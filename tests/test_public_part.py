@@ -5,14 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 import privlp
-from privlp import (
-    ColumnPrivate,
-    ConstraintPrivate,
-    LinearProgram,
-    ObjectivePrivate,
-    RowPrivate,
-    ScalarPrivate,
-)
 from privlp.errors import InvalidProblemError, PrivLPError
 from privlp.methods import SolveRequest
 from privlp.problem.standard_form import StandardForm
@@ -31,31 +23,34 @@ PUBLIC_ROW = {"private": np.arange(N) < N - 1}
 
 #: A relation, and what its program has beside A >= needs.
 RELATIONS = {
-    "replace": (ConstraintPrivate(), {}),
-    "groups": (ConstraintPrivate(), {"groups": np.arange(N) // 2, **PUBLIC_ROW}),
+    "replace": (privlp.ConstraintPrivate(), {}),
+    "groups": (privlp.ConstraintPrivate(), {"groups": np.arange(N) // 2, **PUBLIC_ROW}),
     "rows of all kinds": (
-        ConstraintPrivate(rows_per_record=2),
+        privlp.ConstraintPrivate(rows_per_record=2),
         {"row_lower": [-5.0, *[-INF] * 6, -2.0, -4.0], **PUBLIC_ROW},
     ),
-    "soft": (ConstraintPrivate(), {"penalty": np.linspace(0.1, 1.0, N)}),
-    "add-remove": (ConstraintPrivate("add-remove", rows_per_record=2, nominal_n=8), PUBLIC_ROW),
+    "soft": (privlp.ConstraintPrivate(), {"penalty": np.linspace(0.1, 1.0, N)}),
+    "add-remove": (
+        privlp.ConstraintPrivate("add-remove", rows_per_record=2, nominal_n=8),
+        PUBLIC_ROW,
+    ),
     "names come and go": (
-        ConstraintPrivate("add-remove", nominal_n=8),
+        privlp.ConstraintPrivate("add-remove", nominal_n=8),
         {"row_names": [f"row {i}" for i in range(N)], "groups": np.arange(N)},
     ),
-    "soft, add-remove": (ConstraintPrivate("add-remove", nominal_n=8), {"penalty": 2.0}),
-    "b, each": (ScalarPrivate(0.5, lower=-10, upper=-1), PUBLIC_ROW),
-    "b, sum": (ScalarPrivate(0.5, norm="1", lower=-10, upper=-1), {}),
-    "b, equality": (ScalarPrivate(0.5, lower=-10), {"row_lower": [-2.0, *[-INF] * (N - 1)]}),
-    "row": (RowPrivate(0.1, **A), PUBLIC_ROW),
-    "row, zeros public": (RowPrivate(0.1, **A, zeros="public"), {}),
-    "column": (ColumnPrivate(0.1, **A), {}),
-    "costs": (ObjectivePrivate(0.3, **C), {}),
+    "soft, add-remove": (privlp.ConstraintPrivate("add-remove", nominal_n=8), {"penalty": 2.0}),
+    "b, each": (privlp.ScalarPrivate(0.5, lower=-10, upper=-1), PUBLIC_ROW),
+    "b, sum": (privlp.ScalarPrivate(0.5, norm="1", lower=-10, upper=-1), {}),
+    "b, equality": (privlp.ScalarPrivate(0.5, lower=-10), {"row_lower": [-2.0, *[-INF] * (N - 1)]}),
+    "row": (privlp.RowPrivate(0.1, **A), PUBLIC_ROW),
+    "row, zeros public": (privlp.RowPrivate(0.1, **A, zeros="public"), {}),
+    "column": (privlp.ColumnPrivate(0.1, **A), {}),
+    "costs": (privlp.ObjectivePrivate(0.3, **C), {}),
     "all parts": (
         (
-            ScalarPrivate(0.5, lower=-10, upper=-1),
-            ColumnPrivate(0.1, **A),
-            ObjectivePrivate(0.3, **C),
+            privlp.ScalarPrivate(0.5, lower=-10, upper=-1),
+            privlp.ColumnPrivate(0.1, **A),
+            privlp.ObjectivePrivate(0.3, **C),
         ),
         PUBLIC_ROW,
     ),
@@ -68,9 +63,9 @@ PLANNED = CASES if THOROUGH else [CASES[2 * k + k % 2] for k in range(len(RELATI
 def program(name, storage):
     relation, fields = RELATIONS[name]
     matrix = -NEEDS if storage == "dense" else sp.csr_array(-NEEDS)
-    on_a_simplex = isinstance(relation, ConstraintPrivate) and "private" not in fields
+    on_a_simplex = isinstance(relation, privlp.ConstraintPrivate) and "private" not in fields
     bounds = (0, None if on_a_simplex else 20)
-    return LinearProgram(
+    return privlp.LinearProgram(
         COSTS, matrix, np.full(N, -2.0), neighbours=relation, bounds=bounds, **fields
     )
 
@@ -102,7 +97,7 @@ def test_neighbours_have_equal_public_parts(name, storage):
         {"c": [1.0, 2.0, 0.6]},
         {"offset": 1.0},
         {"sense": "max"},
-        {"neighbours": ConstraintPrivate(rows_per_record=2)},
+        {"neighbours": privlp.ConstraintPrivate(rows_per_record=2)},
         {"private": np.arange(N) < N - 2},
         {"A": -np.vstack([NEEDS[:-1], NEEDS[-1] + 0.1])},
         {"b": np.append(np.full(N - 1, -2.0), -2.5)},
@@ -111,7 +106,10 @@ def test_neighbours_have_equal_public_parts(name, storage):
 )
 def test_public_parts_tell_other_programs_apart(changed):
     fields = {"c": COSTS, "A": -NEEDS, "b": np.full(N, -2.0), "bounds": (0, 20), **PUBLIC_ROW}
-    assert LinearProgram(**fields).public() != LinearProgram(**{**fields, **changed}).public()
+    assert (
+        privlp.LinearProgram(**fields).public()
+        != privlp.LinearProgram(**{**fields, **changed}).public()
+    )
 
 
 def request_of(method, lp):

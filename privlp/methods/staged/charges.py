@@ -146,9 +146,9 @@ _EXACT += tuple(_Shape(1.0, 1.0, 0.1 * 0.7**k) for k in range(12))
 # Variables times noise over s up to which most draws of a search succeed: see
 # docs/results/unknown.md.
 _DIFFICULT = 1.75
-# Less than this share of that noise helps no more: descents that see every row's part in full
-# settle on points that need more of everything. So no more of a budget is spent.
-_EASIEST = 0.1
+# Descents have this share of that noise at least: with less they spread what few rows ask for over
+# more variables. Chosen on needs, random coverings and diets, seeds 0 to 2.
+_LEAST_NOISE = 0.03
 _FEWEST_ROUNDS, _MOST_ROUNDS, _MOST_EXACT_ROUNDS = 30, 250, 1000
 # A stage reads the rows beside which noise asks for so many rounds; all of them, if these are more
 # than the second number as a share. The last is the most rounds of such a stage. Chosen on maps of
@@ -244,7 +244,7 @@ class StagedCharges:
         change = relation.sum_sensitivity(1.0, k)
         s, noise = request.density(), change * noise_of_one_release(request)
         if noise > 0:
-            noise = max(noise, _EASIEST * _DIFFICULT * s / size)
+            noise = max(noise, _LEAST_NOISE * _DIFFICULT * s / size)
         signs, shares = not relation.hides_rows and noise > 0, not relation.hides_rows
         make = partial(Stage.of, noise=noise, n=request.n, s=s, size=size, shares=shares)
         stages = [make(shape) for shape in _search(noise, size, s)]
@@ -292,7 +292,7 @@ def _requests(
     sensitivity: float,
     largest: float,
 ) -> list[ChargeRequest]:
-    """The charges at the largest intensity that the budget allows, and no more than one of use.
+    """The charges at the largest intensity that the budget allows; that of stages has an end.
 
     Some come before the first stage, and some after each stage but perhaps the last. The stages
     share what these leave.
@@ -304,7 +304,7 @@ def _requests(
     def make(intensity: float) -> list[ChargeRequest]:
         found = [sums.request(intensity) for sums in before]
         for number, stage in enumerate(stages):
-            own = intensity * math.sqrt(left / len(stages))
+            own = min(intensity, largest) * math.sqrt(left / len(stages))
             release = WeightedGaussianMechanism(
                 sensitivity,
                 sensitivity * math.sqrt(stage.rounds) / own,
@@ -317,4 +317,4 @@ def _requests(
     intensity = request.ledger.calibrate_together(
         lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
     )
-    return make(min(intensity, largest))
+    return make(intensity)
