@@ -186,14 +186,14 @@ def pair_alone():
 
 def test_whole_runs_pass():
     """False-alarm rate 0.001."""
-    assert audit(rise, *pair_alone(), 0.5, 0.0, runs=60, rng=1).passed
+    assert audit(rise, *pair_alone(), 0.5, 0.0, runs=100, rng=1).passed
 
 
 def test_a_last_stage_without_noise_is_caught():
     """The broken twin draws no secret term."""
     silent = mock.patch.object(LaplaceObjectivePerturbation, "release", lambda _, value, __: value)
     with silent:
-        assert not audit(rise, *pair_alone(), 0.5, 0.0, runs=30, rng=1).passed
+        assert not audit(rise, *pair_alone(), 0.5, 0.0, runs=100, rng=1).passed
 
 
 def test_a_minimum_that_is_not_covered_is_seen():

@@ -150,14 +150,11 @@ def test_noise_divided_by_the_number_of_records_twice(monkeypatch):
     """Sarwate, Chaudhuri and Monteleoni (2009)."""
     pair = [[1.0], [1.0], [1.0]], [[1.0], [1.0], [-1.0]]
     mechanism = release(perturb_objective, 2.0, reg=20.0)
-    passes(mechanism, pair, 2.0, runs=600)
-    linear_term = ObjectivePerturbation.release
+    passes(mechanism, pair, 2.0, runs=300)
+    release_term = ObjectivePerturbation.release
     monkeypatch.setattr(
-        ObjectivePerturbation,
-        "release",
-        lambda self, value, randomness: linear_term(self, value, randomness) / 3,
+        ObjectivePerturbation, "release", lambda *arguments: release_term(*arguments) / 3
     )
-    monkeypatch.setattr(term, "release", lambda *arguments: linear_term(*arguments) / 3)
     is_caught(mechanism, pair, 2.0, runs=600)
 
 

@@ -59,6 +59,11 @@ def diet(
     twice. Noise grows with the number of rows of a person, so leave out nutrients of which every
     menu holds enough.
 
+    Raises
+    ------
+    InvalidProblemError
+        If shapes do not agree, or numbers have the wrong sign.
+
     Examples
     --------
     >>> import numpy as np

@@ -54,6 +54,11 @@ def staffing(
         Its part ``"workers"`` has shape (k,), in fractions of workers. One record is a client, who
         owns one row.
 
+    Raises
+    ------
+    InvalidProblemError
+        If shapes do not agree, or numbers have the wrong sign.
+
     Examples
     --------
     >>> import numpy as np

@@ -64,6 +64,11 @@ def transport(
     Noise makes supplies smaller and demands larger, where rows must hold. So the sum of supplies
     must exceed the sum of demands by some noise for each of them.
 
+    Raises
+    ------
+    InvalidProblemError
+        If shapes do not agree, or numbers have the wrong sign.
+
     Examples
     --------
     >>> from privlp import models, solve

@@ -103,7 +103,9 @@ def _kind(entry: Any) -> str:
 
 def _given_mask(mask: BoolArray, size: int, *, quote: bool) -> BoolArray:
     if mask.shape != (size,):
-        shapes = f"of shape {mask.shape}, but there are {size} rows" if quote else "of wrong shape"
+        shapes = "without one entry for each row"
+        if quote:
+            shapes = f"of shape {mask.shape}, but there are {size} rows"
         raise InvalidProblemError(f"private is a mask {shapes}.", parameter="private")
     return mask
 

@@ -91,7 +91,7 @@ class BoundedChange(LowSensitivity):
     def describe(self, lp: ProgramData) -> str:
         """The relation in words, with what was declared public."""
         declared = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
-        return self.description + ", within the declared public range" * bool(declared)
+        return f"{self.description}{', within the declared public range' if declared else ''}"
 
     @property
     def key(self) -> str:
@@ -169,21 +169,25 @@ class BoundedChange(LowSensitivity):
     def moved(
         self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
     ) -> ProgramData:
-        """The numbers after random steps, or after opposite steps where these leave the range.
-
-        Rounding goes towards the old values, so that no change exceeds its step.
-        """
         numbers = self._numbers(form)
         if not len(numbers):
             return form.lp
         true, steps = ProgramNumbers.of(form), self._steps(numbers, rng, rows)
-        values = true.values(numbers)
+        moved = self._moved_values(numbers, true.values(numbers), steps)
+        return true.having(numbers, moved).program()
+
+    def _moved_values(
+        self, numbers: PrivateNumbers, values: FloatArray, steps: FloatArray
+    ) -> FloatArray:
+        """The values after these steps, or after opposite steps where these leave the range.
+
+        Rounding goes towards the old values, so that no change exceeds its step.
+        """
         outside = (values + steps < numbers.low) | (values + steps > numbers.high)
         moved = np.clip(values + np.where(outside, -steps, steps), numbers.low, numbers.high)
         moved = np.where(np.abs(moved - values) > np.abs(steps), np.nextafter(moved, values), moved)
         # Which numbers are zero stays as it is, where that is public.
-        moved = np.where((moved == 0) & numbers.nonzero, values / 2, moved)
-        return true.having(numbers, moved).program()
+        return np.where((moved == 0) & numbers.nonzero, values / 2, moved)
 
 
 def require_zeros(zeros: Any) -> None:

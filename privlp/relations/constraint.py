@@ -131,7 +131,7 @@ class ConstraintPrivate(NeighbourRelation):
                 parameter="change",
             )
         for name in ("rows_per_record", "nominal_n"):
-            if getattr(self, name) is not None:
+            if name == "rows_per_record" or getattr(self, name) is not None:
                 object.__setattr__(self, name, whole(getattr(self, name), name))
         if self.change == "add-remove" and self.nominal_n is None:
             raise InvalidParameterError(

@@ -96,9 +96,10 @@ class ScalarPrivate(BoundedChange):
     def describe(self, lp: ProgramData) -> str:
         """The relation in words, with what was declared public."""
         words = super().describe(lp)
+        if self.zeros == "private":
+            return words
         zeros = sum(np.count_nonzero(ends[lp.private] == 0) for ends in (lp.b, lp.row_lower))
-        told = f"{words}; {zeros} right-hand sides are declared to be 0"
-        return words if self.zeros == "private" else told
+        return f"{words}; {zeros} right-hand sides are declared to be 0"
 
     def _range_of(self, lp: ProgramData) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
         n = lp.shape[0]

@@ -85,6 +85,8 @@ def _or_an_error_without_data(compute: Callable[[], Result]) -> Result:
     try:
         with unnoticed():
             return compute()
+    except MemoryError:
+        kind = "MemoryError"
     except Exception as error:
         kind = str(error) if isinstance(error, KernelError) else type(error).__name__
     if kind == "MemoryError":

@@ -146,9 +146,10 @@ _EXACT += tuple(_Shape(1.0, 1.0, 0.1 * 0.7**k) for k in range(12))
 # Variables times noise over s up to which most draws of a search succeed: see
 # docs/results/unknown.md.
 _DIFFICULT = 1.75
-# Descents have this share of that noise at least: with less they spread what few rows ask for over
-# more variables. Chosen on needs, random coverings and diets, seeds 0 to 2.
-_LEAST_NOISE = 0.03
+# Descents have this noise at least, in rows, but not for more than that share of the noise which is
+# easy: with less they spread what few rows ask for over more variables. Chosen on needs, random
+# coverings and diets, seeds 0 to 2.
+_LEAST_NOISE, _OF_EASY = 0.25, 0.03
 _FEWEST_ROUNDS, _MOST_ROUNDS, _MOST_EXACT_ROUNDS = 30, 250, 1000
 # A stage reads the rows beside which noise asks for so many rounds; all of them, if these are more
 # than the second number as a share. The last is the most rounds of such a stage. Chosen on maps of
@@ -223,7 +224,7 @@ class StagedCharges:
     requests: list[ChargeRequest]
     stages: list[Stage]
     signs: bool  # Whether the signs of rows are asked for.
-    noise: float  # Deviation of a single release at the whole budget, for rows of norm 1.
+    noise: float  # Deviation of a single release of descents at the whole budget, for norm 1.
 
     @property
     def rounds(self) -> int:
@@ -243,8 +244,9 @@ class StagedCharges:
         k = request.public.rows_of_one_record
         change = relation.sum_sensitivity(1.0, k)
         s, noise = request.density(), change * noise_of_one_release(request)
-        if noise > 0:
-            noise = max(noise, _LEAST_NOISE * _DIFFICULT * s / size)
+        largest = math.inf
+        if 0 < noise < (least := min(_LEAST_NOISE, _OF_EASY * _DIFFICULT * s / size)):
+            noise, largest = least, change / least
         signs, shares = not relation.hides_rows and noise > 0, not relation.hides_rows
         make = partial(Stage.of, noise=noise, n=request.n, s=s, size=size, shares=shares)
         stages = [make(shape) for shape in _search(noise, size, s)]
@@ -253,7 +255,6 @@ class StagedCharges:
         after = [_Sums(_BETWEEN, _COUNTS, _COUNT, float(k))] * (len(stages) - 1)
         last = _LAST_COUNTS if noise > 0 else _EXACT_COUNTS
         after.append(_Sums(_LAST, last, _COUNT, float(k)))
-        largest = change / noise if noise > 0 else math.inf
         return cls(_requests(request, before, stages, after, change, largest), stages, signs, noise)
 
 
