@@ -424,12 +424,18 @@ FAILURES = {
     "SQLITE_FULL": f"the disk is full. Free some space. {UNHARMED}",
     "SQLITE_BUSY": "in use by another process, which did not finish in time. Try again.",
     "SQLITE_READONLY": f"it, or its folder, is read-only. Change the permissions. {UNHARMED}",
-    "SQLITE_IOERR_WRITE": "`privlp budget` shows whether the charge is in the file.",
+    "SQLITE_IOERR_WRITE": "Nothing was drawn. `privlp budget` shows whether the charge is in the file.",
 }
 
 
 @pytest.mark.parametrize(
-    ("statement", "code"), each(["BEGIN IMMEDIATE", "INSERT", "UPDATE", "COMMIT"], FAILURES)
+    ("statement", "code"),
+    dict.fromkeys(
+        [
+            *each(["BEGIN IMMEDIATE", "INSERT", "UPDATE", "COMMIT"], FAILURES),
+            ("COMMIT", "SQLITE_FULL"),
+        ]
+    ),
 )
 def test_where_the_file_cannot_be_written_nothing_is_drawn(path, monkeypatch, statement, code):
     budget = Budget.open(path, 1.0, 0.0)
@@ -577,7 +583,7 @@ def test_what_opening_asks_for(path, tmp_path):
 
 def test_the_limit_of_a_file_does_not_change(path):
     Budget.open(path, 1.0, 1e-6)
-    message = r"is a budget of eps = 1.0, delta = 1e-06, and its limit cannot change; .* Leave eps"
+    message = r"is a budget of eps = 1.0, delta = 1e-06, and its limit cannot change; .* Leave eps and delta out to use it, or give another path for a new"
     for eps, delta in ((2.0, 1e-6), (1.0, 1e-7), (math.nextafter(1.0, 2.0), 1e-6)):
         with pytest.raises(InvalidParameterError, match=message):
             Budget.open(path, eps, delta)
@@ -632,6 +638,10 @@ TAMPERING = {
         ["UPDATE record SET body = replace(body, '0.125', '0.025') WHERE number = 3"],
         "record 3 is missing or was changed",
     ),
+    "first edited": (
+        ["UPDATE record SET body = replace(body, '1.0', '9.0') WHERE number = 1"],
+        "record 1 is missing or was changed",
+    ),
     "missing": (["DELETE FROM record WHERE number = 2"], "record 2 is missing or was changed"),
     "reordered": (
         [f"UPDATE record SET number = {new} WHERE number = {old}" for old, new in ORDER],
@@ -654,7 +664,7 @@ def test_a_file_that_was_tampered_with(used, path, name):
             Budget.open(path)
     else:
         refused(path, message)
-    if name not in ("edited", "missing", "reordered"):
+    if name not in ("edited", "first edited", "missing", "reordered"):
         with pytest.raises(BudgetFileError):
             charge(used)
 

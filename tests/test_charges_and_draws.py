@@ -25,8 +25,11 @@ from tests.programs import ALL, method_of, methods_for
 pytestmark = pytest.mark.usefixtures("short_advice")
 
 ALL_SOLVES = [(name, method) for name in PROGRAMS for method in methods_of(name)]
-#: Each program and each method; all pairs in a thorough run.
-SOLVES = covering_cases(ALL_SOLVES, together=1)
+#: Each program and each method, and each method on the plain relations; all pairs in a thorough run.
+SOLVES = [
+    *covering_cases(ALL_SOLVES, together=1),
+    *(pair for pair in ALL_SOLVES if pair[0] in ("replace", "add-remove", "scalar")),
+]
 #: What a classifier draws that protects nobody: who is dealt into which part.
 PUBLIC_DRAWS = {"PrivateModelSelector": {"permutation", "shuffle"}}
 
@@ -58,7 +61,10 @@ def reporting(name, variant=0):
 
 CASES = {
     **{f"solve {name} {method}": (solving, (name, method)) for name, method in SOLVES},
-    **{f"quality {name}": (reporting, (name,)) for name in ("add-remove", "all parts")},
+    **{
+        f"quality {name}": (reporting, (name,))
+        for name in ("replace", "add-remove", "scalar", "all parts")
+    },
     **{f"fit {name}": (fitting, (name,)) for name in ESTIMATORS},
 }
 

@@ -326,11 +326,23 @@ def test_one_seeded_draw_marks_the_whole_budget():
 )
 def test_record_round_trip(record):
     record = record()
-    if record.entries and not record.private:
+    if record.entries and record.eps == math.inf:
+        assert not record.private
         words = "NOT PRIVATE: computed with eps = inf, that is, without noise. Do not release."
         assert (str(record.statement()), record.statement()["eps"]) == (words, "inf")
     for data in (record.to_dict(), json.loads(json.dumps(record.to_dict(), allow_nan=False))):
         assert PrivacyRecord.from_dict(data) == record
+
+
+def test_a_ledger_that_has_drawn_charges_no_more():
+    """Its price holds for what is charged before the first draw."""
+    ledger = Ledger(1.0, 1e-6)
+    draws = charge(ledger, LaplaceMechanism(1.0, 10.0), 1)
+    charge(ledger, LaplaceMechanism(1.0, 10.0), 1)
+    draws(0.0)
+    with pytest.raises(BudgetExceededError, match="has drawn already"):
+        charge(ledger, LaplaceMechanism(1.0, 10.0), 1)
+    assert len(ledger.record().entries) == 2
 
 
 def test_record_in_a_table():

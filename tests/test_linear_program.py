@@ -153,7 +153,8 @@ def test_refuses_bad_entries_of_a(storage, entry):
     beyond = r"entries that are infinite or not below 1e\+15 in size"
     kind = "NaN" if np.isnan(entry) else beyond
     with pytest.raises(
-        InvalidProblemError, match=rf"A contains {kind}\. Every coefficient must be"
+        InvalidProblemError,
+        match=rf"A contains {kind}\. Every coefficient must be finite; rescale the row or remove it",
     ):
         program(A=storage(bad))
 

@@ -309,7 +309,7 @@ def twins():
             programs = partial(many[name], one_number)
             yield f"{name}: {noise} noise for a single number", programs, delta, list, 4_000
     widths = {width_of_ten_times_delta: 5_000, half_a_step: 2_000}
-    for name, width_of in each([*TUPLES, "row"], widths):
+    for name, width_of in dict.fromkeys([*each([*TUPLES, "row"], widths), ("row", half_a_step)]):
         twin = narrowed(width_of)
         yield f"{name}: {width_of.__name__}", PAIRS[name], DELTA, twin, widths[width_of]
 

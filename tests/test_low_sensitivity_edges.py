@@ -1,5 +1,6 @@
 """Edges of low-sensitivity programs: points for ranges, tuples, tiny deltas, odd arguments."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -188,6 +189,16 @@ def test_sparse_matrices_stay_sparse_at_construction():
         np.ones(20_000), A, np.ones(20_000), neighbours=privlp.ColumnPrivate(0.1, lower=-1, upper=1)
     )  # 3 GB if dense
     assert lp.is_sparse
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [privlp.ScalarPrivate, privlp.RowPrivate, privlp.ColumnPrivate, privlp.ObjectivePrivate],
+)
+def test_what_protects_a_relation_is_no_argument_of_it(kind):
+    """A user must not name a method that does not protect it."""
+    fields = {field.name for field in dataclasses.fields(kind)}
+    assert fields <= {"sensitivity", "norm", "lower", "upper", "zeros"}
 
 
 def test_private_costs_are_refused_by_the_solver_itself():

@@ -122,6 +122,23 @@ def test_noise_follows_its_law(mechanism, law):
 NOISES = [LaplaceMechanism, GaussianMechanism, EuclideanLaplaceMechanism]
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize("mechanism", [LaplaceMechanism(1.0, 1.0), GaussianMechanism(1.0, 1.0)])
+def test_noise_is_independent_over_entries_and_draws(mechanism):
+    """Correlations stay below 5 standard errors, false-alarm rate below 1e-6 each, seed fixed.
+
+    Of the entries of a vector, of draws in a row, and of numbers drawn alone in a row.
+    """
+    count = runs(50_000, 10_000)
+    noise, alone = draws(mechanism, np.zeros(2), count, 11), draws(mechanism, 0.0, count, 12)
+    for pair in (
+        (noise[:, 0], noise[:, 1]),
+        (noise[1:, 0], noise[:-1, 0]),
+        (alone[1:], alone[:-1]),
+    ):
+        assert abs(np.corrcoef(*pair)[0, 1]) < 5 / math.sqrt(count)
+
+
 @pytest.mark.parametrize("kind", NOISES)
 def test_noise_keeps_the_shape_and_every_draw_is_new(kind):
     randomness, mechanism = Randomness(0), kind(1.0, 0.5)

@@ -160,6 +160,8 @@ def test_a_shared_budget_is_spent_once():
         ({"s": 0.0}, "s must be a positive"),
         ({"s": 2_000}, "at least 1/1500 here, or a number of records from 1 to 1500"),
         ({"s": 1e-5}, "s must be a share of the records below 1"),
+        ({"C": math.inf}, "C must be a positive finite number"),
+        ({"phi": "much"}, "phi must be a"),
         ({"phi": math.nan}, "phi must be finite"),
         ({"method": "dmw-published"}, "alpha is missing"),
         ({"eps": 0.0}, "eps must be positive"),

@@ -458,7 +458,7 @@ CLASSIFIERS = [
     ids=lambda refused: type(refused).__name__,
 )
 def test_what_has_no_plan_is_refused_by_name(refused):
-    message = rf"There are plans for .* and PrivateLPSVC, not for {type(refused).__name__}\. Try it"
+    message = rf"There are plans for .* and PrivateLPSVC, not for {type(refused).__name__}\. Try it on made-up records of the same number instead\."
     with pytest.raises(privlp.UnsupportedProblemError, match=message):
         sm.plan(refused, 100, 5)
 
