@@ -171,8 +171,9 @@ def _change(lp: LinearProgram, x: FloatArray, *, counts: bool) -> float:
             " hold."
         )
     if not public.n:
-        message = "The program has no private rows, so there is nothing to report."
-        raise UnsupportedProblemError(message)
+        raise UnsupportedProblemError(
+            "The program has no private rows, so there is nothing to report."
+        )
     if relation.changes_whole_rows:
         return float(relation.rows_of_one_record(lp))
     return 1.0 if counts else float(relation.violation_change(public.form)(x))

@@ -36,21 +36,6 @@ import scipy.sparse as sp
 
 from privlp.rows import parts as row_parts
 from privlp.rows.grid import bits_of
-from privlp.rows.parts import (
-    DensePart,
-    Integers,
-    Part,
-    Room,
-    SparseIntegers,
-    SparsePart,
-    leave_out_longer,
-    over,
-    part_of,
-    rows_of_a_part,
-    slices,
-    summed,
-    weighed_once,
-)
 from svm_models.parameters import FloatArray
 from svm_models.records.scaled import within_norm
 
@@ -177,7 +162,7 @@ class RecordsOnGrid:
 
         def stored_of(X: Any, signs: Any) -> row_parts.Integers:
             """What is kept of some records; all else is gone before the next ones are read."""
-            part = part_of(within_norm(X, data_norm)).rounded(factor * signs)
+            part = row_parts.part_of(within_norm(X, data_norm)).rounded(factor * signs)
             return bounded(part, grid).stored(room)
 
         for rows, X in few_at_a_time(block.X):
@@ -298,7 +283,7 @@ class WhitenedRecords:
 def bounded(part: row_parts.Part, grid: RecordGrid) -> row_parts.Part:
     """Integer records, where those that are too long are set to 0."""
     square = part.squares_about(np.zeros(part.entries.shape[0]), part.entries.shape[1])
-    leave_out_longer(part, square, (grid.of_entry * (1 - SLACK)) ** 2)
+    row_parts.leave_out_longer(part, square, (grid.of_entry * (1 - SLACK)) ** 2)
     return part
 
 

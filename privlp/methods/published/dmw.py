@@ -191,10 +191,7 @@ class PublishedDenseWeights(RowsMethod):
 def rows_within_bounds(
     simplex: Simplex, entry_bound: float, rhs_bound: float, block: RowBlock, *, largest_n: int = 0
 ) -> RowsOnSimplex:
-    """Rows of the program; a row beyond the declared bounds is scaled down to them.
-
-    The bounds are on abs(A'_ij) and abs(b'_i).
-    """
+    """Rows of the program; one beyond the bounds on abs(A'_ij) and abs(b'_i) is scaled down."""
     low, high = block.extremes(np.ones(len(simplex.form.column)))
     # A row that is infinitely far beyond a tiny bound is scaled to zero; no warning may tell of it.
     with np.errstate(over="ignore"):
