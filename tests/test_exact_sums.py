@@ -172,6 +172,9 @@ def test_bits_are_enough_for_every_sum(n):
     point, unit = grid.point(np.full(7, 1 / 7))
     assert 8 * entry * point.sum() <= 2**53
     assert unit * entry * point.sum() == pytest.approx(1.0, rel=1e-4)
+    for s in (1, 100, n):  # dense weights, whose sum is s, are exact in double precision
+        bits = grid.bits_of_dense_weights(s)
+        assert bits == 0 or 8 * entry * s * 2**bits <= 2**53
 
 
 def test_a_point_beyond_the_region_gets_fewer_bits():

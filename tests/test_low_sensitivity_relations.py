@@ -654,6 +654,14 @@ class TestTuples:
             " scalar-private: b changes by at most 1 each"
         )
 
+    def test_its_records_are_those_of_the_part_with_the_fewest(self, monkeypatch):
+        few, many = RowPrivate(0.5), ScalarPrivate(1.0)
+        form = StandardForm.of(small((few, many)))
+        monkeypatch.setattr(RowPrivate, "records", lambda *_: 3)
+        monkeypatch.setattr(ScalarPrivate, "records", lambda *_: 7)
+        for parts in ((few, many), (many, few)):
+            assert Combined(parts).records(form) == 3
+
     ADD = ConstraintPrivate("add-remove", nominal_n=9)
     NESTED = Combined((RowPrivate(0.5), ScalarPrivate(1.0)))
 

@@ -378,6 +378,12 @@ def test_audit(name):
     assert 0.2 < ratios.get(OF_PRICES, 0 if prices else 1) <= 1
 
 
+def test_prices_are_charged_once():
+    lp = covering(**PROGRAMS_WITH_PRICES["public row"])
+    found = privlp.solve(lp, 1.0, 1e-6, 5, method="perturbed", prices=True, rng=0)
+    assert [entry.draws for entry in found.privacy.entries if entry.purpose == OF_PRICES] == [1]
+
+
 def test_slopes_are_taken_at_the_released_point(monkeypatch):
     """Not at the computed minimum, which only its cover may tell; what counts as near is public."""
     original, found = Draws.minimum, []
