@@ -32,6 +32,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     for page, listed in {
         "accounting": "mechanisms, perturbed, staged, perturbed SVM",
         "allocation": "mechanisms, allocation",
+        "beside_bound": "default, plan, families",
         "blocks": "blocks",
         "cm_logistic": "perturbed SVM",
         "covering": "default, staged, perturbed, chain, dmw, dmw-published",
@@ -55,6 +56,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "scm_tables": "perturbed SVM",
         "shadow_prices": "prices, default",
         "small": "default, soft, families",
+        "small_methods": "default, perturbed, families",
         "speed": "default, plan, families",
         "stored_budget": "mechanisms",
         "svm_audits": "audits, perturbed SVM",
