@@ -1,5 +1,9 @@
 """The only access to private rows: they stand in blocks, and only sums over rows come back.
 
+Every release of this package is a sum over rows of a function of one row and of released values, a
+count of rows, a few order statistics, or a private choice. So rows need few operations: to keep
+something beside each block, to change it by released values, to add up, to merge the largest.
+
 Contract, tested for every implementation (``tests/test_rows.py``):
 
 * there is at least one block; where there is no row, it is a block without a row;
@@ -7,6 +11,8 @@ Contract, tested for every implementation (``tests/test_rows.py``):
   bit they do not depend on the other rows of the block;
 * kernels draw no noise: the caller adds noise to sums;
 * an error inside a kernel carries no data: :class:`Rows` raises another one in its place.
+
+A source of rows implements :meth:`Rows._keep` and :meth:`Rows._map`, in one file.
 """
 
 from __future__ import annotations
@@ -67,7 +73,10 @@ class Rows(ABC, Generic[BlockT_co]):
         return reduce(add, self.map(kernel, *released))
 
     def largest(self, kernel: Callable[..., FloatArray], count: int, *released: Any) -> FloatArray:
-        """The `count` largest that ``kernel(block, count, *released)`` finds, in falling order."""
+        """The `count` largest of one number for each row, in falling order; all if there are fewer.
+
+        ``kernel(block, count, *released)`` returns the `count` largest of its block, in any order.
+        """
         found = np.concatenate(self.map(kernel, count, *released))
         return np.sort(found)[::-1][:count]
 
@@ -87,8 +96,10 @@ def _or_an_error_without_data(compute: Callable[[], Result]) -> Result:
             return compute()
     except MemoryError:
         kind = "MemoryError"
+    except KernelError as error:
+        kind = str(error)
     except Exception as error:
-        kind = str(error) if isinstance(error, KernelError) else type(error).__name__
+        kind = type(error).__name__
     if kind == "MemoryError":
         raise MemoryError("Too little memory for a computation on private rows.")
     raise RuntimeError(
