@@ -242,8 +242,8 @@ class StagedCharges:
         """Those of a run on a region with this number of vertices."""
         relation = request.constraint_private("staged")
         k = request.public.rows_of_one_record
-        change = relation.sum_sensitivity(1.0, k)
-        s, noise = request.density(), change * noise_of_one_release(request)
+        change, noise = noise_of_sum(request)
+        s = request.density()
         largest = math.inf
         if 0 < noise < (least := min(_LEAST_NOISE, _OF_EASY * _DIFFICULT * s / size)):
             noise, largest = least, change / least
@@ -256,6 +256,13 @@ class StagedCharges:
         last = _LAST_COUNTS if noise > 0 else _EXACT_COUNTS
         after.append(_Sums(_LAST, last, _COUNT, float(k)))
         return cls(_requests(request, before, stages, after, change, largest), stages, signs, noise)
+
+
+def noise_of_sum(request: SolveRequest) -> tuple[float, float]:
+    """How far a sum over rows of norm 1 moves, and its noise in one release at the whole budget."""
+    k = request.public.rows_of_one_record
+    change = request.constraint_private("staged").sum_sensitivity(1.0, k)
+    return change, change * noise_of_one_release(request)
 
 
 def difficulty(noise: float, size: int, s: float) -> float:
