@@ -212,9 +212,9 @@ class Staged(RowsMethod):
     released point of the stage before, by smaller steps. Between stages noisy counts find the V at
     which a few times s rows are missed; after the last stage, the V at which at most s are (by more
     than `alpha`, if it is given). Where counts say that earlier shares miss few rows at less cost,
-    stages go on from these, and such points are kept for the end. Finite upper bounds of variables cap their shares, and public
-    rows may bound the objective. `opt` is a hint: the first counts are made where
-    it makes a few times s missed rows likely.
+    stages go on from these, and such points are kept for the end. Finite upper bounds of variables
+    cap their shares, and public rows may bound the objective. `opt` is a hint: the first counts are
+    made where it makes a few times s missed rows likely.
 
     *Neighbours*: constraint-private, one record with k rows.
 
