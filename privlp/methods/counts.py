@@ -120,7 +120,7 @@ class TargetSearch:
         likely: tuple[float, float] | None = None,
         least_slope: float = 1.0,
     ) -> None:
-        self.target, self._most = target, most
+        self.target, self._most, self._exact = target, most, sigma == 0
         # Exact counts are told apart to a thousandth of the target.
         self._sigma = max(sigma, 1e-3 * max(target, 1.0))
         self._places = low + (high - low) * np.linspace(0.0, 1.0, places) ** power
@@ -184,9 +184,11 @@ class TargetSearch:
             t = self.quantile(_SAFE if safe else 0.5)
             found = count(t)
             self.learn(t, found)
-            if found <= self.target - _FAR_BELOW * self._sigma:
+            if found <= self.target - (0 if self._exact else _FAR_BELOW * self._sigma):
                 safe_places.append(t)
         place = self.quantile(probability)
+        if self._exact and min(safe_places) < np.inf:
+            return min(safe_places)
         return min(place, *safe_places) if probability > 0.5 else place
 
 
