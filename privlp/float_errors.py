@@ -19,5 +19,11 @@ def unnoticed() -> Iterator[None]:
     """Within it, or within a function that it decorates, no floating-point error is noticed."""
     from scipy import special  # noqa: PLC0415 (slow to load)
 
-    with np.errstate(all="ignore"), special.errstate(all="ignore"):
-        yield
+    told = special.geterr()
+    told.pop("memory", None)
+    with np.errstate(all="ignore"):
+        if {*told.values()} == {"ignore"}:  # SciPy's default, slower to set than to look at
+            yield
+        else:
+            with special.errstate(all="ignore"):
+                yield

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from numbers import Real
 
 import numpy as np
@@ -13,7 +12,7 @@ from privlp.methods.base import NoiseOnNumbers, Prediction
 from privlp.methods.counts import noise_of_one_release
 from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.request import SolveRequest
-from privlp.privacy import Ledger
+from privlp.privacy.prices import Price, composed_epsilon
 from privlp.regions.simplex import is_range
 from privlp.status import Verdict
 
@@ -102,19 +101,15 @@ def _advice_on_difficulty(
 def _enough_eps(request: SolveRequest, difficulty: float) -> float:
     """An eps at which noise is less by this factor, rounded up to two digits."""
     wanted = noise_of_one_release(request) / difficulty * _EASILY
+    enough = composed_epsilon([(Price.gaussian(1 / wanted), 1)], request.ledger.delta)
     low = high = request.ledger.eps
-    while high <= 2 * _LARGEST_EPS and _noise_at(request, high) > wanted:
+    while high <= 2 * _LARGEST_EPS and high < enough:
         low, high = high, 2 * high
     for _ in range(_HALVINGS):
         eps = math.sqrt(low * high)
-        low, high = (eps, high) if _noise_at(request, eps) > wanted else (low, eps)
+        low, high = (eps, high) if eps < enough else (low, eps)
     digit = 10.0 ** (math.floor(math.log10(high)) - 1)
     return math.ceil(high / digit) * digit
-
-
-def _noise_at(request: SolveRequest, eps: float) -> float:
-    """Noise of one release at another eps."""
-    return noise_of_one_release(replace(request, ledger=Ledger(eps, request.ledger.delta)))
 
 
 def about(value: float) -> str:

@@ -38,9 +38,12 @@ def noise_of_one_release(request: SolveRequest) -> float:
     """Deviation, per unit of sensitivity, of a single Gaussian release at the whole budget."""
     grid_of(request)
     request.require_delta()
-    return request.ledger.calibrate(
-        lambda intensity: GaussianMechanism(1.0, 1 / intensity), 1
-    ).sigma
+    ledger = request.ledger
+    found: float = request.public.once(
+        ("noise of one release", ledger),
+        lambda: ledger.calibrate(lambda intensity: GaussianMechanism(1.0, 1 / intensity), 1).sigma,
+    )
+    return found
 
 
 class NoisyCounts:

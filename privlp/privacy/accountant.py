@@ -10,8 +10,9 @@ from typing import TypeAlias, TypeVar
 from privlp.errors import BudgetExceededError
 from privlp.float_errors import unnoticed
 from privlp.privacy.budget_rule import validated_budget
-from privlp.privacy.charges import AccountedRelation, Charge
+from privlp.privacy.charges import AccountedRelation, Charge, price_of
 from privlp.privacy.mechanisms import Mechanism
+from privlp.privacy.prices import Costs
 from privlp.privacy.randomness import ChargedDraws, Randomness
 from privlp.privacy.record import LedgerEntry, PrivacyRecord, Statement
 from privlp.privacy.unique import SpentOnce
@@ -21,27 +22,56 @@ _M = TypeVar("_M", bound=Mechanism)
 Requests: TypeAlias = Sequence[tuple[Mechanism, int, str]]
 
 
-def _largest_log_intensity(excess: Callable[[float], float]) -> float | None:
-    """The last number in [-40, 40] at which `excess`, which rises, is not positive, if any."""
-    lowest, high = -40.0, 0.0
-    if excess(lowest) > 0:
-        return None
-    while excess(high) < 0 and high < 40.0:
-        high += 4.0
-    if not excess(high) > 0:
-        return high
-    root = lowest
-    if math.isfinite(excess(high)):
-        from scipy.optimize import brentq  # noqa: PLC0415 (slow to load)
+def _largest_log_intensity(
+    excess: Callable[[float], float], nearly: Callable[[float], float | None]
+) -> float | None:
+    """The last number in [-40, 40] at which `excess`, which rises, is not positive, if any.
 
-        root = float(brentq(excess, lowest, high, xtol=1e-9))
-    else:
-        while high - root > 1e-9:
-            middle = (root + high) / 2
-            root, high = (middle, high) if excess(middle) <= 0 else (root, middle)
+    `nearly` is quick, rises about as fast as its argument, and is 0 at almost the same number.
+    """
+    root, lowest, high = _root_by_secants(nearly), -40.0, 0.0
+    if root is None or abs(root) > -lowest:
+        if excess(lowest) > 0:
+            return None
+        while excess(high) < 0 and high < 40.0:
+            high += 4.0
+        if not excess(high) > 0:
+            return high
+        root = _root_between(excess, lowest, high)
     while excess(root) > 0:
         root -= 1e-9
     return root
+
+
+def _root_by_secants(rising: Callable[[float], float | None]) -> float | None:
+    """A number just below that at which a function is 0; None if it is nowhere to be found."""
+    x, slope, value = 0.0, 1.0, rising(0.0)
+    for _ in range(30):
+        if value is None:
+            return None
+        step = min(max(-value / slope, -8.0), 8.0)
+        if abs(step) < 1e-9:
+            return x + step - 1e-12
+        x, before, value = x + step, value, rising(x + step)
+        slope = max(0.5, ((0.0 if value is None else value) - before) / step)
+    return None
+
+
+def _root_between(excess: Callable[[float], float], low: float, high: float) -> float:
+    """The same of a function that need not be smooth, between two numbers."""
+    if math.isfinite(excess(high)):
+        from scipy.optimize import brentq  # noqa: PLC0415 (slow to load)
+
+        return float(brentq(excess, low, high, xtol=1e-9))
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) <= 0 else (low, middle)
+    return low
+
+
+def _charges_of(requests: Iterable[tuple[Mechanism, int]]) -> tuple[Charge, ...]:
+    """The charges for some draws, whose purpose does not matter."""
+    return tuple(Charge.of(*request, "") for request in requests)
 
 
 class Accountant(SpentOnce, ABC):
@@ -189,11 +219,15 @@ class Accountant(SpentOnce, ABC):
             return math.inf
 
         def excess(log_intensity: float) -> float:
-            new = (Charge.of(*request, "") for request in make(math.exp(log_intensity)))
-            return self._excess_with(tuple(new))
+            return self._excess_with(_charges_of(make(math.exp(log_intensity))))
+
+        def nearly(log_intensity: float) -> float | None:
+            new = make(math.exp(log_intensity))
+            return self._nearly_with([(price_of(mechanism), count) for mechanism, count in new])
 
         with unnoticed():
-            found = _largest_log_intensity(excess)
+            _charges_of(make(1.0))  # refuses what has no price
+            found = _largest_log_intensity(excess, nearly)
         if found is not None:
             return math.exp(found)
         limit = f"({self.eps:g}, {self.delta:g})"
@@ -208,6 +242,10 @@ class Accountant(SpentOnce, ABC):
     @abstractmethod
     def _excess_with(self, new: tuple[Charge, ...]) -> float:
         """A number that grows with what new charges cost, positive where they do not fit."""
+
+    def _nearly_with(self, new: Costs) -> float | None:  # noqa: ARG002 (of ledgers alone)
+        """A smooth number that is 0 where :meth:`_excess_with` is, but for rounding; or None."""
+        return None
 
     @property
     @abstractmethod

@@ -74,13 +74,18 @@ class Charge:
         count = whole(count, "count")
         mechanism.of_draw(0, count)  # refuses a count that the mechanism has no price for
         words = (mechanism.sensitivity, mechanism.parameter, count, mechanism.arithmetic)
-        price = replace(mechanism.price, chance=mechanism.chance)
-        return cls(price, LedgerEntry(purpose, mechanism.name, *words))
+        return cls(price_of(mechanism), LedgerEntry(purpose, mechanism.name, *words))
 
     @property
     def cost(self) -> tuple[Price, int]:
         """Price of a draw, and number of draws."""
         return self.price, self.entry.draws
+
+
+def price_of(mechanism: Mechanism) -> Price:
+    """The price of a draw, with its chance."""
+    price = mechanism.price
+    return replace(price, chance=mechanism.chance) if mechanism.chance else price
 
 
 def total_chance(charges: Iterable[Charge]) -> float:

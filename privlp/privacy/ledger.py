@@ -26,7 +26,7 @@ from privlp.privacy.charges import (
     require_one_relation,
     total_chance,
 )
-from privlp.privacy.prices import composed_epsilon
+from privlp.privacy.prices import Costs, composed_epsilon, gaussian_excess
 from privlp.privacy.randomness import ChargedDraws, Randomness
 from privlp.privacy.record import LedgerEntry, PrivacyRecord
 
@@ -248,6 +248,10 @@ class Ledger(Accountant):
 
     def _excess_with(self, new: tuple[Charge, ...]) -> float:
         return self._composed((*self._charges, *new)) - self.eps
+
+    def _nearly_with(self, new: Costs) -> float | None:
+        costs = [*(charge.cost for charge in self._charges), *new]
+        return gaussian_excess(costs, self.eps, self._share_of_calls * self.delta)
 
     def _claim(self, charges: tuple[Charge, ...]) -> tuple[float, float]:
         """(eps, delta) of all charges, for budgets: as little of delta as they can do with."""

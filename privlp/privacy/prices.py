@@ -16,7 +16,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from privlp.float_errors import unnoticed
-from privlp.privacy.gaussian_dp import delta_of, least_eps, mu_of_bounded_range, mu_of_pure
+from privlp.privacy.gaussian_dp import (
+    delta_of,
+    least_eps,
+    log_delta_of,
+    mu_of_bounded_range,
+    mu_of_pure,
+)
 
 # Finer and wider than the library's default grid: the best order of a budget is about
 # ln(1/delta)/eps.
@@ -150,13 +156,55 @@ def _joint(costs: list[tuple[Price, int]], delta: float) -> float:
     if delta <= 0:
         return math.inf
     gaussian = _gaussian_epsilon(costs, delta)
-    if all(price.law in ("gaussian", "corners") for price, _ in costs):
-        return gaussian  # no bound is better for Gaussian noise
+    if is_gaussian(costs):
+        return gaussian
     return min(gaussian, _renyi_epsilon(tuple(costs), delta))
 
 
+def gaussian_excess(costs: Costs, eps: float, delta: float) -> float | None:
+    """How far the noise of all draws together is from that of (eps, `delta`), as a logarithm.
+
+    It rises by about 1 where all noise is divided by e, and is 0 where :func:`composed_epsilon` is
+    `eps`, but for rounding. None where delta alone does not decide: for draws with other bounds,
+    or if no noise is enough.
+    """
+    costs = list(costs)
+    delta -= math.fsum(price.chance * count for price, count in costs)
+    if not (is_gaussian(costs) and 0 < delta < 1):
+        return None
+    shift, curves = _gaussian_curves(costs)
+    if not curves or not eps > shift:
+        return None
+    if len(curves) == 1:
+        found = log_delta_of(eps - shift, curves[0][1])
+    else:
+        total = math.fsum(times * delta_of(eps - shift, mu) for times, mu in curves)
+        found = math.log(max(total, 1e-320))
+    return 0.5 * math.log(math.log(delta) / min(max(found, -1e300), -1e-300))
+
+
+def is_gaussian(costs: Costs) -> bool:
+    """Whether no bound on these draws is better than that of Gaussian differential privacy."""
+    return all(price.law in ("gaussian", "corners") for price, _ in costs)
+
+
 def _gaussian_epsilon(costs: list[tuple[Price, int]], delta: float) -> float:
-    """By the curve of Gaussian differential privacy, summed over all corners.
+    """By the curve of Gaussian differential privacy, summed over all corners."""
+    shift, curves = _gaussian_curves(costs)
+    if not curves:
+        return math.inf
+    largest = max(mu for _, mu in curves)
+    if largest == 0:
+        return shift
+
+    def curve(eps: float) -> float:
+        return math.fsum(times * delta_of(eps, mu) for times, mu in curves)
+
+    return shift + least_eps(curve, delta, scale=largest)
+
+
+def _gaussian_curves(costs: list[tuple[Price, int]]) -> tuple[float, list[tuple[float, float]]]:
+    """A shift of eps, and pairs (times, mu): delta is the sum of the curves; none if one is infinite.
 
     E[(1 - e^(eps - loss))_+] is at most its sum over all combinations of corners, each of which is
     a Gaussian composition: the squares of the mu add.
@@ -175,16 +223,8 @@ def _gaussian_epsilon(costs: list[tuple[Price, int]], delta: float) -> float:
                     wider[before + mu * mu] += number * times
             squares = _merged(wider)
     if math.isinf(square + max(squares) + shift + sum(squares.values())):
-        return math.inf
-    curves = [(times, math.sqrt(square + more)) for more, times in squares.items()]
-    largest = max(mu for _, mu in curves)
-    if largest == 0:
-        return shift
-
-    def curve(eps: float) -> float:
-        return math.fsum(times * delta_of(eps, mu) for times, mu in curves)
-
-    return shift + least_eps(curve, delta, scale=largest)
+        return math.inf, []
+    return shift, [(times, math.sqrt(square + more)) for more, times in squares.items()]
 
 
 def _merged(squares: dict[float, float]) -> dict[float, float]:

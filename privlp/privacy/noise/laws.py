@@ -7,10 +7,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import erfc, ndtri
 
 from privlp.checks import FloatArray
@@ -25,8 +26,11 @@ class UniformReals:
         self._further: dict[int, list[int]] = {}
         #: The numbers to a relative error of 2**-52 + 2**-64 / number.
         self.near = (self._words.astype(float) + 0.5) * 2.0**-64
-        #: 1 where the first bit is set, else -1.
-        self.sign = np.where(self._words >= 2**63, 1, -1)
+
+    @cached_property
+    def sign(self) -> npt.NDArray[np.int64]:
+        """1 where the first bit is set, else -1."""
+        return np.where(self._words >= 2**63, 1, -1)
 
     def within(self, index: int, words: int, iv: Any) -> Any:
         """The interval in which the first `words` times 64 bits place a number."""
@@ -123,7 +127,7 @@ class Law(ABC):
 
 def minus_log(uniform: FloatArray) -> tuple[FloatArray, FloatArray]:
     """-ln U, and a bound on its error."""
-    value = -np.log(uniform)
+    value = 0.0 - np.log(uniform)  # 0, not -0, where U is 1
     error = 2.0**-48 * (1 + value) + 2.0**-62 / uniform
     return value, np.where(uniform < 2.0**-64, np.inf, error)
 
@@ -138,10 +142,12 @@ class Gaussian(Law):
         numbers = uniform.near[: self.uniforms(size)]
         half_square, error = minus_log(numbers[::2])
         radius, angle = np.sqrt(2 * half_square), 2 * np.pi * numbers[1::2]
-        with np.errstate(divide="ignore", invalid="ignore"):  # a radius of 0 has an infinite error
-            error = np.where(radius > 0, 2 * error / radius, np.inf) + 2.0**-46 * radius
-        pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-        return pairs.ravel()[:size], np.repeat(error, 2)[:size]
+        with np.errstate(divide="ignore"):  # a radius of 0 has an infinite error
+            error = 2 * error / radius + 2.0**-46 * radius
+        pairs = np.empty((len(radius), 2))
+        np.multiply(radius, np.cos(angle), out=pairs[:, 0])
+        np.multiply(radius, np.sin(angle), out=pairs[:, 1])
+        return pairs.ravel()[:size], error.repeat(2)[:size]
 
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:  # noqa: ARG002
         iv = bits.iv

@@ -54,12 +54,16 @@ def rounded_sum(
     sensitivity covers it, so that no other number may take its place. `scale` is at most 1e298 in
     size; a negative one subtracts, and 0 returns `value`.
     """
-    exact = np.clip(np.array(value, dtype=float), -_LARGEST, _LARGEST)
-    if np.isnan(exact).any():
-        raise InvalidProblemError(
-            "What is to be released is not a number (NaN). Nothing was drawn. The rows or records"
-            " are too large or too small for double precision: measure them in other units."
-        )
+    exact = np.array(value, dtype=float)
+    largest = np.abs(exact).max(initial=0.0)
+    if not largest <= _LARGEST:
+        exact = np.clip(exact, -_LARGEST, _LARGEST)
+        if np.isnan(exact).any():
+            raise InvalidProblemError(
+                "What is to be released is not a number (NaN). Nothing was drawn. The rows or"
+                " records are too large or too small for double precision: measure them in other"
+                " units."
+            )
     if scale == 0 or exact.size == 0:
         return exact
     flat, size, h = exact.ravel(), exact.size, grid(abs(scale))
@@ -67,7 +71,9 @@ def rounded_sum(
     noise, error = law.near(uniform, size)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         part, whole = np.modf(flat / h)
-        base = np.where(np.isfinite(whole), whole * h, flat)
+        base = whole * h
+        if not largest / h < _LARGEST:
+            base = np.where(np.isfinite(whole), base, flat)
         total = part + noise * (scale / h) + (0.0 if down else 0.5)
         error = error * abs(scale / h) + 2.0**-48 * (1 + np.abs(total))
         steps = np.floor(total)
