@@ -7,15 +7,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import click
-from tabulate import tabulate
 
 from privlp import InvalidParameterError, ReadError, __version__
 from privlp.cli.messages import plain_errors
-from privlp.privacy import Budget, Ledger, Randomness
-from svm_models.records.files import TrainingFile, read_csv_file, read_training_file
 
 if TYPE_CHECKING:
+    from privlp.privacy import Budget, Randomness
     from svm_models.classifiers.minimise import RegularizedRisk
+    from svm_models.records.files import TrainingFile
 
 _EXIT_CODES = "Exit codes: 0 trained; 2 wrong input or options; 130 interrupted."
 _LEAST_EPS_FOR_NOISE = 1e-4
@@ -109,7 +108,10 @@ def _fit(
     public. Errors about FILE tell numbers of lines and columns, never what stands there. They are
     for whoever may see FILE.
     """
+    from tabulate import tabulate  # noqa: PLC0415 (as all that --help does not need)
+
     from svm_models import PrivateLPSVC  # noqa: PLC0415 (needs scikit-learn, and says so)
+    from svm_models.records.files import read_csv_file  # noqa: PLC0415
 
     budget = None if budget_file is None else _opened(budget_file)
     records = read_csv_file(file, label, header, options["classes"])
@@ -142,6 +144,8 @@ def _fit(
 
 def _opened(path: str) -> Budget:
     """The budget in a file."""
+    from privlp.privacy import Budget  # noqa: PLC0415
+
     try:
         return Budget.open(path)
     except UnicodeError:
@@ -188,6 +192,9 @@ def _train(file: str, model: str, seed: int | None) -> None:
     Errors about FILE reveal numbers of lines, and how many numbers those hold, but never a number
     of a record. They are for whoever may see FILE.
     """  # noqa: D301 (click's mark for a paragraph that is not to be rewrapped)
+    from privlp.privacy import Randomness  # noqa: PLC0415
+    from svm_models.records.files import read_training_file  # noqa: PLC0415
+
     records = read_training_file(file, with_h=model == "svm")
     lines = _three_classifiers(records, Randomness(seed))
     click.echo(
@@ -230,6 +237,8 @@ def _example(model: str) -> None:
 
 def _three_classifiers(records: TrainingFile, randomness: Randomness) -> list[str]:
     """The three lines, unless eps' is too small."""
+    from privlp.privacy import Ledger  # noqa: PLC0415
+
     # scikit-learn is needed here, and says so.
     from svm_models import HuberSVC, RegularizedLogisticRegression  # noqa: PLC0415
     from svm_models.account import Account  # noqa: PLC0415

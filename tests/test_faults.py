@@ -302,11 +302,12 @@ def test_ctrl_c_of_training_prints_no_line(tmp_path):
     told = """if True:
         import sys
         from svm_models import cli
-        read = cli.read_training_file
+        from svm_models.records import files
+        read = files.read_training_file
         def told(*arguments, **options):
             print("reading", file=sys.stderr, flush=True)
             return read(*arguments, **options)
-        cli.read_training_file = told
+        files.read_training_file = told
         cli.main()
     """
     for delay in (0.0, 0.3)[: runs(2, 1)]:

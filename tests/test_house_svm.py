@@ -197,7 +197,7 @@ def test_matrices_need_no_scikit_learn():
 
 
 def test_version_needs_no_scikit_learn():
-    heavy = ("highspy", "pandas", "scipy.stats", "sklearn")
+    heavy = ("highspy", "numpy", "pandas", "scipy", "sklearn")
     code = "from svm_models.cli import main; main(['--version'], standalone_mode=False)"
     expected = [f"svm-models, version {__version__}", "."]
     assert ran(f"{code}; {loaded(heavy)}").splitlines() == expected

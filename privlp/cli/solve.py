@@ -10,7 +10,6 @@ import click
 import numpy as np
 from tabulate import tabulate
 
-from privlp.audits import audit_solve
 from privlp.cli import options
 from privlp.cli.messages import plain_errors, require_folder, require_picture, write_json
 from privlp.cli.program import program, shares
@@ -201,6 +200,8 @@ def audit_command(
     move by more than was charged, and all else must be equal. A single draw of each kind, and the
     released x, are audited by statistics. An audit finds faults; it proves nothing.
     """
+    from privlp.audits import audit_solve  # noqa: PLC0415 (no other command needs it)
+
     require_folder(json_file)
     require_picture(picture)
     split_in = shares(split)

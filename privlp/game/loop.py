@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from privlp.errors import InvalidParameterError, PublicPointWarning
 from privlp.privacy import ChargedDraws
@@ -261,8 +260,12 @@ def drive(solver: Solver, *, progress: bool, time_limit: float | None) -> Status
     right at any time.
     """
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    rounds = range(solver.rounds)
-    for t in tqdm(rounds, unit="round") if progress else rounds:
+    rounds: Iterable[int] = range(solver.rounds)
+    if progress:
+        from tqdm import tqdm  # noqa: PLC0415 (slow to load)
+
+        rounds = tqdm(rounds, unit="round")
+    for t in rounds:
         if deadline is not None and time.monotonic() > deadline:
             return Status.TIME_LIMIT
         solver.step(t)

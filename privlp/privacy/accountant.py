@@ -15,6 +15,7 @@ from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import Costs
 from privlp.privacy.randomness import ChargedDraws, Randomness
 from privlp.privacy.record import LedgerEntry, PrivacyRecord, Statement
+from privlp.privacy.roots import root_between, root_by_secants
 from privlp.privacy.unique import SpentOnce
 
 _M = TypeVar("_M", bound=Mechanism)
@@ -29,7 +30,7 @@ def _largest_log_intensity(
 
     `nearly` is quick, rises about as fast as its argument, and is 0 at almost the same number.
     """
-    root, lowest, high = _root_by_secants(nearly), -40.0, 0.0
+    root, lowest, high = root_by_secants(nearly), -40.0, 0.0
     if root is None or abs(root) > -lowest:
         if excess(lowest) > 0:
             return None
@@ -37,36 +38,16 @@ def _largest_log_intensity(
             high += 4.0
         if not excess(high) > 0:
             return high
-        root = _root_between(excess, lowest, high)
+        if math.isfinite(excess(high)):
+            root = root_between(excess, lowest, high, 1e-9)
+        else:
+            root = lowest
+            while high - root > 1e-9:
+                middle = (root + high) / 2
+                root, high = (middle, high) if excess(middle) <= 0 else (root, middle)
     while excess(root) > 0:
         root -= 1e-9
     return root
-
-
-def _root_by_secants(rising: Callable[[float], float | None]) -> float | None:
-    """A number just below that at which a function is 0; None if it is nowhere to be found."""
-    x, slope, value = 0.0, 1.0, rising(0.0)
-    for _ in range(30):
-        if value is None:
-            return None
-        step = min(max(-value / slope, -8.0), 8.0)
-        if abs(step) < 1e-9:
-            return x + step - 1e-12
-        x, before, value = x + step, value, rising(x + step)
-        slope = max(0.5, ((0.0 if value is None else value) - before) / step)
-    return None
-
-
-def _root_between(excess: Callable[[float], float], low: float, high: float) -> float:
-    """The same of a function that need not be smooth, between two numbers."""
-    if math.isfinite(excess(high)):
-        from scipy.optimize import brentq  # noqa: PLC0415 (slow to load)
-
-        return float(brentq(excess, low, high, xtol=1e-9))
-    while high - low > 1e-9:
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) <= 0 else (low, middle)
-    return low
 
 
 def _charges_of(requests: Iterable[tuple[Mechanism, int]]) -> tuple[Charge, ...]:

@@ -204,7 +204,7 @@ def _gaussian_epsilon(costs: list[tuple[Price, int]], delta: float) -> float:
 
 
 def _gaussian_curves(costs: list[tuple[Price, int]]) -> tuple[float, list[tuple[float, float]]]:
-    """A shift of eps, and pairs (times, mu): delta is the sum of the curves; none if one is infinite.
+    """A shift of eps, and pairs (times, mu) whose curves add up to delta; none if one is infinite.
 
     E[(1 - e^(eps - loss))_+] is at most its sum over all combinations of corners, each of which is
     a Gaussian composition: the squares of the mu add.

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
@@ -288,8 +287,10 @@ class ReducedPolytope:
         # Equalities, how many there are, and rows below them, in the variables' units.
         self._sparse: Any = sp.csc_array(sp.vstack([E, rows])), E.shape[0]
         if E.shape[0]:
-            null_space = scipy.linalg.null_space(E.toarray(), rcond=_DEPENDENT)
-            self.basis = np.ascontiguousarray(null_space)  # orthonormal, (d', p)
+            from scipy.linalg import null_space  # noqa: PLC0415 (slow to load)
+
+            # Orthonormal, (d', p).
+            self.basis = np.ascontiguousarray(null_space(E.toarray(), rcond=_DEPENDENT))
             if not self.basis.shape[1]:
                 raise UnsupportedProblemError(_SINGLE_POINT)
             self.dual = self.basis.T

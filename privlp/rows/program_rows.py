@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from randomgen import ChaCha
 
 from privlp.problem.standard_form import StandardForm, row_by_row
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
@@ -151,6 +150,8 @@ def share_of(block: RowBlock, share: float, key: int) -> RowBlock:
 
 def _coins(key: int, first: int, count: int) -> npt.NDArray[np.uint32]:
     """The words of the stream from a place on, whichever block of rows asks for them."""
+    from randomgen import ChaCha  # noqa: PLC0415 (slow to load)
+
     skipped = first % _OF_A_BLOCK
     cipher = ChaCha(key=key, counter=first - skipped, rounds=20)
     words = np.asarray(cipher.random_raw((skipped + count + 1) // 2), dtype="<u8").view("<u4")

@@ -11,7 +11,6 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import erfc, ndtri
 
 from privlp.checks import FloatArray
@@ -28,9 +27,9 @@ class UniformReals:
         self.near = (self._words.astype(float) + 0.5) * 2.0**-64
 
     @cached_property
-    def sign(self) -> npt.NDArray[np.int64]:
+    def sign(self) -> FloatArray:
         """1 where the first bit is set, else -1."""
-        return np.where(self._words >= 2**63, 1, -1)
+        return np.where(self._words >= 2**63, 1.0, -1.0)
 
     def within(self, index: int, words: int, iv: Any) -> Any:
         """The interval in which the first `words` times 64 bits place a number."""
