@@ -361,6 +361,17 @@ def test_mps_that_is_refused(write, old, new, message):
         LinearProgram.from_mps(write(changed(old, new)))
 
 
+@pytest.mark.parametrize("name", ["q" * 3000, "caf\xe9"], ids=["long", "no UTF-8"])
+def test_entries_twice_are_refused_whatever_the_names(write, name):
+    """What HiGHS says of an entry is cut off where names are long, and may be no text."""
+    twice = changed(" z total 1\n", " z total 1\n z total 2\n").replace(" z ", f" {name} ")
+    with pytest.raises(ReadError, match="duplicate entries|no UTF-8 text"):
+        LinearProgram.from_mps(write(twice.encode("latin-1")))
+    once = twice.replace(f" {name} total 2\n", "")
+    if name.isascii():
+        assert LinearProgram.from_mps(write(once.encode())).shape == (4, 3)
+
+
 def test_small_entries_and_unused_variables_are_no_mistake(write):
     small = LinearProgram.from_mps(write(changed(" z total 1\n", " z total 1 patient2 1e-10\n")))
     assert small.A.nnz == LinearProgram.from_mps(write(MODEL)).A.nnz

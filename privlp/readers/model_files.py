@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,14 @@ def _read_model(location: str, quote: bool, largest_unpacked: int | None) -> hig
     if not os.path.isfile(location):
         raise ReadError(f"There is no file {location!r}.")
     text = check_layout(location, quote=quote, largest_unpacked=largest_unpacked)
-    highs, status, warnings = _parse(location)
+    not_utf8 = ReadError(
+        f"{location!r} holds names that are no UTF-8 text; write them in ASCII or UTF-8."
+    )
+    try:
+        highs, status, warnings = _parse(location)
+    except UnicodeDecodeError:  # of a message that quotes the file
+        unread = quiet_highs().readModel(os.fsencode(location)) == highspy.HighsStatus.kError
+        raise (unreadable(location) if unread else not_utf8) from None
     if status == highspy.HighsStatus.kError:
         raise unreadable(location)
     if warnings:
@@ -79,9 +85,7 @@ def _read_model(location: str, quote: bool, largest_unpacked: int | None) -> hig
     try:
         row_names, unused = list(model.row_names_), _unused_variables(model)
     except UnicodeDecodeError:
-        raise ReadError(
-            f"{location!r} holds names that are no UTF-8 text; write them in ASCII or UTF-8."
-        ) from None
+        raise not_utf8 from None
     if text is not None:
         text.check_reading(row_names, unused)
         if model.num_col_ and not model.col_names_:
@@ -115,14 +119,16 @@ def _unused_variables(model: highspy.HighsLp) -> list[str]:
 
 def _parse(location: str) -> tuple[highspy.Highs, highspy.HighsStatus, list[str]]:
     """Read a file, and list what HiGHS's log says it ignored, but for entries too small for it."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "log"
-        highs = quiet_highs(log_to_console=False, log_file=str(log), output_flag=True)
-        status = highs.readModel(os.fsencode(location))
-        highs.setOptionValue("log_file", "")
-        highs.setOptionValue("output_flag", False)
-        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    told = (line for line in lines if line.startswith("WARNING") and "ignored" in line)
+    highs, lines = quiet_highs(log_to_console=False, output_flag=True), list[str]()
+    highs.cbLogging.subscribe(lambda event: lines.append(event.message))
+    status = highs.readModel(os.fsencode(location))
+    highs.setOptionValue("output_flag", False)
+    # A message that is cut off, because names are long, has no end of line.
+    told = (
+        line
+        for line in lines
+        if line.startswith("WARNING") and ("ignored" in line or not line.endswith("\n"))
+    )
     passed_over = [line.removeprefix("WARNING:").strip() for line in told]
     return highs, status, [line for line in passed_over if not _TOO_SMALL.match(line)]
 

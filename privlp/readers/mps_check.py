@@ -57,6 +57,7 @@ _SENSE = re.compile(
     rb"(?:[ \t\r]*+(?:\*[^\n]*+)?+\n)*+[ \t]++M(?:AX|IN)(?:IMIZE)?+[ \t\r]*+\n", re.IGNORECASE
 )
 _NOTHING = _lines()
+_COMMENT = re.compile(rb"^[ \t\r]*+\*[^\n]*+", re.MULTILINE)
 #: At an empty line between fixed columns HiGHS loops for ever.
 _EMPTY = re.compile(rb"\n[ \t\r]*+\n")
 _HEADER = re.compile(rb"\n([^\s*]\S*)[ \t]*([^\r\n]*)")
@@ -120,6 +121,8 @@ class MpsText:
 
     def __init__(self, path: str, text: bytes, *, quote: bool) -> None:
         self.path, self.text, self.quote = path, text, quote
+        self._ends: dict[bytes, int] = {}
+        self._fixed = False
 
     def _error(self, what: str) -> ReadError:
         return ReadError(f"{self.path!r}{what}.")
@@ -144,6 +147,7 @@ class MpsText:
             for word, start in starts.items():
                 self._lines_of(word, start, _UNDERSTOOD[word])
         except ReadError:
+            self._fixed = True
             ends_of_fixed = (_end(text, start, _FIXED[word]) for word, start in starts.items())
             if _EMPTY.search(text, 0, headers[-1][1].start() + 1) or any(
                 text[end : end + 1].isspace() for end in ends_of_fixed
@@ -188,10 +192,13 @@ class MpsText:
         """Look for lines that HiGHS has ignored; `unused` variables have no coefficient."""
         columns = re.search(rb"\nCOLUMNS", self.text, re.IGNORECASE)
         rows = self.text[self._first_line(b"ROWS") : columns.start() + 1 if columns else 0]
-        # In fixed columns names may hold spaces.
-        kinds = {line[-1].strip(): line[0] for line in _data_lines(rows, maxsplit=1)}
-        declared = {row for row, kind in kinds.items() if kind not in b"Nn"}
-        if {row.decode(errors="replace") for row in declared} != set(row_names):
+        if self._fixed:  # names may hold spaces
+            kinds = {line[-1].strip(): line[0] for line in _data_lines(rows, maxsplit=1)}
+        else:
+            fields = _COMMENT.sub(b"", rows).split()
+            kinds = dict(zip(fields[1::2], fields[::2], strict=True))
+        declared = b"\n".join(row for row, kind in kinds.items() if kind not in b"Nn")
+        if {*declared.decode(errors="replace").split("\n")} - {""} != {*row_names}:
             raise self._error(
                 ": HiGHS reads other rows than are declared. Declare every row of COLUMNS, and once"
             )
@@ -246,7 +253,8 @@ class MpsText:
 
     def _lines_of(self, section: bytes, start: int, understood: re.Pattern[bytes]) -> bytes:
         """The lines of a section, all of which must be understood."""
-        text, end = self.text, _end(self.text, start, understood)
+        text = self.text
+        end = self._ends[section] = self._ends.get(section) or _end(text, start, understood)
         if text[end : end + 1].isspace():
             what = f"not a line of section {section.decode()} with names and finite numbers"
             if re.match(rb"[^\n]*?[ \t]\$", text[end : text.find(b"\n", end + 1)]):
@@ -265,8 +273,6 @@ def _end(text: bytes, start: int, understood: re.Pattern[bytes]) -> int:
 
 def _data_lines(lines: bytes, maxsplit: int = -1) -> Iterator[list[bytes]]:
     """Fields of each line that is neither empty nor a comment."""
-    return (
-        line.split(maxsplit=maxsplit)
-        for line in lines.splitlines()
-        if line.strip() and not line.lstrip().startswith(b"*")
-    )
+    if b"*" in lines:
+        lines = _COMMENT.sub(b"", lines)
+    return filter(None, (line.split(None, maxsplit) for line in lines.splitlines()))
