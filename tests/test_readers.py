@@ -365,7 +365,7 @@ def test_mps_that_is_refused(write, old, new, message):
 def test_entries_twice_are_refused_whatever_the_names(write, name):
     """What HiGHS says of an entry is cut off where names are long, and may be no text."""
     twice = changed(" z total 1\n", " z total 1\n z total 2\n").replace(" z ", f" {name} ")
-    with pytest.raises(ReadError, match="duplicate entries|no UTF-8 text"):
+    with pytest.raises(ReadError, match=r"duplicate entries|no UTF-8 text"):
         LinearProgram.from_mps(write(twice.encode("latin-1")))
     once = twice.replace(f" {name} total 2\n", "")
     if name.isascii():

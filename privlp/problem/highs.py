@@ -16,6 +16,9 @@ from privlp.problem.data import ProgramData
 
 # From the last basis HiGHS goes on without presolve. After so many steps a new start is better.
 _STEPS_FROM_LAST_BASIS = 1_000
+# A program of so many rows, variables and coefficients takes less than starting a thread, or a few
+# hundredths of a second: nobody waits for Ctrl-C.
+_QUICK = 3_000
 _CONCLUSIVE = (
     highspy.HighsModelStatus.kOptimal,
     highspy.HighsModelStatus.kInfeasible,
@@ -42,15 +45,18 @@ def quiet_highs(**options: object) -> highspy.Highs:
 
 
 def run(highs: highspy.Highs) -> highspy.HighsModelStatus:
-    """Run HiGHS in a thread of its own, so that Ctrl-C stops it before its end."""
-    highs.HandleUserInterrupt = True
+    """Run HiGHS, in a thread of its own where it may take long: so Ctrl-C stops it."""
     highs.setOptionValue("threads", 1)  # else others start for each thread that calls it
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        try:
-            thread.submit(highs.run).result()
-        except BaseException:
-            highs.cancelSolve()
-            raise
+    if highs.getNumRow() + highs.getNumCol() + highs.getNumNz() <= _QUICK:
+        highs.run()
+    else:
+        highs.HandleUserInterrupt = True
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            try:
+                thread.submit(highs.run).result()
+            except BaseException:
+                highs.cancelSolve()
+                raise
     status = highs.getModelStatus()
     if status == highspy.HighsModelStatus.kMemoryLimit:
         raise MemoryError("HiGHS ran out of memory.")
@@ -122,17 +128,19 @@ class _Scaled:
     def __init__(
         self, A: Any, row_lower: FloatArray, row_upper: FloatArray, bounds: FloatArray
     ) -> None:
-        rows, self.bounds = as_sparse(A), bounds
+        rows, self.bounds, lower, upper = _canonical(as_sparse(A)), bounds, row_lower, row_upper
         self.free = np.flatnonzero(bounds[:, 0] < bounds[:, 1])
-        held = np.where(bounds[:, 0] < bounds[:, 1], 0.0, bounds[:, 0])
-        lower, upper = row_lower - rows @ held, row_upper - rows @ held
-        rows = sp.csr_array(rows[:, self.free])
+        if len(self.free) < len(bounds):
+            held = np.where(bounds[:, 0] < bounds[:, 1], 0.0, bounds[:, 0])
+            lower, upper = row_lower - rows @ held, row_upper - rows @ held
+            rows = sp.csr_array(rows[:, self.free])
         self.by_row = by_row = _power_of_two(row_sizes(rows))
         self.lower, self.upper = lower / by_row, upper / by_row
         ends = np.abs(np.concatenate([self.lower, self.upper]))
         ends = np.sort(ends[np.isfinite(ends) & (ends > 0)])
         self.unit = float(_power_of_two(ends[(len(ends) - 1) // 2])) if len(ends) else 1.0
-        self.rows = sp.csc_array(sp.diags_array(1.0 / by_row) @ rows if len(by_row) else rows)
+        scaled = rows.data / np.repeat(by_row, np.diff(rows.indptr))
+        self.rows = sp.csr_array((scaled, rows.indices, rows.indptr), shape=rows.shape).tocsc()
 
     def model(self, cost: FloatArray, sense: str = "min") -> highspy.HighsLp:
         """The model with these costs."""
@@ -183,7 +191,19 @@ class Optima:
 
 def row_sizes(A: sp.csr_array) -> FloatArray:
     """The largest coefficient of each row, in size."""
-    return np.zeros(A.shape[0]) if 0 in A.shape else abs(A).max(axis=1).toarray().ravel()
+    A = _canonical(A)
+    found, filled = np.zeros(A.shape[0]), np.flatnonzero(np.diff(A.indptr))
+    if len(filled):
+        found[filled] = np.maximum.reduceat(np.abs(A.data), A.indptr[filled])
+    return found
+
+
+def _canonical(A: sp.csr_array) -> sp.csr_array:
+    """The same with one entry at each place, in order."""
+    if not A.has_canonical_format:
+        A = A.copy()
+        A.sum_duplicates()
+    return A
 
 
 def _power_of_two(size: npt.ArrayLike) -> FloatArray:

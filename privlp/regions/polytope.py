@@ -21,7 +21,11 @@ from privlp.regions.public_rows import (
     central_point,
     finite_ranges,
     flat_rows,
+    norms_of_rows,
     point_inside,
+    rows_where,
+    stacked,
+    times,
 )
 from privlp.regions.quadratic import minimum, nearest_step, polished_step
 
@@ -127,7 +131,7 @@ class ReducedPolytope:
         self.cap = cap
         A, lower, upper = public.A, public.lower, public.upper
         if math.isfinite(cap):
-            A = sp.csr_array(sp.vstack([A, sp.csr_array(public.cost[None, :])]))
+            A = stacked(A, sp.csr_array(public.cost[None, :]))
             lower, upper = np.append(lower, -np.inf), np.append(upper, cap)
         low, high = finite_ranges(public.lp, A, lower, upper, public.bounds)
         size = np.maximum(abs(low), abs(high))
@@ -146,12 +150,16 @@ class ReducedPolytope:
             size = 1e-7 * (1 + abs(A) @ np.abs(low))
             broken = (A @ low > upper + size) | (A @ low < lower - size)
             raise UnsupportedProblemError(CONTRADICTION if broken.any() else _SINGLE_POINT)
-        rest = A[:, np.flatnonzero(fixed)] @ low[fixed]
-        at_low = rest + A[:, self.live] @ low[self.live]
-        B = sp.csr_array(A[:, self.live] @ sp.diags_array(self.unit))
-        size = np.sqrt(B.multiply(B).sum(axis=1))
+        at_low = np.zeros(A.shape[0])
+        if fixed.any():
+            at_low = A[:, np.flatnonzero(fixed)] @ low[fixed]
+            A = A[:, self.live]
+        at_low = at_low + A @ low[self.live]
+        B = times(A, self.unit[A.indices])
+        size = norms_of_rows(B)
         kept = size > 0
-        B = sp.csr_array(sp.diags_array(1 / size[kept]) @ B[kept])
+        B = rows_where(B, kept)
+        B = times(B, np.repeat(1 / size[kept], np.diff(B.indptr)))
         lower, upper = ((side - at_low)[kept] / size[kept] for side in (lower, upper))
         bounds = (public.bounds[self.live] - low[self.live, None]) / self.unit[:, None]
         self._set(B, lower, upper, bounds)
@@ -258,11 +266,15 @@ class ReducedPolytope:
         has_lower, has_upper = np.isfinite(bounds).T
         equal = lower == upper
         above, below = np.isfinite(upper) & ~equal, np.isfinite(lower) & ~equal
-        stacked = [B[above], -B[below], identity[has_upper], -identity[has_lower]]
-        rows = sp.csr_array(sp.vstack(stacked))
+        rows = stacked(
+            rows_where(B, above),
+            -rows_where(B, below),
+            rows_where(identity, has_upper),
+            -rows_where(identity, has_lower),
+        )
         ends = [upper[above], -lower[below], bounds[has_upper, 1], -bounds[has_lower, 0]]
         sides = np.concatenate(ends)
-        E, e = B[equal], upper[equal]
+        E, e = rows_where(B, equal), upper[equal]
         bounded = np.full(int(has_lower.sum() + has_upper.sum()), -1)
         self.owner = np.concatenate([np.flatnonzero(above), np.flatnonzero(below), bounded])
         self.per_side = np.repeat([1.0, -1.0, 0.0], [above.sum(), below.sum(), len(bounded)])
@@ -279,13 +291,13 @@ class ReducedPolytope:
             flat, thin = flat_rows(rows, sides, E, e), True
             if not flat.any():
                 raise UnsupportedProblemError(_TOO_THIN)
-            E, e = sp.csr_array(sp.vstack([E, rows[flat]])), np.concatenate([e, sides[flat]])
+            E, e = stacked(E, rows[flat]), np.concatenate([e, sides[flat]])
             rows, sides = rows[~flat], sides[~flat]
             self.owner, self.per_side = self.owner[~flat], self.per_side[~flat]
         self.basis: FloatArray | None = None
         self.dual: FloatArray | None = None
         # Equalities, how many there are, and rows below them, in the variables' units.
-        self._sparse: Any = sp.csc_array(sp.vstack([E, rows])), E.shape[0]
+        self._sparse: Any = stacked(E, rows).tocsc(), E.shape[0]
         if E.shape[0]:
             from scipy.linalg import null_space  # noqa: PLC0415 (slow to load)
 
@@ -299,4 +311,4 @@ class ReducedPolytope:
             self.C = sp.csc_array(rows @ self.basis)
             self.inside = central_point(self.C, self.f, np.zeros(self.basis.shape[1]))
         else:
-            self.C, self.f, self.inside = sp.csc_array(rows), sides, u
+            self.C, self.f, self.inside = self._sparse[0], sides, u

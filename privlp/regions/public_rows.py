@@ -31,6 +31,42 @@ _SLACK, _ENOUGH = 10 * FLAT, 20 * FLAT
 _MOST_CENTRED, _CENTRING_STEPS, _CENTRED = 400, 30, 1e-3
 
 
+# SciPy's own functions take longer for a few rows than all else that is done with them.
+
+
+def stacked(*blocks: sp.csr_array) -> sp.csr_array:
+    """Rows, one block below the other."""
+    filled = [block for block in blocks if block.shape[0]] or [*blocks[:1]]
+    if len(filled) == 1:
+        return filled[0]
+    before = np.cumsum([0, *(block.nnz for block in filled)]).tolist()  # no wider than they are
+    ends = [block.indptr[1:] + nnz for block, nnz in zip(filled, before, strict=False)]
+    indptr = np.concatenate([filled[0].indptr[:1], *ends])
+    data, indices = (
+        np.concatenate([getattr(block, part) for block in filled]) for part in ("data", "indices")
+    )
+    return sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, blocks[0].shape[1]))
+
+
+def rows_where(A: sp.csr_array, chosen: npt.NDArray[np.bool_]) -> sp.csr_array:
+    """Some of the rows."""
+    return A if chosen.all() else A[chosen] if chosen.any() else sp.csr_array((0, A.shape[1]))
+
+
+def times(A: sp.csr_array, factors: FloatArray) -> sp.csr_array:
+    """Each entry times its factor; zeros are left out."""
+    product = sp.csr_array((A.data * factors, A.indices, A.indptr), shape=A.shape)
+    if not product.data.all():
+        product = product.copy()
+        product.eliminate_zeros()
+    return product
+
+
+def norms_of_rows(A: sp.csr_array) -> FloatArray:
+    """Their Euclidean norms."""
+    return np.asarray(np.sqrt(times(A, A.data).sum(axis=1)))
+
+
 def tightened(
     A: sp.csr_array, lower: FloatArray, upper: FloatArray, bounds: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -75,7 +111,7 @@ class PublicRows:
         self.cost = lp.sign * lp.c
         if costs is not None:
             self._require_reached(*costs)
-            self.A = sp.csr_array(sp.vstack([self.A, sp.csr_array(self.cost[None, :])]))
+            self.A = stacked(self.A, sp.csr_array(self.cost[None, :]))
             self.lower, self.upper = (
                 np.append(self.lower, costs[0]),
                 np.append(self.upper, costs[1]),
@@ -185,7 +221,7 @@ def point_inside(
 ) -> tuple[FloatArray, float]:
     """A point far from all rows, and its least slack in units of the rows' norms."""
     d = rows.shape[1]
-    norms = np.sqrt(rows.multiply(rows).sum(axis=1))
+    norms = norms_of_rows(rows)
     if not E.shape[0]:
         for guess in (np.full(d, 0.5), np.full(d, 0.5 / d), np.full(d, 1e-3 / d)):
             least = float(np.min((sides - rows @ guess) / norms, initial=1.0))
