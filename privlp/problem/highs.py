@@ -191,7 +191,7 @@ class Optima:
 
 def row_sizes(A: sp.csr_array) -> FloatArray:
     """The largest coefficient of each row, in size."""
-    A = _canonical(A)
+    A = _canonical(sp.csr_array(A))
     found, filled = np.zeros(A.shape[0]), np.flatnonzero(np.diff(A.indptr))
     if len(filled):
         found[filled] = np.maximum.reduceat(np.abs(A.data), A.indptr[filled])
