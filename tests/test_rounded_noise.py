@@ -68,6 +68,9 @@ class Uncertain:
     def near(self, uniform, size):
         return np.full(size, 1e3), np.full(size, np.inf)
 
+    def one_by_one(self, uniform, size):
+        return [(1e3, np.inf)] * size
+
 
 words = st.lists(
     st.one_of(st.integers(0, 2**64 - 1), st.sampled_from(EXTREME)), min_size=6, max_size=6
@@ -80,11 +83,11 @@ words = st.lists(
 def test_errors_of_double_precision_are_bounded(law, words, size):
     """By at most half of what is allowed."""
     uniform = UniformReals(law.uniforms(size), Words(words))
+    truth = law.within(range(size), size, Bits(uniform, 8))
     values, errors = law.near(uniform, size)
-    for value, error, true in zip(
-        values, errors, law.within(range(size), size, Bits(uniform, 8)), strict=True
-    ):
-        assert max(abs(float((true - value).a)), abs(float((true - value).b))) <= 0.75 * error
+    for found in (zip(values, errors, strict=True), law.one_by_one(uniform, size)):
+        for (value, error), true in zip(found, truth, strict=True):
+            assert max(abs(float((true - value).a)), abs(float((true - value).b))) <= 0.75 * error
 
 
 @every_law
@@ -108,6 +111,22 @@ def test_double_precision_and_interval_arithmetic_agree(law, words, size, value,
     ]
     assert np.array_equal(*releases)
     assert np.isfinite(releases[0]).all()
+
+
+@pytest.mark.parametrize("law", [Gaussian(), Laplace()], ids=["Gaussian", "Laplace"])
+def test_a_release_is_the_same_with_and_without_arrays(law, monkeypatch):
+    rng = np.random.default_rng(3)
+    for size in (1, 2, 7, 24, 25):
+        value = rng.normal(size=size) * 10.0 ** rng.integers(-9, 20, size)
+        for scale in (1e-300, 3e-5, 1.0, 7e9, 1e297, -2.0):
+            releases = []
+            for most in (24, 0):
+                monkeypatch.setattr("privlp.privacy.noise.rounding._FEW", most)
+                generator = np.random.default_rng(size)
+                releases.append(rounded_sum(value, scale, law, generator, down=scale < 0))
+                releases.append(generator.integers(2**40))
+            assert np.array_equal(releases[0], releases[2])
+            assert releases[1] == releases[3]
 
 
 @pytest.mark.parametrize(("law", "value"), each(LAWS.values(), [0.0, 0.1, -3e5, 1 + 2**-50]))

@@ -119,6 +119,11 @@ class Law(ABC):
     def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
         """The vector in double precision, and a bound on the error of each entry, or ``inf``."""
 
+    def one_by_one(self, uniform: UniformReals, size: int) -> list[tuple[float, float]]:
+        """The same entry by entry, each with its bound."""
+        noise, error = self.near(uniform, size)
+        return list(zip(noise.tolist(), error.tolist(), strict=True))
+
     @abstractmethod
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
         """Intervals that hold some entries."""
@@ -147,6 +152,17 @@ class Gaussian(Law):
         np.multiply(radius, np.cos(angle), out=pairs[:, 0])
         np.multiply(radius, np.sin(angle), out=pairs[:, 1])
         return pairs.ravel()[:size], error.repeat(2)[:size]
+
+    def one_by_one(self, uniform: UniformReals, size: int) -> list[tuple[float, float]]:
+        numbers, found = uniform.near.tolist(), []
+        for u, turn in zip(numbers[::2], numbers[1::2], strict=True):
+            half_square, angle, error = 0.0 - math.log(u), 2 * math.pi * turn, math.inf
+            radius = math.sqrt(2 * half_square)
+            if radius > 0 and u >= 2.0**-64:
+                error = 2 * (2.0**-48 * (1 + half_square) + 2.0**-62 / u) / radius
+                error += 2.0**-46 * radius
+            found += [(radius * math.cos(angle), error), (radius * math.sin(angle), error)]
+        return found[:size]
 
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:  # noqa: ARG002
         iv = bits.iv
