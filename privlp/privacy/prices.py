@@ -156,7 +156,7 @@ def _joint(costs: list[tuple[Price, int]], delta: float) -> float:
     if delta <= 0:
         return math.inf
     gaussian = _gaussian_epsilon(costs, delta)
-    if is_gaussian(costs):
+    if _is_gaussian(costs):
         return gaussian
     return min(gaussian, _renyi_epsilon(tuple(costs), delta))
 
@@ -170,7 +170,7 @@ def gaussian_excess(costs: Costs, eps: float, delta: float) -> float | None:
     """
     costs = list(costs)
     delta -= math.fsum(price.chance * count for price, count in costs)
-    if not (is_gaussian(costs) and 0 < delta < 1):
+    if not (_is_gaussian(costs) and 0 < delta < 1):
         return None
     shift, curves = _gaussian_curves(costs)
     if not curves or not eps > shift:
@@ -183,7 +183,7 @@ def gaussian_excess(costs: Costs, eps: float, delta: float) -> float | None:
     return 0.5 * math.log(math.log(delta) / min(max(found, -1e300), -1e-300))
 
 
-def is_gaussian(costs: Costs) -> bool:
+def _is_gaussian(costs: Costs) -> bool:
     """Whether no bound on these draws is better than that of Gaussian differential privacy."""
     return all(price.law in ("gaussian", "corners") for price, _ in costs)
 
