@@ -38,8 +38,9 @@ from privlp.privacy import (
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
     WeightedGaussianMechanism,
+    accountant,
 )
-from privlp.privacy.charges import Charge
+from privlp.privacy.charges import Charge, cost_of
 
 #: Selections, and noise of whole vectors, are released one by one: more of them are drawn from the
 #: law that releases are tested to have.
@@ -411,7 +412,9 @@ def share_of_the_price(mechanisms: Sequence[Mechanism], eps: float, delta: float
 @contextmanager
 def count_forgotten() -> Iterator[None]:
     """Accounting that prices every charge as a single draw."""
-    with mock.patch.object(Charge, "cost", property(lambda charge: (charge.price, 1))):
+    one = mock.patch.object(Charge, "cost", property(lambda charge: (charge.price, 1)))
+    beforehand = mock.patch.object(accountant, "cost_of", lambda of, _: cost_of(of, 1))
+    with one, beforehand:
         yield
 
 

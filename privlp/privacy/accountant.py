@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 from privlp.errors import BudgetExceededError
 from privlp.float_errors import unnoticed
 from privlp.privacy.budget_rule import validated_budget
-from privlp.privacy.charges import AccountedRelation, Charge, price_of
+from privlp.privacy.charges import AccountedRelation, Charge, cost_of
 from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import Costs
 from privlp.privacy.randomness import ChargedDraws, Randomness
@@ -203,8 +203,7 @@ class Accountant(SpentOnce, ABC):
             return self._excess_with(_charges_of(make(math.exp(log_intensity))))
 
         def nearly(log_intensity: float) -> float | None:
-            new = make(math.exp(log_intensity))
-            return self._nearly_with([(price_of(mechanism), count) for mechanism, count in new])
+            return self._nearly_with([cost_of(*of) for of in make(math.exp(log_intensity))])
 
         with unnoticed():
             _charges_of(make(1.0))  # refuses what has no price

@@ -74,7 +74,8 @@ class Charge:
         count = whole(count, "count")
         mechanism.of_draw(0, count)  # refuses a count that the mechanism has no price for
         words = (mechanism.sensitivity, mechanism.parameter, count, mechanism.arithmetic)
-        return cls(price_of(mechanism), LedgerEntry(purpose, mechanism.name, *words))
+        price, _ = cost_of(mechanism, count)
+        return cls(price, LedgerEntry(purpose, mechanism.name, *words))
 
     @property
     def cost(self) -> tuple[Price, int]:
@@ -82,10 +83,10 @@ class Charge:
         return self.price, self.entry.draws
 
 
-def price_of(mechanism: Mechanism) -> Price:
-    """The price of a draw, with its chance."""
+def cost_of(mechanism: Mechanism, count: int) -> tuple[Price, int]:
+    """As :attr:`Charge.cost`, without the words."""
     price = mechanism.price
-    return replace(price, chance=mechanism.chance) if mechanism.chance else price
+    return replace(price, chance=mechanism.chance) if mechanism.chance else price, count
 
 
 def total_chance(charges: Iterable[Charge]) -> float:
