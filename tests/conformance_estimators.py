@@ -864,10 +864,16 @@ def _regress(estimator: Callable[..., Any] = sm.PrivateQuantileRegressor, **opti
 
 @contextmanager
 def _of_any_length() -> Iterator[None]:
-    """Records are neither scaled to norm 1 nor shortened."""
+    """Records are ten times as long as they are said to be."""
+    product = records_on_grid._products
+
+    def short(entries: Any, whiten: Any) -> tuple[Any, Any]:
+        found, norms = product(entries, whiten)
+        return found, norms / 10
+
     with (
-        mock.patch.object(regression_records, "_norms", lambda Z: np.full(len(Z), 0.1)),
-        mock.patch.object(regression_records, "on_grid", lambda G, bits: np.rint(G * 2.0**bits)),
+        mock.patch.object(records_on_grid, "_products", short),
+        mock.patch.object(records_on_grid, "bounded", _any_length),
     ):
         yield
 

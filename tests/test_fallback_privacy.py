@@ -45,9 +45,9 @@ def of_classes(self, X, signs, w, paid, n, real=PrivateLPSVC._fall_back):
     real(self, X, signs, w, paid, X.shape[0])
 
 
-def of_fits(pairs, *rest, real=regression_descent._chosen):
-    n = pairs.total(lambda block: len(block._y))
-    return real(pairs, *rest[:-1], replace(rest[-1], neighbours=Neighbours.adding(n)))
+def of_fits(run, *rest, real=regression_descent._chosen):
+    n = run.pairs.total(lambda block: len(block._y))
+    return real(run, *rest[:-1], replace(rest[-1], neighbours=Neighbours.adding(n)))
 
 
 FITS = {

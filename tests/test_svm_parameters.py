@@ -26,8 +26,9 @@ from svm_models import (
     PrivateOneVsRestClassifier,
     PrivateQuantileRegressor,
 )
+from svm_models.records.grid import RecordGrid, Whitening
 from svm_models.regression.losses import Pinball
-from svm_models.regression.records import WhitenedPairs, on_grid, pairs_of, second_moments
+from svm_models.regression.records import MeasuredPairs, Units, WhitenedPairs, second_moments
 from tests.effort import THOROUGH
 
 pytestmark = pytest.mark.usefixtures("short_advice")
@@ -187,26 +188,26 @@ def test_messages_of_regressions(make, message):
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")  # which fits suppress
-def test_a_record_of_no_numbers_moves_no_sum_beyond_its_share():
-    rows = np.array([[0.6, 0.0], [np.nan, 0.0], [np.inf, 0.1], [0.0, 0.5]])
-    without = on_grid(rows[[0, 3]], 10)
-    np.testing.assert_array_equal(on_grid(rows, 10)[[0, 3]], without)
-    assert not on_grid(rows, 10)[1:3].any()
-    pairs = pairs_of(rows, np.zeros(4), constant=False)
-    least = pairs_of(rows[[0, 3]], np.zeros(2), constant=False)
-    moments = [second_moments(some, np.eye(2), 1.0, 4) for some in (pairs, least)]
-    np.testing.assert_array_equal(*moments)
+def test_a_record_of_no_numbers_moves_no_sum():
+    rows = np.array([[0.6, 0.0], [np.nan, 0.0], [np.nan, np.nan], [0.0, 0.5]])
+    grid, found = RecordGrid.of(4), []
+    units = Units.declared(2, (-1, 1), None, (-1, 1), constant=False)
+    for some in (rows, rows[[0, 3]]):
+        pairs = units.pairs(some, np.zeros(len(some)), grid)
+        found.append(second_moments(pairs, Whitening.of(units.lift(grid), grid)))
+    np.testing.assert_array_equal(*found)
 
 
 def test_a_slope_of_no_number_is_zero_in_its_own_record():
     """A width of zero at a residual of zero is 0/0."""
-    rows = np.array([[0.5], [0.0]])
-    whitened = WhitenedPairs(pairs_of(rows, np.array([1.0, 0.0]), constant=False), np.eye(1))
-    whitened.shorten(1.0, 2)
+    units = Units.declared(1, (-1, 1), None, (-1, 1), constant=False)
+    grid = RecordGrid.of(2)
+    pairs = units.pairs(np.array([[0.5], [0.0]]), np.array([1.0, 0.0]), grid)
+    whiten = Whitening.of(np.eye(1), grid)
+    whitened = WhitenedPairs(MeasuredPairs(pairs, whiten), 1.0)
     with np.errstate(all="ignore"):
         found = whitened.gradient(np.zeros((1, 1)), Pinball((0.5,)), np.zeros(1))
-    assert np.isfinite(found).all()
-    assert 0.24 < found[0, 0] <= 0.25
+    assert 0.24 < whiten.of_sum(found[0])[0] <= 0.25
 
 
 def test_no_sum_that_is_no_number_is_released():

@@ -305,7 +305,7 @@ class DenseIntegers:
         entries = scratch[: self.size].reshape(self._entries.shape)
         entries[:] = self._entries
         weights = weigh(entries @ x)
-        return weights, weights @ entries
+        return weights, weights.T @ entries
 
 
 class SparseIntegers:
@@ -345,7 +345,7 @@ class SparseIntegers:
         try:  # each product would convert the entries for itself
             self._rows.data = self._columns.data = entries
             weights = weigh(self._rows @ x)
-            return weights, self._columns @ weights
+            return weights, (self._columns @ weights).T
         finally:
             self._rows.data = self._columns.data = self._data
 
@@ -374,7 +374,7 @@ def summed(
 
 def weighed_once(
     parts: KeptParts,
-    size: int,
+    shape: int | tuple[int, ...],
     point: FloatArray,
     weigh: Callable[..., FloatArray],
     add: Callable[[npt.NDArray[np.int64], slice, FloatArray, FloatArray], None],
@@ -382,11 +382,12 @@ def weighed_once(
     """The same for ``add(total, rows, weights, sums)``, in one read of the rows.
 
     Weights are ``weigh(products with the point, rows=rows)``, sums those of the rows with them.
+    Several points are columns; then a row has several weights.
     """
 
     def run(some: KeptParts) -> npt.NDArray[np.int64]:
         total, scratch = (
-            np.zeros(size, np.int64),
+            np.zeros(shape, np.int64),
             np.empty(max((p.size for _, p in some), default=0)),
         )
         for rows, part in some:

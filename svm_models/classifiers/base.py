@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from privlp import Budget, InvalidParameterError, InvalidProblemError
+from privlp import Budget, InvalidParameterError
 from privlp.checks import warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord, Randomness
@@ -22,7 +22,7 @@ from svm_models import account as accounts
 from svm_models.classifiers import classes as of_two
 from svm_models.parameters import FloatArray, norm_within, share
 from svm_models.records import decisions_of, within_norm
-from svm_models.records.grid import MOST_RECORDS
+from svm_models.records.grid import require_exact_sums
 from svm_models.records.validation import scored, validated
 from svm_models.repeated_fits import warn_if_repeated
 
@@ -211,8 +211,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         data_norm = norm_within(self.data_norm)
-        if X.shape[0] > MOST_RECORDS:
-            raise InvalidProblemError("Sums are exact for at most 2^31 records.", parameter="X")
+        require_exact_sums(X.shape[0])
         account = self._open(accounts.randomness_of(self.random_state))
         self._class_weights()
         self._check_parameters(X.shape[1])

@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp import InvalidProblemError
 from privlp.rows import parts as row_parts
 from privlp.rows.grid import bits_of
 from svm_models.parameters import FloatArray
@@ -55,6 +56,12 @@ SOFTNESS = 0.5
 CENTRE = 0.5
 # So many times sparse records are read a few at a time, or more often; so many rows at least.
 _PIECES, _FEWEST_ROWS = 12, 2**12
+
+
+def require_exact_sums(count: int) -> None:
+    """Refuse more records than sums are exact for."""
+    if count > MOST_RECORDS:
+        raise InvalidProblemError("Sums are exact for at most 2^31 records.", parameter="X")
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,7 @@ class RecordGrid:
 
 @dataclass(frozen=True, eq=False)
 class Whitening:
-    """A whitening matrix on the grid: integer columns, (p, p), and the unit of their products."""
+    """A whitening matrix on the grid: integer columns, (d, p), and the unit of their products."""
 
     grid: RecordGrid
     columns: FloatArray
@@ -109,7 +116,7 @@ class Whitening:
     def of_sum(self, total: Totals) -> FloatArray:
         """The matrix times a weighed sum of records: exact, then each entry is rounded once."""
         bits = self.grid.entries - math.ceil(math.log2(max(len(total), 1)) / 2)
-        found: list[int] = [0] * len(total)
+        found: list[int] = [0] * self.columns.shape[1]
         sign, rest, power = np.sign(total), np.abs(total), 0
         while rest.any():
             limb = (sign * (rest & (2**bits - 1))).astype(np.float64)
@@ -150,11 +157,20 @@ class RecordsOnGrid:
 
     Records are shortened by what rounding may add, and one that is still too long counts for
     nothing: what becomes of a record depends on it and on public numbers alone, to the last bit.
+    `prepare` makes x_i of some records, in place of :func:`within_norm`.
     """
 
-    def __init__(self, block: SignedRecords, *, data_norm: float, grid: RecordGrid) -> None:
-        self.count, self.size = block.X.shape
-        self.grid = grid
+    def __init__(
+        self,
+        block: SignedRecords,
+        *,
+        data_norm: float,
+        grid: RecordGrid,
+        prepare: Callable[[Any], Any] | None = None,
+    ) -> None:
+        prepare = prepare or partial(within_norm, data_norm=data_norm)
+        self.count, self.grid = block.X.shape[0], grid
+        self.size = prepare(block.X[:0]).shape[1]
         self.positive = None if block.signs is None else block.signs > 0
         self.parts: list[tuple[slice, row_parts.Integers]] = []
         room = row_parts.Room(self.count)
@@ -162,7 +178,7 @@ class RecordsOnGrid:
 
         def stored_of(X: Any, signs: Any) -> row_parts.Integers:
             """What is kept of some records; all else is gone before the next ones are read."""
-            part = row_parts.part_of(within_norm(X, data_norm)).rounded(factor * signs)
+            part = row_parts.part_of(prepare(X)).rounded(factor * signs)
             return bounded(part, grid).stored(room)
 
         for rows, X in few_at_a_time(block.X):
@@ -185,10 +201,23 @@ class RecordsOnGrid:
                 if whiten is None:
                     entries = some.table(few)
                 else:
-                    entries = _whitened(some.entries[few], whiten, shorten=shorten)
+                    few_entries = row_parts.rows_of(some.entries, few)
+                    entries = _whitened(few_entries, whiten, shorten=shorten)
                 total += (entries.T @ entries).astype(np.int64)
 
-        return row_parts.summed(self.parts, (self.size, self.size), add)
+        size = self.size if whiten is None else whiten.columns.shape[1]
+        return row_parts.summed(self.parts, (size, size), add)
+
+    def norms(self, whiten: Whitening) -> FloatArray:
+        """||W m_i|| of each record."""
+        found = np.empty(self.count)
+
+        def run(parts: Any) -> None:
+            for rows, part in parts:
+                found[rows] = _norms(part, whiten)
+
+        row_parts.over(self.parts, run)
+        return found
 
 
 class WhitenedRecords:
@@ -199,7 +228,7 @@ class WhitenedRecords:
     m_i / 2 to what is released beforehand: vectors of norm 1/2 at most. Weights s_i/2 are rounded
     down to h_i units, (2 z_i - 1) h_i to the nearest. Sums are in integers, before the caller
     multiplies by W. `of_classes` are public weights in [0, 1] of negative and positive records,
-    which multiply s_i.
+    which multiply s_i, `norms` those of W m_i, in the unit of what 1 is to be.
     """
 
     def __init__(
@@ -209,6 +238,7 @@ class WhitenedRecords:
         *,
         shorten: bool = True,
         of_classes: tuple[float, float] | None = None,
+        norms: FloatArray | None = None,
     ) -> None:
         self._records, self._grid = records, records.grid
         self.count = records.count
@@ -219,7 +249,8 @@ class WhitenedRecords:
             for rows, part in parts:
                 halves = np.full(rows.stop - rows.start, self._grid.of_half)
                 if shorten:
-                    halves *= (1 - SLACK) / np.maximum(_norms(part, whiten), 1.0)
+                    found = _norms(part, whiten) if norms is None else norms[rows]
+                    halves *= (1 - SLACK) / np.maximum(found, 1.0)
                 if of_classes is not None and records.positive is not None:
                     negative, positive = of_classes
                     halves *= np.where(records.positive[rows], positive, negative)
@@ -305,7 +336,7 @@ def _norms(part: row_parts.Integers, whiten: Whitening) -> FloatArray:
     """||W m_i|| of some records."""
     entries = part.in_double().entries
     found = [
-        _products(entries[few], whiten)[1]
+        _products(row_parts.rows_of(entries, few), whiten)[1]
         for few in row_parts.slices(entries.shape[0], OF_PRODUCTS)
     ]
     return np.concatenate([np.zeros(0), *found])

@@ -25,7 +25,7 @@ def within_norm(X: Any, data_norm: float) -> Any:
     relatively; so is one that was scaled, up to 3 u more. The allowance of (p + 8) u for the
     comparison, and of twice as much for scaling, covers both.
     """
-    X = _own_rows(X)
+    X = own_rows(X)
     values = X.data if sp.issparse(X) else X
     with unnoticed():
         values[~np.isfinite(values)] = 0.0
@@ -39,7 +39,7 @@ def within_norm(X: Any, data_norm: float) -> Any:
     return X
 
 
-def _own_rows(X: Any) -> Any:
+def own_rows(X: Any) -> Any:
     """A copy of X: in C order, or a CSR array with columns in order and one entry for each cell."""
     if not sp.issparse(X):
         return np.array(X, dtype=float, order="C")

@@ -20,11 +20,12 @@ from privlp.rows.access import InMemory
 from svm_models import account as accounts
 from svm_models.parameters import FloatArray, require_delta
 from svm_models.plan import warn_of_noise
+from svm_models.records.grid import RecordGrid, require_exact_sums
 from svm_models.records.validation import scored, validated
 from svm_models.regression.descent import descend
 from svm_models.regression.losses import ResidualLoss
 from svm_models.regression.plan import Forecast, Plan
-from svm_models.regression.records import Units, pairs_of
+from svm_models.regression.records import Units
 from svm_models.repeated_fits import warn_if_repeated
 
 _REPLACED = "one record (x_i, y_i) replaced; the number of records is public"
@@ -178,6 +179,7 @@ class PrivateLinearRegressor(LinearRegressor):
 
     def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         count, p = X.shape
+        require_exact_sums(count)
         constant, units, loss, quantiles = self._declared(p)
         opened = self._open(accounts.randomness_of(self.random_state))
         require_delta(self, self.eps, self.delta)
@@ -187,12 +189,12 @@ class PrivateLinearRegressor(LinearRegressor):
             eps, delta = account.ledger.eps, account.ledger.delta
             warn_of_large_delta(eps, delta, neighbours.n, stacklevel=4)
             warned = warn_of_noise(self, self._public_number(neighbours), p, stacklevel=4)
-            pairs = pairs_of(units.features(X), units.targets(y), constant=constant)
-            rows: InMemory[Any] = InMemory(pairs)
+            grid = RecordGrid.of(neighbours.most)
+            rows: InMemory[Any] = InMemory(units.pairs(X, y, grid))
             plan = Plan.of(
                 neighbours, p + constant, loss, quantiles, account.ledger, constant=constant
             )
-            found = descend(rows, plan, account)
+            found = descend(rows, units.lift(grid), plan, account)
         finally:
             self.privacy_ = opened.record()
         ends = np.array([found.constant - found.limit, found.constant + found.limit])
@@ -201,7 +203,7 @@ class PrivateLinearRegressor(LinearRegressor):
         self.prediction_bounds_ = units.middle + units.reach * ends
         if not (warned or found.kept.all()):
             warnings.warn(_INSTEAD, MostlyNoiseWarning, stacklevel=3)
-        return units.coefficients(found.points, constant=constant)
+        return units.coefficients(found.points)
 
     def _predicted(self, X: Any) -> FloatArray:
         """Predictions of the K fits, within the released bounds, (n, K)."""

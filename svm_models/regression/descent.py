@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +18,19 @@ from scipy.special import ndtr
 from privlp.methods.fallback import keeps, reach
 from privlp.privacy import ChargedDraws
 from privlp.rows.access import Rows
-from privlp.rows.in_coordinates import symmetric_of
 from svm_models.account import Account
 from svm_models.parameters import FloatArray
-from svm_models.regression.losses import MEDIAN_SIZE, normal_quantile
+from svm_models.records.grid import RecordGrid, Whitening
+from svm_models.regression.losses import MEDIAN_SIZE, ResidualLoss, normal_quantile
 from svm_models.regression.plan import COUNTS, OF_A_MEAN, SIZES, TURNS, Plan, Stage
-from svm_models.regression.records import Pairs, WhitenedPairs, above, second_moments
+from svm_models.regression.records import (
+    MeasuredPairs,
+    Pairs,
+    WhitenedPairs,
+    above,
+    second_moments,
+)
+from svm_models.whitening import second_moments as released_moments
 
 #: Binary digits of the place of a quantile of y.
 _PLACES = 16
@@ -36,6 +44,8 @@ _LESS = 14.0
 # Share of records that the middle turns of whitening shorten; moments below this share of n are not
 # told apart.
 _SHORTENED, _LEAST_MOMENT = 0.5, 1e-4
+# Shorter records are not scaled to norm 1 at first.
+_SMALLEST = 2.0**-100
 # A step is cut if it is this many times what the shown curvature allows.
 _MOST_OF_A_STEP = 1.5
 # A curvature that rounds show is believed beyond so many deviations of their noise.
@@ -57,9 +67,12 @@ class Fit:
     kept: npt.NDArray[np.bool_]
 
 
-def descend(rows: Rows[Pairs], plan: Plan, account: Account) -> Fit:
-    """Minimise the mean loss, abs(y_i) <= 2; all draws are charged before the first."""
-    p, loss, levels, most = plan.p, plan.loss, plan.quantiles, plan.neighbours.most
+def descend(rows: Rows[Pairs], lift: FloatArray, plan: Plan, account: Account) -> Fit:
+    """Minimise the mean loss, abs(y_i) <= 2; all draws are charged before the first.
+
+    `lift` makes a_i of records on the grid, (d, p), public.
+    """
+    p, loss, levels = plan.p, plan.loss, plan.quantiles
     *first, choice = plan.paid(account)
     best = np.zeros(loss.count)
     if plan.constant:  # quantiles of y alone, by bisection
@@ -67,15 +80,16 @@ def descend(rows: Rows[Pairs], plan: Plan, account: Account) -> Fit:
         best = crossings(
             lambda level: np.asarray(rows.total(above, level, of_y)), first.pop(0), len(of_y)
         )
-    moments, norms, sizes, *stages = first
+    moments, of_norms, sizes, *stages = first
     of_levels, last = (stages.pop(0), stages.pop(0)) if levels else (None, None)
     whole = stages.pop(0) if loss.centre.any() else None
-    whiten = _whitening(rows, moments, norms, plan)
-    pairs = rows.keep(partial(WhitenedPairs, whiten=whiten))
-    bound = _bound(pairs, whiten, norms, plan.longer)
-    pairs.update(WhitenedPairs.shorten, bound, most)
-    middle = np.zeros(p) if whole is None else np.asarray(whole(pairs.total(WhitenedPairs.whole)))
-    run = _Descent(pairs, plan, bound, middle, whole.sigma if whole is not None else 0.0)
+    on_grid = _OnGrid(rows, lift, RecordGrid.of(plan.neighbours.most))
+    whiten = _whitening(on_grid, moments, of_norms, plan)
+    measured, bound = on_grid.bound(whiten, of_norms, plan.longer)
+    pairs = measured.keep(partial(WhitenedPairs, bound=bound))
+    run = _Descent(pairs, plan, bound, lift @ whiten, on_grid.matrix(whiten))
+    if whole is not None:
+        run = replace(run, whole=np.asarray(whole(run.centre())), of_whole=whole.sigma)
     of_constant = np.linalg.solve(whiten, np.eye(p)[0]) if plan.constant else np.zeros(p)
     nearest = np.argmin(np.abs(np.array(levels or (0.5,)) - 0.5))
     points, searched = best[nearest] * of_constant[None], _SIZES
@@ -86,7 +100,7 @@ def descend(rows: Rows[Pairs], plan: Plan, account: Account) -> Fit:
             points = run.stage(plan.stages[number], stages[number], points, scale)
     median, points = points[0], np.repeat(points, loss.count, axis=0)
     if of_levels is not None:
-        shift = _levels(pairs, median, of_levels, levels, scale)
+        shift = _levels(run, median, of_levels, levels, scale)
         points = points + shift[:, None] * of_constant
     for stage, draws in zip(plan.stages[number:], stages[number:], strict=True):
         points = run.stage(stage, draws, points, scale)
@@ -95,11 +109,11 @@ def descend(rows: Rows[Pairs], plan: Plan, account: Account) -> Fit:
         (of_median,) = run.variances(plan.stages[number - 1], stages[number - 1], scale)
         points = towards(points, own, median, of_median, of_constant)
         points = run.raised(points, own, last, levels, scale, of_constant)
-    return _chosen(pairs, points, whiten, best, of_constant, choice, plan)
+    return _chosen(run, points, whiten, best, of_constant, choice, plan)
 
 
 def _chosen(
-    pairs: Rows[WhitenedPairs],
+    run: _Descent,
     points: FloatArray,
     whiten: FloatArray,
     best: FloatArray,
@@ -114,7 +128,7 @@ def _chosen(
     limit = reach(sigma, n) * np.linalg.norm(points - alone, axis=1)
     if sigma:
         limit = np.maximum(limit, 1e-150)
-        total = pairs.total(WhitenedPairs.lost, points, best, limit, plan.loss)
+        total = run.total(WhitenedPairs.lost, points, best, limit, plan.loss)
     else:
         total = np.zeros(len(points))
     kept = keeps(np.asarray(choice(total)), sigma, n * math.sqrt(2 * plan.least))
@@ -126,13 +140,29 @@ def _chosen(
 
 @dataclass(frozen=True)
 class _Descent:
-    """Descents over the same records."""
+    """Descents over the same records, of which sums are in units of the bound."""
 
     pairs: Rows[WhitenedPairs]
     plan: Plan
     bound: float
-    whole: FloatArray
-    of_whole: float
+    lift: FloatArray
+    whiten: Whitening
+    whole: FloatArray | float = 0.0
+    of_whole: float = 0.0
+
+    def total(self, kernel: Callable[..., Any], points: FloatArray, *released: Any) -> Any:
+        """A sum over records of what predictions at points, (K, p), lead to."""
+        return self.pairs.total(kernel, self.lift @ np.atleast_2d(points).T, *released)
+
+    def centre(self) -> FloatArray:
+        """The sum of all records: exact, then each entry is rounded."""
+        return self.whiten.of_sum(self.pairs.total(WhitenedPairs.centre)) * (2 / self.bound)
+
+    def slopes(self, points: FloatArray, loss: ResidualLoss, width: FloatArray) -> FloatArray:
+        """The sum of records times their slopes, (K, p), likewise."""
+        total = self.total(WhitenedPairs.gradient, points, loss, width)
+        unit = 2 * loss.farthest / self.bound
+        return np.array([self.whiten.of_sum(each) for each in total]) * unit
 
     def size_of_residuals(
         self, point: FloatArray, counts: ChargedDraws, ends: tuple[float, float]
@@ -140,7 +170,7 @@ class _Descent:
         """About the median of the sizes of residuals, by noisy counts."""
 
         def larger(level: float) -> float:
-            return float(self.pairs.total(WhitenedPairs.larger, point, 2.0**level, 0.5))
+            return float(self.total(WhitenedPairs.larger, point, 2.0**level, 0.5))
 
         return float(2.0 ** _crossing(larger, counts, *ends))
 
@@ -162,7 +192,7 @@ class _Descent:
         total, counted = np.zeros_like(points), 0
         last_points, last_sums = points, np.zeros_like(points)
         for number in range(stage.rounds):
-            sums = self.pairs.total(WhitenedPairs.gradient, points, loss, width)
+            sums = self.slopes(points, loss, width)
             noisy = np.asarray(draws(sums.ravel())).reshape(points.shape)
             noisy = noisy + loss.centre[:, None] * self.whole
             if number:
@@ -199,7 +229,7 @@ class _Descent:
     ) -> FloatArray:
         """Intercepts moved by a noisy count of the records above, weighed by its variance."""
         shares = 1 - np.array(quantiles)
-        excess = self.pairs.total(WhitenedPairs.above, points, np.zeros(len(points)), shares)
+        excess = self.total(WhitenedPairs.above, points, np.zeros(len(points)), shares)
         density = self.plan.neighbours.n * self.plan.stages[-1].loss.curvature(scale)
         of_count = np.square(counts.sigma / density)
         own = variances / float(of_constant @ of_constant)
@@ -221,43 +251,55 @@ def _shown_curvature(moves: FloatArray, changes: FloatArray, sigma: float) -> Fl
     return np.asarray(np.maximum((changes * moves).sum(axis=1) / square - noise, 0.0))
 
 
+@dataclass(frozen=True)
+class _OnGrid:
+    """Records on the grid, and how they become those of the descent."""
+
+    rows: Rows[Pairs]
+    lift: FloatArray
+    grid: RecordGrid
+
+    def matrix(self, whiten: FloatArray) -> Whitening:
+        """A whitening matrix of a_i, (p, p), as one of records on the grid."""
+        return Whitening.of(self.lift @ whiten, self.grid)
+
+    def bound(
+        self, whiten: FloatArray, counts: ChargedDraws, share: float
+    ) -> tuple[Rows[MeasuredPairs], float]:
+        """Records with their norms, and about the norm that a share of them exceeds."""
+        longest = math.log2(float(np.linalg.norm(whiten, 2)) * math.sqrt(len(whiten)))
+        pairs = self.rows.keep(partial(MeasuredPairs, whiten=self.matrix(whiten)))
+
+        def longer(level: float) -> float:
+            return float(pairs.total(MeasuredPairs.longer, 2.0**level, share))
+
+        return pairs, float(2.0 ** _crossing(longer, counts, longest - _NORMS, longest + 1))
+
+
 def _whitening(
-    rows: Rows[Pairs], release: ChargedDraws, counts: ChargedDraws, plan: Plan
+    records: _OnGrid, release: ChargedDraws, counts: ChargedDraws, plan: Plan
 ) -> FloatArray:
     """Coordinates in which records, long ones shortened, have the second moments 1."""
-    n, p, most = plan.neighbours.n, plan.p, plan.neighbours.most
-    whiten, bound, unit = np.eye(p), 0.0, 1.0
+    n, p = plan.neighbours.n, plan.p
+    whiten, bound, unit = np.eye(p), _SMALLEST, 1.0
     sigma = release.sigma
     # Noise in a symmetric matrix has eigenvalues of up to about sigma sqrt(2 p).
     hidden = max(sigma * math.sqrt(2 * p), _LEAST_MOMENT * n)
     for turn in range(TURNS):
         if turn:
-            pairs = rows.keep(partial(WhitenedPairs, whiten=whiten))
             share = plan.longer if turn == TURNS - 1 else _SHORTENED
-            bound = _bound(pairs, whiten, counts, share)
-        noisy = np.asarray(release(rows.total(second_moments, whiten, bound, most)))
-        matrix = symmetric_of(noisy, p)
+            _, bound = records.bound(whiten, counts, share)
+        kernel = partial(second_moments, whiten=records.matrix(whiten / bound))
+        matrix = released_moments(records.rows, kernel, records.grid, release)
         values, vectors = np.linalg.eigh(matrix, UPLO="U")
         values = np.maximum(values, hidden)
         whiten = whiten @ ((vectors * np.sqrt(values.max() / values)) @ vectors.T)
-        unit = math.sqrt(n / float(values.max())) / max(bound, 1e-100)
+        unit = math.sqrt(n / float(values.max())) / bound
     return whiten * unit
 
 
-def _bound(
-    pairs: Rows[WhitenedPairs], whiten: FloatArray, counts: ChargedDraws, share: float
-) -> float:
-    """About the norm that a share of the records exceeds."""
-    longest = math.log2(float(np.linalg.norm(whiten, 2)) * math.sqrt(len(whiten)))
-
-    def longer(level: float) -> float:
-        return float(pairs.total(WhitenedPairs.longer, 2.0**level, share))
-
-    return float(2.0 ** _crossing(longer, counts, longest - _NORMS, longest + 1))
-
-
 def _levels(
-    pairs: Rows[WhitenedPairs],
+    run: _Descent,
     point: FloatArray,
     counts: ChargedDraws,
     quantiles: tuple[float, ...],
@@ -269,7 +311,7 @@ def _levels(
     shares = 1 - np.array(quantiles)
 
     def excess(levels: FloatArray) -> FloatArray:
-        return np.asarray(pairs.total(WhitenedPairs.above, point[None], levels, shares))
+        return np.asarray(run.total(WhitenedPairs.above, point, levels, shares))
 
     low, high = bisected(excess, counts, low, high, COUNTS)
     return np.asarray(0.5 * (low + high))

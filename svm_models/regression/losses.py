@@ -29,6 +29,8 @@ class Pinball:
 
     quantiles: tuple[float, ...]
 
+    #: Bound on the size of each slope, less its centre.
+    farthest = 0.5
     #: Residuals up to this size cost nothing.
     ignored = 0.0
     #: Standard deviation of residuals that plans assume: it matters where errors are ignored.
@@ -51,7 +53,7 @@ class Pinball:
     @property
     def steepest(self) -> float:
         """Bound on the Euclidean norm of the K slopes of one record, less their centres."""
-        return math.sqrt(self.count) / 2
+        return math.sqrt(self.count) * self.farthest
 
     @property
     def slope(self) -> FloatArray:
@@ -102,7 +104,7 @@ class EpsilonInsensitive:
 
     count = 1
     centre = np.zeros(1)
-    steepest = 1.0
+    farthest = steepest = 1.0
     slope = np.ones(1)
 
     @property

@@ -14,7 +14,6 @@ from privlp.status import Verdict
 from svm_models.account import Account, Neighbours, at_whole_budget
 from svm_models.plan import OF_ANSWER, OF_CHOICE, Part, noise_in, parts_of, ways_out
 from svm_models.regression.losses import MEDIAN, ResidualLoss
-from svm_models.regression.records import bits_for
 from svm_models.whitening import noise_of_one_sum
 
 OF_MOMENTS = "sum the second moments of records of norm 1 or less"
@@ -203,11 +202,9 @@ def least_of(quantiles: tuple[float, ...]) -> float:
 def sensitivity_of_slopes(loss: ResidualLoss, neighbours: Neighbours) -> float:
     """L2 change of a round's sum between neighbours.
 
-    A record adds slopes s, |s| <= steepest, each rounded by half a unit, times a vector of norm <=
-    1.
+    A record adds slopes s, |s| <= steepest, rounded towards 0, times a vector of norm <= 1.
     """
-    unit = 2.0 ** -bits_for(neighbours.most)
-    return neighbours.moved * (loss.steepest + math.sqrt(loss.count) / 2 * unit)
+    return neighbours.moved * loss.steepest
 
 
 def _rounding(neighbours: Neighbours) -> float:

@@ -1,135 +1,132 @@
 """Private records of a regression, of which only exact sums come back.
 
-A record adds a vector of integers of bounded norm, in units of a public power of two, and no
-partial sum exceeds 2^53: a sum depends on no order, and no record's part on another record.
+Records stand on a public grid (:mod:`svm_models.records.grid`), sparse ones as they were stored. A
+record adds a vector of integers of bounded norm, and no partial sum is rounded: a sum depends on no
+order, and no record's part on another record.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import InvalidParameterError
 from privlp.checks import as_floats
-from privlp.problem.standard_form import row_by_row
-from privlp.rows.grid import bits_of
+from privlp.rows import parts as row_parts
+from privlp.rows.parts import csr_of
 from svm_models.parameters import LEAST_SIZE, MOST_SIZE, FloatArray, norm_within
 from svm_models.records import within_norm
+from svm_models.records.grid import (
+    SLACK,
+    RecordGrid,
+    RecordsOnGrid,
+    SignedRecords,
+    Totals,
+    WhitenedRecords,
+    Whitening,
+)
+from svm_models.records.scaled import own_rows
 from svm_models.regression.losses import ResidualLoss
 
-#: Entries a_i, (k, p), and numbers y_i, (k,).
-Pairs = tuple[FloatArray, FloatArray]
+#: Records m_i on the grid, and numbers y_i, (k,).
+Pairs = tuple[RecordsOnGrid, FloatArray]
 
-_DOUBLE = 53
 #: Binary digits of a compared number.
 _BITS = 20
-# Norms are computed within this share.
-_WITHIN = 1e-12
-_SMALLEST = 1e-150
 
 
-def bits_for(most: int) -> int:
-    """Public bits of entries and slopes: `most` terms of size 2^(2 bits) add up to 2^52 at most."""
-    return max((_DOUBLE - 1 - bits_of(most)) // 2, 1)
+def second_moments(pairs: Pairs, whiten: Whitening) -> Totals:
+    """sum_i g_i g_i^T, g_i = W m_i min(1, 1/|W m_i|), in squared units of an entry."""
+    return pairs[0].second_moments(whiten)
 
 
-def products(A: FloatArray, matrix: FloatArray) -> FloatArray:
-    """A @ matrix, each row computed from itself alone."""
-    return np.column_stack([row_by_row(A, column) for column in matrix.T])
+class MeasuredPairs:
+    """Records with the norms of z_i = W m_i; W is public or released."""
 
-
-def on_grid(G: FloatArray, bits: int) -> FloatArray:
-    """Rows of norm 1 at most as integers of norm 2^bits at most, in real arithmetic.
-
-    Rows are shortened by what rounding may add; one beyond the bound, or no number, becomes 0.
-    """
-    units = 2.0**bits
-    rows = np.rint(G * max(units * (1 - _WITHIN) - math.sqrt(G.shape[1]), 0.0))
-    rows[~(np.square(rows).sum(axis=1) <= units**2)] = 0.0
-    return rows
-
-
-def second_moments(pairs: Pairs, whiten: FloatArray, bound: float, most: int) -> FloatArray:
-    """Upper triangle of sum_i g_i g_i^T, off the diagonal times sqrt(2).
-
-    z_i = whiten a_i, g_i = z_i / max(|z_i|, bound). A record's part has norm |g_i|^2 <= 1, but for
-    rounding products by sqrt(2).
-    """
-    Z = products(pairs[0], whiten)
-    bits = bits_for(most)
-    rows = on_grid(Z / np.maximum(_norms(Z), max(bound, _SMALLEST))[:, None], bits)
-    upper = np.triu_indices(rows.shape[1])
-    found = (rows.T @ rows)[upper] / 4.0**bits
-    return np.asarray(found * np.where(upper[0] == upper[1], 1.0, math.sqrt(2)))
-
-
-class WhitenedPairs:
-    """Records z_i = whiten a_i, alike in all directions; `whiten` is public or released."""
-
-    def __init__(self, pairs: Pairs, whiten: FloatArray) -> None:
-        self._Z, self._y = products(pairs[0], whiten), pairs[1]
-        self._norm = _norms(self._Z)
-        self._rows, self._bits = np.zeros_like(self._Z), 0
+    def __init__(self, pairs: Pairs, whiten: Whitening) -> None:
+        self.records, self.y = pairs
+        self.whiten, self.norms = whiten, self.records.norms(whiten)
 
     def longer(self, level: float, share: float) -> float:
         """sum_i (1[|z_i| > level] - share): 0 where that share of records is longer."""
-        return float(np.count_nonzero(self._norm > level) - share * len(self._norm))
+        return float(np.count_nonzero(self.norms > level) - share * len(self.norms))
 
-    def shorten(self, bound: float, most: int) -> None:
-        """Prepare sums of z_i min(1, bound / |z_i|) / bound, on the public grid."""
-        short = self._Z / np.maximum(self._norm, bound)[:, None]
-        self._bits = bits_for(most)
-        self._rows = on_grid(short, self._bits)
 
-    def larger(self, point: FloatArray, level: float, share: float) -> float:
-        """sum_i (1[|y_i - z_i·point| > level] - share)."""
-        residuals = self._residuals(point[None])[:, 0]
-        return float(np.count_nonzero(np.abs(residuals) > level) - share * len(residuals))
+class WhitenedPairs(WhitenedRecords):
+    """Records z_i = W m_i, none longer than a bound in sums, which are in its units.
 
-    def above(self, points: FloatArray, levels: FloatArray, shares: FloatArray) -> FloatArray:
-        """sum_i (1[y_i - z_i·point_k > level_k] - share_k), (K,); one point may serve for all."""
-        residuals = self._residuals(points)
-        return np.asarray((residuals > levels).sum(axis=0) - shares * len(residuals))
+    Predictions are m_i·v_k, for released vectors v_k: columns of (d, K).
+    """
 
-    def gradient(self, points: FloatArray, loss: ResidualLoss, width: FloatArray) -> FloatArray:
-        """sum_i s_ik z_i min(1, bound / |z_i|) / bound, (K, p): exact.
+    def __init__(self, pairs: MeasuredPairs, bound: float) -> None:
+        norms = pairs.norms * ((1 + SLACK) / bound)  # sums are rounded twice
+        super().__init__(pairs.records, pairs.whiten, norms=norms)
+        self._y = pairs.y
 
-        Slopes s_ik, less their centre, are rounded to the grid; one that is no number is 0.
-        """
-        slopes = np.rint(loss.slopes(self._residuals(points), width) * 2.0**self._bits)
-        slopes[np.isnan(slopes)] = 0.0
-        return np.asarray((slopes.T @ self._rows) / 4.0**self._bits)
+    def larger(self, vector: FloatArray, level: float, share: float) -> float:
+        """sum_i (1[|y_i - m_i·v| > level] - share)."""
+
+        def count(y: FloatArray, moved: FloatArray) -> FloatArray:
+            return (np.abs(y - moved) > level).sum(axis=0)
+
+        return float(self._summed(vector, count)[0] - share * self.count)
+
+    def above(self, vectors: FloatArray, levels: FloatArray, shares: FloatArray) -> FloatArray:
+        """sum_i (1[y_i - m_i·v_k > level_k] - share_k), (K,); one vector may serve for all."""
+        found = self._summed(vectors, lambda y, moved: (y - moved > levels).sum(axis=0))
+        return found - shares * self.count
 
     def lost(
-        self, points: FloatArray, constant: FloatArray, limit: FloatArray, loss: ResidualLoss
+        self, vectors: FloatArray, constant: FloatArray, limit: FloatArray, loss: ResidualLoss
     ) -> FloatArray:
         """What each fit, within a limit of its constant, loses more than the constant, (K,)."""
-        moved = products(self._Z, points.T) - constant
-        return lost(self._y, moved, constant, limit, loss)
+        return self._summed(
+            vectors, lambda y, moved: lost(y[:, 0], moved - constant, constant, limit, loss)
+        )
 
-    def whole(self) -> FloatArray:
-        """sum_i z_i min(1, bound / |z_i|) / bound, (p,): exact."""
-        return np.asarray(self._rows.sum(axis=0) / 2.0**self._bits)
+    def gradient(self, vectors: FloatArray, loss: ResidualLoss, width: FloatArray) -> Totals:
+        """sum_i s_ik h_i m_i, (K, d), in units: s_ik are shares of the farthest slope.
 
-    def _residuals(self, points: FloatArray) -> FloatArray:
-        """One column for each point."""
-        return np.asarray(self._y[:, None] - products(self._Z, points.T))
+        h_i is half of min(1, bound/|z_i|), rounded down, and s_ik h_i rounded to the nearest: never
+        beyond h_i. A slope that is no number is 0.
+        """
+        point, unit = self._grid.vector(vectors)
 
+        def weigh(found: FloatArray, *, rows: slice) -> FloatArray:
+            moved = found.reshape(len(found), -1) * unit
+            slopes = loss.slopes(self._y[rows, None] - moved, width) / loss.farthest
+            weights = np.rint(slopes * self._halves[rows, None])
+            weights[np.isnan(weights)] = 0.0
+            return weights.reshape(found.shape)
 
-def _norms(Z: FloatArray) -> FloatArray:
-    """Euclidean norms, each computed from its row alone."""
-    return np.asarray(np.sqrt(np.square(Z).sum(axis=1)))
+        def add(total: Totals, _: slice, __: FloatArray, sums: FloatArray) -> None:
+            total += sums.astype(np.int64)
 
+        point = point[:, 0] if point.shape[1] == 1 else point
+        shape = point.shape[::-1]
+        found = row_parts.weighed_once(self._records.parts, shape, point, weigh, add)
+        return np.atleast_2d(found)
 
-def pairs_of(X: FloatArray, y: FloatArray, *, constant: bool) -> Any:
-    """Records as pairs, with a constant as their first entry or without."""
-    A = np.column_stack([np.ones(len(y)), X]) if constant else X
-    return np.ascontiguousarray(A), np.ascontiguousarray(y)
+    def _summed(
+        self, vectors: FloatArray, of_some: Callable[[FloatArray, FloatArray], npt.NDArray[Any]]
+    ) -> FloatArray:
+        """The sum of ``of_some(y, m·v)``, (k, 1) and (k, K), over parts: exact."""
+        point, unit = self._grid.vector(vectors)
+
+        def run(parts: Any) -> Any:
+            return sum(
+                of_some(self._y[rows, None], part.times(point) * unit) for rows, part in parts
+            )
+
+        return np.asarray(sum(row_parts.over(self._records.parts, run)), dtype=float)
 
 
 @dataclass(frozen=True)
@@ -144,6 +141,9 @@ class Units:
     middle: float
     reach: float
     data_norm: float | None
+    low: FloatArray
+    high: FloatArray
+    constant: bool
 
     @classmethod
     def declared(
@@ -160,38 +160,86 @@ class Units:
             )
         if data_norm is not None:
             norm = norm_within(data_norm)
-            return cls(np.zeros(p), np.full(p, norm), middle, reach, norm)
+            half = np.full(p, norm)
+            return cls(np.zeros(p), half, middle, reach, norm, -half, half, constant)
         low, high = _of_features(X_bounds, p)
         centre = (low + high) / 2 if constant else np.zeros(p)
         half = (high - low) / 2 if constant else np.maximum(np.abs(low), np.abs(high))
-        return cls(centre, half, middle, reach, None)
+        return cls(centre, half, middle, reach, None, low, high, constant)
 
-    def features(self, X: Any) -> FloatArray:
-        """A dense copy in these units, each record by itself, moved to the bounds if beyond."""
-        if self.data_norm is not None:
-            X = within_norm(X, self.data_norm)
-        X = X.toarray() if sp.issparse(X) else np.array(X, dtype=float, order="C")
-        found = (X - self.centre) / self.half
-        if self.data_norm is None:
-            found = _within_one(found)
-        return np.asarray(found)
+    @cached_property
+    def _zero(self) -> FloatArray:
+        """Where bounds move a 0 to."""
+        return np.clip(0.0, self.low, self.high)
+
+    @cached_property
+    def _size(self) -> FloatArray:
+        """How far from there a value may be."""
+        return np.maximum(self.high - self._zero, self._zero - self.low)
+
+    @cached_property
+    def _offset(self) -> FloatArray:
+        """What a_i is where nothing is stored."""
+        return np.append(np.ones(int(self.constant)), (self._zero - self.centre) / self.half)
+
+    @cached_property
+    def _largest(self) -> float:
+        """Bound on the norm of what :meth:`_made` makes of a record."""
+        of_features = len(self.half) if self.data_norm is None else 1
+        return math.sqrt(int(self._offset.any()) + of_features)
+
+    def pairs(self, X: Any, y: FloatArray, grid: RecordGrid) -> Pairs:
+        """Records m_i on the grid, of norm 1 at most, and y_i."""
+        block = SignedRecords(X, None)
+        records = RecordsOnGrid(block, data_norm=self._largest, grid=grid, prepare=self._made)
+        return records, self.targets(y)
+
+    def lift(self, grid: RecordGrid) -> FloatArray:
+        """The matrix L, (d, p), with a_i = L^T m_i: features in these units, after a constant."""
+        first = int(self._offset.any())
+        found = np.zeros((first + len(self.half), len(self._offset)))
+        found[:first] = self._offset
+        found[first:, int(self.constant) :] = np.diag(self._size / self.half)
+        return found * (self._largest * grid.of_entry / grid.shorter(len(found)))
+
+    def _made(self, X: Any) -> Any:
+        """Some records, each by itself, moved to the bounds if beyond: 0 where nothing is stored.
+
+        Where nothing is stored a_i may have an offset: then 1 is the first entry, its factor.
+        """
+        X = own_rows(X) if self.data_norm is None else within_norm(X, self.data_norm)
+        offset = int(self._offset.any())
+        if not sp.issparse(X):
+            found = self._from_zero(X, slice(None))
+            return np.column_stack([np.ones((len(found), offset)), found])
+        starts, places = X.indptr, X.indices
+        data = self._from_zero(X.data, places)
+        if offset:
+            data = np.insert(data, starts[:-1], 1.0)
+            places = np.insert(places + 1, starts[:-1], 0)
+            starts = starts + np.arange(len(starts), dtype=starts.dtype)
+        return csr_of(data, places, starts, (X.shape[0], X.shape[1] + offset))
+
+    def _from_zero(self, values: FloatArray, at: Any) -> FloatArray:
+        """How far values of columns are from where a 0 is moved to, in units of the farthest."""
+        found = np.clip(values, self.low[at], self.high[at])
+        found -= self._zero[at]
+        found /= self._size[at]
+        found[np.isnan(found)] = 0.0
+        return np.clip(found, -1.0, 1.0, out=found)
 
     def targets(self, y: FloatArray) -> FloatArray:
         """Y in these units, between -1 and 1."""
-        return _within_one((y - self.middle) / self.reach)
+        found = (y - self.middle) / self.reach
+        return np.clip(np.where(np.isnan(found), 0.0, found), -1.0, 1.0)
 
-    def coefficients(self, w: FloatArray, *, constant: bool) -> tuple[FloatArray, FloatArray]:
+    def coefficients(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Coefficients and intercepts in the user's units, from (K, p) in these."""
-        coef = self.reach * w[:, int(constant) :] / self.half
+        coef = self.reach * w[:, int(self.constant) :] / self.half
         intercept = np.full(len(w), self.middle)
-        if constant:
+        if self.constant:
             intercept = self.middle + self.reach * w[:, 0] - coef @ self.centre
         return coef, intercept
-
-
-def _within_one(numbers: FloatArray) -> FloatArray:
-    """Numbers between -1 and 1, each by itself; what is none is 0."""
-    return np.clip(np.where(np.isnan(numbers), 0.0, numbers), -1.0, 1.0)
 
 
 def _pair(bounds: Any, name: str) -> tuple[FloatArray, FloatArray]:
@@ -238,7 +286,7 @@ def _of_features(bounds: Any, p: int) -> tuple[FloatArray, FloatArray]:
     return np.broadcast_to(low, (p,)), np.broadcast_to(high, (p,))
 
 
-def above(pairs: tuple[FloatArray, FloatArray], levels: FloatArray, shares: FloatArray) -> Any:
+def above(pairs: tuple[Any, FloatArray], levels: FloatArray, shares: FloatArray) -> Any:
     """sum_i (1[y_i > level_k] - share_k), (K,)."""
     y = pairs[1]
     return (y[:, None] > levels).sum(axis=0) - shares * len(y)
