@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
-from privlp.problem.standard_form import StandardForm
+from privlp.problem import standard_form
+from privlp.problem.standard_form import StandardForm, row_by_row, rows_times
 from privlp.regions.simplex import Simplex
 from privlp.rows.program_rows import RowBlock
 from tests.effort import examples
@@ -353,3 +354,67 @@ def test_all_variables_fixed_is_told():
     lp = LinearProgram([1.0], [[1.0]], [1.0], bounds=(1, 1))
     with pytest.raises(privlp.UnsupportedProblemError, match="every variable is fixed"):
         Simplex(StandardForm.of(lp), 5.0)
+
+
+# Products of rows: each depends on its row alone, to the last bit.
+
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "Fortran": np.asfortranarray,
+    "single": lambda A: A.astype(np.float32),
+    "every other": lambda A: np.repeat(A, 2, axis=1)[:, ::2],
+    "backwards": lambda A: A[::-1].copy()[::-1],
+    "out of place": lambda A: np.frombuffer(b"0" + A.tobytes(), offset=1).reshape(A.shape),
+    "other bytes": lambda A: A.astype(A.dtype.newbyteorder()),
+    "sparse": sp.csr_array,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("columns", [1, 2, 3, 7, 8, 10, 33, 80, 1000])
+def test_a_product_of_a_row_depends_on_that_row_alone(layout, columns, monkeypatch):
+    """In parts of any size, from any row on, beside any other rows, in every layout."""
+    rng = np.random.default_rng(columns)
+    A = rng.normal(size=(29, columns)).astype(np.float32).astype(float)
+    A[:, ::3] = np.where(rng.random(A[:, ::3].shape) < 0.3, -0.0, A[:, ::3])
+    x, matrix = rng.normal(size=columns), rng.normal(size=(columns, 4))
+    placed = LAYOUTS[layout](A)
+    whole, several = row_by_row(placed, x), rows_times(placed, matrix)
+    assert whole == pytest.approx(A @ x, rel=1e-9, abs=1e-12)
+    assert several == pytest.approx(A @ matrix, rel=1e-9, abs=1e-12)
+    if layout != "sparse":
+        np.testing.assert_array_equal(whole, row_by_row(A, x))
+        np.testing.assert_array_equal(several, rows_times(A, np.asfortranarray(matrix)))
+    for first in range(29):
+        for last in (first + 1, 29):
+            some = placed[first:last]
+            np.testing.assert_array_equal(row_by_row(some, x), whole[first:last])
+            np.testing.assert_array_equal(rows_times(some, matrix), several[first:last])
+    others = rng.normal(size=A.shape)
+    others[11] = A[11]
+    assert row_by_row(LAYOUTS[layout](others), x)[11] == whole[11]
+    for entries in (1, 5 * columns):
+        monkeypatch.setattr(standard_form, "_ENTRIES_AT_A_TIME", entries)
+        np.testing.assert_array_equal(row_by_row(placed, x), whole)
+
+
+def by_blas(how, rows, factor):
+    """Rounds the last row of three otherwise, as a library may."""
+    found = np.asarray(rows @ factor)
+    found[len(found) // 3 * 3 :] *= 1 + 2.0**-50
+    return found
+
+
+@pytest.mark.parametrize("columns", [2, 80])
+def test_where_products_of_rows_depend_on_others_sums_are_taken(columns, monkeypatch):
+    A, x = np.random.default_rng(0).normal(size=(50, columns)), np.ones(columns)
+    standard_form.goes_by_rows.cache_clear()
+    assert standard_form.goes_by_rows(columns)
+    standard_form.goes_by_rows.cache_clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(np, "einsum", by_blas)
+        assert not standard_form.goes_by_rows(columns)
+        np.testing.assert_array_equal(row_by_row(A, x), (A * x).sum(axis=1))
+        both = np.column_stack([x, 2 * x])
+        np.testing.assert_array_equal(rows_times(A, both)[:, 1], 2 * (A * x).sum(axis=1))
+    standard_form.goes_by_rows.cache_clear()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from privlp.problem.data import ProgramData
 IntArray = npt.NDArray[np.int64]
 # A megabyte in double precision: it stays in cache.
 _ENTRIES_AT_A_TIME = 2**17
+# Rows on which a product is tried, and how long they are at most.
+_TRIED, _LONGEST_TRIED = 13, 2**12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,9 +120,7 @@ class StandardForm:
             A = sp.csr_array(A)
             squares = sp.csr_array((A.data.astype(np.float64) ** 2, A.indices, A.indptr), A.shape)
             return np.sqrt(squares @ np.ones(A.shape[1]))
-        return np.sqrt(
-            _along_rows(A, lambda rows: np.multiply(rows, rows, dtype=np.float64, order="C"))
-        )
+        return np.sqrt(_of_rows(A, lambda rows: _sums(rows, rows)))
 
 
 def row_by_row(A: Any, x: FloatArray) -> FloatArray:
@@ -130,16 +131,58 @@ def row_by_row(A: Any, x: FloatArray) -> FloatArray:
     """
     if sp.issparse(A):
         return np.asarray(A @ x)
-    return _along_rows(A, lambda rows: np.multiply(rows, x, dtype=np.float64, order="C"))
+    if not goes_by_rows(A.shape[1]):
+        return _of_rows(A, lambda rows: _sums(rows, x))
+    x = _in_order(x)
+    return _of_rows(A, lambda rows: np.einsum("ij,j->i", _in_order(rows), x))
 
 
-def _along_rows(A: Any, terms: Callable[[Any], FloatArray]) -> FloatArray:
-    """Sums of terms along contiguous rows: NumPy's order depends on their length alone."""
+def rows_times(rows: Any, matrix: FloatArray) -> FloatArray:
+    """A few rows times a matrix, likewise."""
+    if sp.issparse(rows):
+        return np.asarray(rows @ matrix)
+    if not goes_by_rows(rows.shape[1]):
+        return np.column_stack([_sums(rows, column) for column in matrix.T])
+    return np.einsum("ij,jk->ik", _in_order(rows), _in_order(matrix))
+
+
+def _in_order(array: Any) -> FloatArray:
+    """An array in double precision, C order and place: NumPy's sums need no buffers then."""
+    return np.require(array, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
+
+
+def _of_rows(A: Any, of_some: Callable[[Any], FloatArray]) -> FloatArray:
+    """One number of each row, from a few rows at a time."""
     total = np.empty(A.shape[0])
     step = max(1, _ENTRIES_AT_A_TIME // max(1, A.shape[1]))
     for start in range(0, len(total), step):
-        terms(A[start : start + step]).sum(axis=1, out=total[start : start + step])
+        total[start : start + step] = of_some(A[start : start + step])
     return total
+
+
+def _sums(rows: Any, factors: Any) -> FloatArray:
+    """Sums of terms along contiguous rows: NumPy's order depends on their length alone."""
+    return np.asarray(np.multiply(rows, factors, dtype=np.float64, order="C").sum(axis=1))
+
+
+@cache
+def goes_by_rows(columns: int) -> bool:
+    """Whether ``np.einsum`` computes products of each row by itself, tried on rows of this length.
+
+    In NumPy 2.0 to 2.5 it does: without buffers ``c_einsum`` calls one function for each row, which
+    adds products in an order that depends on their number alone, aligned or not. A later version
+    may call BLAS: so rows that are made up are multiplied in several places and alone.
+    """
+    if not 0 < columns <= _LONGEST_TRIED:
+        return False
+    made = np.random.default_rng(columns)
+    rows, matrix = made.standard_normal((_TRIED, columns)), made.standard_normal((columns, 3))
+    pieces = [slice(k, end) for k in range(_TRIED) for end in (k + 1, _TRIED)]
+    for how, factor in (("ij,j->i", matrix[:, 0].copy()), ("ij,jk->ik", matrix)):
+        whole = np.einsum(how, rows, factor)
+        if any((np.einsum(how, rows[some], factor) != whole[some]).any() for some in pieces):
+            return False
+    return True
 
 
 def violated(A: Any, x: FloatArray, rhs: FloatArray) -> npt.NDArray[np.bool_]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.problem.standard_form import row_by_row
+from privlp.problem.standard_form import row_by_row, rows_times
 from privlp.regions.polytope import ReducedPolytope
 from privlp.rows.grid import bits_of
 from privlp.rows.on_simplex import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
@@ -52,10 +53,12 @@ class RowsInCoordinates(SmoothedRows):
         if region.basis is None:
             G = _in_units(block, region, scale)
         else:
-            along = _along(region.basis, block, region, scale)
-            excess = np.maximum(1.0, _norms_of(along) / below)
-            scale /= excess  # what the equalities leave may be little but rounding
-            G = on_grid(along / excess[:, None])
+            G = np.empty((len(scale), region.size), dtype=np.float32)
+            for rows, along in _along(block, region, region.basis):
+                scaled = along * (form.row_sign[rows] * scale[rows])[:, None]
+                excess = np.maximum(1.0, _norms_of(scaled) / below)
+                scale[rows] /= excess  # what the equalities leave may be little but rounding
+                G[rows] = on_grid(scaled / excess[:, None])
         activity, r = form.activity(region.origin), np.empty(len(scale))
         for rows in slices(len(r), _SOME):
             own = form.row_sign[rows].astype(float)
@@ -113,11 +116,8 @@ def norms(block: RowBlock, region: ReducedPolytope) -> tuple[FloatArray, FloatAr
         square[rows] = part.squares_about(np.zeros_like(low), len(region.live))
     if region.basis is None:
         return np.sqrt(square), largest
-    square[:] = 0.0
-    for direction in (region.unit[:, None] * region.basis).T:
-        x = np.zeros(form.lp.shape[1])
-        x[region.live] = direction
-        square += (form.row_sign * row_by_row(form.lp.A, x)[form.row]) ** 2
+    for rows, along in _along(block, region, region.basis):
+        square[rows] = np.square(along).sum(axis=1)
     return np.sqrt(square), largest
 
 
@@ -194,17 +194,12 @@ def _in_units(block: RowBlock, region: ReducedPolytope, scale: FloatArray) -> An
 
 
 def _along(
-    basis: FloatArray, block: RowBlock, region: ReducedPolytope, scale: FloatArray
-) -> FloatArray:
-    """Rows scale_i a_i in the directions that public equalities leave, (m, p)."""
+    block: RowBlock, region: ReducedPolytope, basis: FloatArray
+) -> Iterator[tuple[slice, FloatArray]]:
+    """A few rows a_i at a time in the directions that public equalities leave, (k, p)."""
     form, A = block.form, block.form.lp.A
-    directions = np.zeros((form.lp.shape[1], region.size))
+    directions = np.zeros((A.shape[1], region.size))
     directions[region.live] = region.unit[:, None] * basis
-    if sp.issparse(A):
-        found = np.asarray(sp.csr_array(A) @ directions)[form.row]
-    else:
-        found = np.zeros((len(form.row), region.size))
-        for j in region.live.tolist():
-            found += A[form.row, j][:, None] * directions[j]
-    found *= (form.row_sign * scale)[:, None]
-    return found
+    A = sp.csr_array(A) if sp.issparse(A) else A
+    for some in slices(len(form.row), max(1, _ENTRIES // max(1, *directions.shape))):
+        yield some, rows_times(A[form.row[some]], directions)
