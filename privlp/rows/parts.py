@@ -22,6 +22,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.float_errors import unnoticed
+from privlp.problem.standard_form import row_by_row
 from privlp.rows.grid import bits_of
 
 Item = TypeVar("Item")
@@ -189,7 +190,7 @@ class DensePart(_Part):
         return data
 
     def _sums(self, data: FloatArray) -> FloatArray:
-        return np.asarray(data.sum(axis=1))
+        return row_by_row(data, np.ones(data.shape[1]))
 
     def extremes(self) -> tuple[FloatArray, FloatArray]:
         """The smallest and the largest entry of each row, or 0 if that is smaller or larger."""
