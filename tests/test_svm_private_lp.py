@@ -13,6 +13,7 @@ from privlp import Budget, BudgetExceededError, audit
 from privlp.game.descent import AcceleratedDescent
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
 from privlp.regions.l1_ball import L1Ball, onto_l1_ball
+from privlp.rows import parts as row_parts
 from privlp.rows.access import InMemory
 from svm_models import PrivateLPSVC, make_separable_sphere, whitening
 from svm_models.account import RELATION
@@ -164,6 +165,31 @@ def test_no_neighbour_moves_a_release_by_more_than_its_sensitivity():
         for again in (None, whiten):
             moments = [moments_of(record[None, :], whiten=again) for record in pair]
             assert np.linalg.norm(moments[0] - moments[1]) <= math.sqrt(2)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.01, 0.3, 1.0])
+def test_short_rows_kept_by_columns_give_the_same_bits(density, monkeypatch):
+    """As rows, and as dense records; also where few have a weight, or a part has one row."""
+    rng = np.random.default_rng(0)
+    M = sp.random_array((2_001, 6), density=density, format="csr", rng=rng)
+    whiten, point, z = rng.normal(size=(6, 6)), rng.normal(size=6), rng.random(2_001)
+    few = np.where(rng.random(2_001) < 0.05, z, grids.CENTRE)
+
+    def found(M):
+        rows, finish = whitened(M, whiten)
+        sums = rows.weighed(point, 0.7, 0.1), rows.scores(z), rows.scores(few), rows.centre()
+        moments = [moments_of(M, whiten=again) for again in (None, whiten)]
+        return [*map(finish, sums), rows.violations(point), *moments]
+
+    by_columns = [found(M)]
+    monkeypatch.setattr(
+        grids, "few_at_a_time", lambda M: [(slice(0, 1), M[:1]), (slice(1, 2001), M[1:])]
+    )
+    by_columns.append(found(M))
+    monkeypatch.setattr(row_parts, "_MANY", math.inf)
+    for other in (*by_columns, found(M.toarray())):
+        for one, two in zip(found(M), other, strict=True):
+            np.testing.assert_array_equal(one, two)
 
 
 def test_some_pair_of_neighbours_attains_every_sensitivity():

@@ -43,6 +43,8 @@ _FEW = 0.1
 _BITS_OF_FEW = 16
 # Entries of a part, about: two megabytes in double precision, or less.
 _DENSE_ENTRIES, _SPARSE_ENTRIES = 2**17, 2**18
+# So many times as many rows as columns, and so few entries of a row, are many and short.
+_MANY, _SHORT = 8, 12
 
 
 @contextmanager
@@ -78,10 +80,10 @@ def rows_of_a_part(
 
 
 def csr_of(
-    data: npt.NDArray[Any], places: Places, starts: Places, shape: tuple[int, int]
-) -> sp.csr_array:
+    data: npt.NDArray[Any], places: Places, starts: Places, shape: Any, form: Any = sp.csr_array
+) -> Any:
     """A matrix of these arrays themselves; SciPy would check them, and copy parts of others."""
-    found = sp.csr_array(shape)
+    found = form(shape)
     found.data, found.indices, found.indptr = data, places, starts
     return found
 
@@ -253,10 +255,15 @@ class SparsePart(_Part):
         self._data[np.repeat(rows, self._stored)] = 0.0
 
     def stored(self, room: Room) -> SparseIntegers:
-        count, starts = len(self._stored), self.entries.indptr
-        data = room.keep(self._data, count, np.float32, last=False)
-        starts = room.keep(starts, count, starts.dtype)
-        return SparseIntegers(csr_of(data, self.entries.indices, starts, self.entries.shape))
+        """Many short rows are kept by columns: a processor is slow at starts of rows."""
+        (count, columns), entries = self.entries.shape, self.entries
+        many = count > _MANY * columns and entries.nnz < _SHORT * count
+        entries = entries.tocsc() if many else entries
+        data = room.keep(entries.data, count, np.float32, last=False)
+        places, starts = entries.indices, entries.indptr
+        places = room.keep(places, count, places.dtype) if many else places
+        starts = starts if many else room.keep(starts, count, starts.dtype)
+        return SparseIntegers(csr_of(data, places, starts, entries.shape, type(entries)))
 
 
 def _few(z: FloatArray) -> Any:
@@ -310,16 +317,14 @@ class DenseIntegers:
 
 
 class SparseIntegers:
-    """As :class:`DenseIntegers`, sparse: places of entries are those of the user's matrix."""
+    """As :class:`DenseIntegers`, sparse, by rows (places of the user's matrix) or by columns."""
 
-    def __init__(self, entries: sp.csr_array) -> None:
+    def __init__(self, entries: sp.csr_array | sp.csc_array) -> None:
         self._data, self._rows = entries.data, entries
-        self._columns = columns = sp.csc_array(entries.shape[::-1])
-        columns.data, columns.indices, columns.indptr = (
-            entries.data,
-            entries.indices,
-            entries.indptr,
-        )
+        self._by_rows = entries.format == "csr"
+        turned = sp.csc_array if self._by_rows else sp.csr_array
+        arrays = entries.data, entries.indices, entries.indptr
+        self._columns = csr_of(*arrays, entries.shape[::-1], turned)
         self.size = len(entries.data)
 
     def share_places(self, places: Places) -> None:
@@ -328,13 +333,13 @@ class SparseIntegers:
             self._rows.indices = self._columns.indices = places
 
     def in_double(self) -> SparsePart:
-        return SparsePart(self._rows.astype(np.float64))
+        return SparsePart(sp.csr_array(self._rows.astype(np.float64)))
 
     def times(self, x: FloatArray) -> FloatArray:
         return np.asarray(self._rows @ x)
 
     def transposed_times(self, z: FloatArray) -> FloatArray:
-        few = _few(z)
+        few = _few(z) if self._by_rows else _ALL
         columns = self._columns if few is _ALL else self._rows[few].T
         return np.asarray(columns @ z[few])
 
@@ -382,15 +387,12 @@ def weighed_once(
 ) -> npt.NDArray[np.int64]:
     """The same for ``add(total, rows, weights, sums)``, in one read of the rows.
 
-    Weights are ``weigh(products with the point, rows=rows)``, sums those of the rows with them.
-    Several points are columns; then a row has several weights.
+    Weights are ``weigh(products with the point or points, rows=rows)``, sums those with them.
     """
 
     def run(some: KeptParts) -> npt.NDArray[np.int64]:
-        total, scratch = (
-            np.zeros(shape, np.int64),
-            np.empty(max((p.size for _, p in some), default=0)),
-        )
+        total = np.zeros(shape, np.int64)
+        scratch = np.empty(max((part.size for _, part in some), default=0))
         for rows, part in some:
             add(total, rows, *part.weighed(point, partial(weigh, rows=rows), scratch))
         return total

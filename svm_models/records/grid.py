@@ -300,7 +300,10 @@ class WhitenedRecords:
 
     def _on_grid(self, z: FloatArray, rows: slice) -> FloatArray:
         """(z_i - 1/2) s_i in units; never more than s_i/2."""
-        return np.asarray(np.rint((2 * (z - CENTRE)) * self._halves[rows]))
+        units = z - CENTRE
+        units *= 2
+        units *= self._halves[rows]
+        return np.rint(units, out=units)
 
     def _sum(self, weights_of: Callable[[slice], FloatArray]) -> Totals:
         """The sum of the records with weights in units."""
