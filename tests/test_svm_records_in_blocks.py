@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from privlp import InvalidProblemError
 from privlp.rows import parts
 from privlp.rows.blocks import using_memory
-from svm_models import PrivateLPSVC
+from svm_models import PrivateLPSVC, PrivateQuantileRegressor
 from svm_models.records import grid as grids
 
 pytestmark = pytest.mark.usefixtures("short_advice")
@@ -168,6 +168,8 @@ def test_malformed_blocks_are_refused(records, labels, message):
 
 
 def test_more_records_than_a_grid_carries_are_refused(monkeypatch):
-    monkeypatch.setattr("svm_models.classifiers.base.MOST_RECORDS", 5_999)
+    monkeypatch.setattr(grids, "MOST_RECORDS", 5_999)
     with pytest.raises(InvalidProblemError, match="at most 2\\^31 records"):
         PrivateLPSVC(classes=("a", "b")).fit(X, Y)
+    with pytest.raises(InvalidProblemError, match="at most 2\\^31 records"):
+        PrivateQuantileRegressor(X_bounds=(-1, 1), y_bounds=(-1, 1)).fit(X, X[:, 0])
