@@ -118,7 +118,7 @@ _ABOUT = (
     " precision in Parquet files: {:.1f} GB in memory, {:.2f} GB on disk, in row groups of 100,000"
     " rows. u is one product A@x and one Aᵀz by SciPy, of the same rows in memory as CSR: {:.2f} s,"
     " from a slice. Building checks all rows. The first round also prepares blocks; what fits into"
-    " 3/16 of the data stays, and the others are read and prepared anew in every round. The solve"
+    " half a gigabyte stays in memory, and the others lie in a temporary file. The solve"
     " is of method `staged`, ε = 1, δ = 10⁻⁹. The peak of resident memory is beyond what Python and"
     " the libraries take; the target is a quarter of the data. The machine was shared while"
     " this was measured."

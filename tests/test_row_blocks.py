@@ -160,7 +160,7 @@ class TestTheSameAsInMemory:
         for file, block in zip(files, split(A, b, [17, 60])[0], strict=True):
             np.save(file, block)
         lp = LinearProgram(COSTS, [np.load(file, mmap_mode="r") for file in files], b)
-        assert not lp.A.in_memory_anyway
+        assert lp.A.memory_limit is None
         assert_same(solved(LinearProgram(COSTS, A, b), "dmw"), solved(lp, "dmw"))
 
     def test_a_memory_map_with_names_prices_and_public_rows(self, tmp_path, monkeypatch):

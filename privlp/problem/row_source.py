@@ -29,7 +29,6 @@ class Found(NamedTuple):
     rows: int = 0
     columns: int = 0
     is_sparse: bool = False
-    size: int = 0
     fault: str = ""
 
 
@@ -47,9 +46,7 @@ def inspected(A: Any, b: Any) -> Found:
     except InvalidProblemError as error:
         return Found(fault=str(error))
     n, d = matrix.shape
-    if isinstance(matrix, np.ndarray):
-        return Found(n, d, False, matrix.nbytes)
-    return Found(n, d, True, matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
+    return Found(n, d, sp.issparse(matrix))
 
 
 def other_blocks(sides: int, rows: int, advice: str = "", *, quote: bool) -> InvalidProblemError:
@@ -64,7 +61,10 @@ def other_blocks(sides: int, rows: int, advice: str = "", *, quote: bool) -> Inv
 class RowSource(ABC):
     """Rows A x <= b in blocks."""
 
-    in_memory_anyway = False
+    #: Bytes that prepared blocks may take in memory, ``None`` for the default; and a folder for the
+    #: temporary file that holds those beyond, ``None`` where the system keeps such files.
+    memory_limit: float | None = None
+    spill_folder: str | None = None
     #: Names of the variables, where the rows have some.
     names: Any = None
 
@@ -103,7 +103,7 @@ class RowSource(ABC):
         self.rows_of_blocks = tuple(each.rows for each in found)
         self.first_rows = tuple(accumulate(self.rows_of_blocks[:-1], initial=0))
         self.shape = sum(self.rows_of_blocks), found[0].columns
-        self.is_sparse, self.size = found[0].is_sparse, sum(each.size for each in found)
+        self.is_sparse = found[0].is_sparse
         if quote and not self.shape[0]:
             raise validation.empty(self.shape)
 

@@ -28,7 +28,8 @@ class BlockSequence(RowSource):
         self._A, self._b = A, in_blocks(b, A, partial(as_floats, name="b"), _SIDES, "b")
         if len(self._b) != len(A):
             raise other_blocks(len(self._b), len(A), quote=quote)
-        self.in_memory_anyway = isinstance(A, list | tuple) and not any(map(is_mapped, A))
+        if isinstance(A, list | tuple) and not any(map(is_mapped, A)):
+            self.memory_limit = np.inf  # rows are in memory anyway
 
     def __len__(self) -> int:
         return len(self._A)

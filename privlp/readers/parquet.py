@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import frozen, unquoted
+from privlp.checks import frozen, positive, unquoted
 from privlp.errors import InvalidParameterError, InvalidProblemError, MissingDependencyError
 from privlp.files import path_of
 from privlp.problem.row_source import Found, RowSource, inspected
@@ -48,6 +49,13 @@ class ParquetRows(RowSource):
             self._add(file)
         if not self._places:  # files without a row are a block without a row
             self._places.append(_Place(files[0], 0, 0, 0))
+
+    def limit_memory(self, limit: float | None, folder: str | os.PathLike[str] | None) -> None:
+        """Bytes that may be held of rows, and a folder for those beyond; ``None`` as by default."""
+        if limit is not None:
+            self.memory_limit = positive(limit, "memory_limit")
+        if folder is not None:
+            self.spill_folder = _writable(folder)
 
     def _names(self, file: Path, columns: Sequence[str] | None) -> tuple[str, ...]:
         """Names of the columns of A."""
@@ -121,9 +129,7 @@ class ParquetRows(RowSource):
                 wrong = [name for name, values in columns if not np.isfinite(values).all()]
                 which = f"column {wrong[0]!r} of {self._of(place.file)}: " if wrong else ""
                 each = each._replace(fault=which + each.fault)
-            # Also of rows that are made sparse: the size of the data as they are stored.
-            size = each.rows * each.columns * (4 if self._single else 8)
-            found.append(each._replace(size=size))
+            found.append(each)
         return found
 
     def _raw(self, wanted: Sequence[int]) -> Iterator[tuple[Any, Any]]:
@@ -200,6 +206,19 @@ def _files(path: Path) -> list[Path]:
         "path",
     )
     return files
+
+
+def _writable(folder: str | os.PathLike[str]) -> str:
+    """A folder that takes a temporary file."""
+    found = path_of(folder, "spill_folder")
+    try:
+        with tempfile.TemporaryFile(dir=found):
+            return found
+    except OSError as error:
+        raise InvalidParameterError(
+            f"spill_folder must be a folder to which files can be written: {error.strerror}.",
+            parameter="spill_folder",
+        ) from None
 
 
 def _pyarrow() -> tuple[Any, Any]:

@@ -128,6 +128,8 @@ class ProgramReaders:
         sense: Literal["min", "max"] = "min",
         offset: float = 0.0,
         sparse: bool = False,
+        memory_limit: float | None = None,
+        spill_folder: str | os.PathLike[str] | None = None,
         name: str = "",
     ) -> Self:
         """Rows A x <= b from Parquet files, which are read a part at a time and never as a whole.
@@ -153,6 +155,15 @@ class ProgramReaders:
         sparse : bool
             Make rows sparse as they are read. Worth it if most entries are zero. Results have the
             bits of the same rows as a sparse matrix.
+        memory_limit : float, optional
+            Bytes that a solve may hold of rows, as they are read and as they are prepared; by
+            default 2^29, half a gigabyte. Rows beyond it are *written to a temporary file*, which
+            is as private as rows. Only its owner may read it, and it is gone after the solve, also
+            after Ctrl-C or a crash. With ``inf`` nothing is written. A few blocks of 32 megabytes
+            come on top.
+        spill_folder : path-like, optional
+            Where this file lies: on a disk with room for twice the rows, or more. By default
+            where the system keeps temporary files, which `TMPDIR` names.
 
         Raises
         ------
@@ -180,6 +191,7 @@ class ProgramReaders:
             c = _by_name(c, columns)
         quote = not hides_rows(neighbours)
         rows = ParquetRows(path, rhs, columns, sparse=sparse, quote=quote)
+        rows.limit_memory(memory_limit, spill_folder)
         rows.check(quote=quote)
         if np.ndim(c) == 1 and np.size(c) != len(rows.columns):
             raise InvalidParameterError(

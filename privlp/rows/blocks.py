@@ -1,39 +1,50 @@
 """The private rows of a program, wherever they are; blocks of rows that are read in every pass.
 
-What is prepared from a block is a pure function of it and of released values: so it is prepared
-anew where there is no room for it, and results do not depend on that, not in the last bit. Room is
-``PRIVLP_MEMORY`` megabytes, :func:`using_memory` bytes, or by default 3/16 of the size of the data.
+What is prepared from a block is a pure function of it and of released values. It stays in memory as
+far as a limit allows, and else in a temporary file (:mod:`privlp.rows.spilled`). Where that is full
+it is prepared anew. Results do not depend on that, not in the last bit.
 """
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import count
 from typing import Any, Protocol
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.problem.data import KnownProgram, ProgramData, of_a_block
+from privlp.problem.row_source import RowSource
 from privlp.problem.standard_form import StandardForm
 from privlp.problem.validation import is_mapped
 from privlp.readers.blocks import DaskRows
 from privlp.rows.access import BlockT_co, Result, Rows, State
 from privlp.rows.cluster import current_client, program_on
 from privlp.rows.program_rows import ProgramRows, RowBlock
+from privlp.rows.spilled import Place, SpillFile
 
 _ASKED = os.environ.get("PRIVLP_MEMORY", "")
-_BYTES: ContextVar[float | None] = ContextVar(
-    "_BYTES", default=float(_ASKED) * 1e6 if _ASKED.isdecimal() else None
+_BYTES: ContextVar[float] = ContextVar(
+    "_BYTES", default=float(_ASKED) * 1e6 if _ASKED.isdecimal() else 2.0**29
 )
-_SHARE = 3 / 16
+# Of a block that adds less than this share to what it was prepared from, that is kept alone.
+_LITTLE = 0.2
 # Entries of a block of a memory map.
 _ENTRIES = 2**22
 _OF_ROWS = ("A", "b", "row_lower", "private", "penalty")
+_FULL = (
+    "Prepared rows could not be written to a temporary file (is the disk full?). They are prepared"
+    " anew in every round instead: the same results, but slower. Allow more by memory_limit or"
+    " PRIVLP_MEMORY, or have the file in another folder by spill_folder or TMPDIR."
+)
 
 
 @contextmanager
@@ -46,51 +57,62 @@ def using_memory(size: float) -> Iterator[None]:
         _BYTES.reset(token)
 
 
-def limit_for(size: float) -> float:
-    """How many bytes may stay in memory of data of a size."""
-    asked = _BYTES.get()
-    return _SHARE * size if asked is None else asked
+def memory_limit() -> float:
+    """How many bytes prepared blocks may take in memory where nothing else is asked for."""
+    return _BYTES.get()
 
 
 class Memory:
-    """Room for prepared blocks; whoever used them least recently gives way."""
+    """So many bytes in memory for prepared blocks, and a folder for those beyond."""
 
-    def __init__(self, limit: float) -> None:
-        self._limit, self._uses = limit, count()
-        self._last_use: WeakKeyDictionary[_Prepared, int] = WeakKeyDictionary()
+    def __init__(self, limit: float, folder: str | None = None) -> None:
+        self._limit, self._folder = limit, folder
+        self._holders: WeakSet[_Prepared] = WeakSet()
+        self._full = False
 
-    def use(self, holder: _Prepared) -> None:
-        """Note that a holder is in use."""
-        self._last_use[holder] = next(self._uses)
+    def join(self, holder: _Prepared) -> None:
+        """Count what a holder holds, as long as it is used."""
+        self._holders.add(holder)
 
-    def has_room(self, size: int, *users: _Prepared) -> bool:
-        """Whether so many bytes more may be held, if need be in place of others than the users'."""
-        if size > self._limit:
-            return False
-        while sum(holder.held_bytes for holder in self._last_use) + size > self._limit:
-            others = [each for each in self._last_use if each.held_bytes and each not in users]
-            if not others:
-                return False
-            min(others, key=lambda holder: self._last_use[holder]).forget()
-        return True
+    def has_room(self, size: int) -> bool:
+        """Whether so many bytes more may be held."""
+        return sum(holder.held_bytes for holder in self._holders) + size <= self._limit
+
+    def write(self, state: Any, holder: _Prepared) -> Place | None:
+        """Write a state to the holder's file; ``None`` if that fails."""
+        if self._full:
+            return None
+        try:
+            if holder.file is None:
+                holder.file = SpillFile(self._folder, holder.public)
+            return holder.file.write(state)
+        except OSError:
+            self._full = True
+            warnings.warn(_FULL, RuntimeWarning, stacklevel=2)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            pass  # nothing that is prepared here, but perhaps in a method of the user's own
+        return None
 
 
-def size_of(thing: Any, besides: Any = None) -> int:
+def size_of(thing: Any, besides: Any = None, *, mapped: bool = False) -> int:
     """Bytes of all arrays of an object, but those of another and those mapped to a file."""
     seen: set[int] = set()
-    _add_up(besides, seen)
-    return _add_up(thing, seen)
+    for _ in _arrays_of(besides, seen):
+        pass
+    return sum(each.nbytes for each in _arrays_of(thing, seen) if mapped or not is_mapped(each))
 
 
-def _add_up(thing: Any, seen: set[int]) -> int:
+def _arrays_of(thing: Any, seen: set[int]) -> Iterator[npt.NDArray[Any]]:
     array = isinstance(thing, np.ndarray)
     place = thing.__array_interface__["data"][0] if array else id(thing)
     if place in seen:
-        return 0
+        return
     seen.add(place)
     if array:
-        return 0 if is_mapped(thing) else thing.nbytes
-    return sum(_add_up(part, seen) for part in _parts(thing))
+        yield thing
+    else:
+        for part in _parts(thing):
+            yield from _arrays_of(part, seen)
 
 
 def _parts(thing: Any) -> Iterable[Any]:
@@ -134,8 +156,8 @@ class MadeBlocks(Blocks[BlockT_co]):
 class InBlocks(Rows[BlockT_co]):
     """Blocks of rows, read one after the other in every pass."""
 
-    def __init__(self, blocks: Blocks[BlockT_co], limit: float) -> None:
-        self._blocks, self.memory = blocks, Memory(limit)
+    def __init__(self, blocks: Blocks[BlockT_co], limit: float, folder: str | None = None) -> None:
+        self._blocks, self.memory = blocks, Memory(limit, folder)
         self._updates = False
 
     def __len__(self) -> int:
@@ -154,16 +176,13 @@ class InBlocks(Rows[BlockT_co]):
         finally:
             self._updates = False
 
-    def states(self, wanted: Sequence[int]) -> Iterator[Any]:
-        """What is kept of these blocks, one at a time."""
+    def states(self, wanted: Sequence[int], *, retain: bool = True) -> Iterator[Any]:  # noqa: ARG002
+        """What is kept of these blocks, one at a time; retained if there is room, and need be."""
         return self._blocks.read(wanted)
 
     def holds(self, number: int) -> bool:  # noqa: ARG002 (blocks as they are read are not held)
         """Whether what is kept of a block is in memory."""
         return False
-
-    def _users(self) -> list[_Prepared]:
-        return []
 
 
 class _Prepared(InBlocks[Any]):
@@ -175,16 +194,24 @@ class _Prepared(InBlocks[Any]):
         self._held: dict[int, Any] = {}
         self._replaced: dict[int, Any] = {}
         self._changed: dict[int, dict[str, Any]] = {}
+        self.file: SpillFile | None = None
+        own = [*getattr(prepare, "args", ()), *getattr(prepare, "keywords", {}).values()]
+        self.public = [each for each in own if hasattr(each, "__dict__")]
+        self._written: dict[int, Place] = {}
+        # Blocks of which nothing is retained here.
+        self._passing: set[int] = set()
+        self.memory.join(self)
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def states(self, wanted: Sequence[int]) -> Iterator[Any]:
-        self.memory.use(self)
+    def states(self, wanted: Sequence[int], *, retain: bool = True) -> Iterator[Any]:
         held = {i: self._held[i] for i in wanted if i in self._held} | self._replaced
-        others = self._rows.states([i for i in wanted if i not in held])
+        others = self._rows.states(
+            [i for i in wanted if i not in held and i not in self._written], retain=False
+        )
         for i in wanted:
-            state = held[i] if i in held else self._state(i, next(others))
+            state = held[i] if i in held else self._state(i, others, retain=retain)
             yield state
             if hasattr(state, "changes"):  # remember what a kernel changed
                 self._changed[i] = {name: getattr(state, name) for name in state.changes}
@@ -193,27 +220,41 @@ class _Prepared(InBlocks[Any]):
         for _ in others:  # so that it remembers, too
             pass
 
-    def _state(self, i: int, block: Any) -> Any:
-        """What is kept of a block that was read, held from now on if there is room."""
-        state = self._prepare(block)
+    def _state(self, i: int, others: Iterator[Any], *, retain: bool) -> Any:
+        """What is kept of a block: from the file, or prepared from the next of the others."""
+        if self.file is not None and i in self._written:
+            state, block = self.file.read(self._written[i]), None
+            if self._updates and not hasattr(state, "changes"):
+                state = copy.deepcopy(state)  # to stay in memory from now on
+        else:
+            block = next(others)
+            state = self._prepare(block)
         for name, value in self._changed.get(i, {}).items():
             setattr(state, name, value)
-        size = size_of(state, besides=block if self._rows.holds(i) else None)
-        if self.memory.has_room(size, *self._users()):
-            self._held[i] = state
-            self.held_bytes += size
+        if retain and block is not None:
+            self._retain(i, state, block)
         return state
 
-    def _users(self) -> list[_Prepared]:
-        """Whatever holds blocks on the way from the source to here."""
-        return [*self._rows._users(), self]
+    def _retain(self, i: int, state: Any, block: Any = None) -> None:
+        """Keep a state, in memory or in the file; or the block, if the state adds little to it."""
+        if i in self._passing or i in self._held or i in self._written:
+            return
+        parent = self._rows if isinstance(self._rows, _Prepared) else None
+        size, place = size_of(state, besides=None if parent is None else block), None
+        little = size < _LITTLE * size_of(state, mapped=True)
+        if parent is not None and little:
+            parent._retain(i, block)
+        whole = size if self._rows.holds(i) else size_of(state)
+        if (parent is None or not little or parent.holds(i)) and self.memory.has_room(whole):
+            self._held[i] = state
+            self.held_bytes += whole
+        elif not little and (place := self.memory.write(state, self)) is not None:
+            self._written[i] = place
+        else:
+            self._passing.add(i)
 
     def holds(self, number: int) -> bool:
         return number in self._held
-
-    def forget(self) -> None:
-        """Hold no blocks but what changed."""
-        self._held, self.held_bytes = {}, 0
 
 
 def private_rows(lp: ProgramData) -> Rows[RowBlock]:
@@ -222,8 +263,9 @@ def private_rows(lp: ProgramData) -> Rows[RowBlock]:
         client = current_client() if isinstance(lp.A, DaskRows) else None
         if client is not None:
             return program_on(client, lp)
-        limit = np.inf if lp.A.in_memory_anyway else limit_for(lp.A.size)
-        return InBlocks(SourceBlocks(lp), limit)
+        source: RowSource = lp.A
+        limit = memory_limit() if source.memory_limit is None else source.memory_limit
+        return InBlocks(SourceBlocks(lp), limit, source.spill_folder).keep(_as_they_are)
     if is_mapped(lp.A) and lp.neighbours.changes_whole_rows:
         places = places_of_blocks(*lp.shape)
         names = [name for name in _OF_ROWS if getattr(lp, name) is not None]
@@ -234,8 +276,13 @@ def private_rows(lp: ProgramData) -> Rows[RowBlock]:
             own = {name: getattr(lp, name)[rows] for name in names}
             return RowBlock(StandardForm.of(KnownProgram.of(lp, **own)), first=rows.start)
 
-        return InBlocks(MadeBlocks(len(places), block), limit_for(lp.A.nbytes))
+        return InBlocks(MadeBlocks(len(places), block), memory_limit())
     return ProgramRows(StandardForm.of(lp))
+
+
+def _as_they_are(block: RowBlock) -> RowBlock:
+    """Rows as they were read, to be kept."""
+    return block
 
 
 class SourceBlocks:

@@ -19,7 +19,7 @@ from privlp.checks import unquoted
 from privlp.problem.validation import is_mapped
 from privlp.readers.blocks import in_blocks, is_dask, is_sequence_of_blocks
 from privlp.rows.access import InMemory, Rows
-from privlp.rows.blocks import InBlocks, MadeBlocks, limit_for, places_of_blocks
+from privlp.rows.blocks import InBlocks, MadeBlocks, memory_limit, places_of_blocks
 from privlp.rows.cluster import OnCluster, current_client
 from svm_models.parameters import FloatArray
 from svm_models.records.grid import SignedRecords, few_at_a_time
@@ -121,17 +121,16 @@ def read(estimator: Any, X: Any, y: Any, *, count_is_private: bool) -> tuple[Rec
             return WholeRecords(X), y
         places = places_of_blocks(*X.shape)
         lengths = [rows.stop - rows.start for rows in places]
-        return BlocksOfRecords(lambda i: X[places[i]], limit_for(X.nbytes), lengths, X.shape[1]), y
-    found, lengths, size = [], [], 0.0
+        return BlocksOfRecords(lambda i: X[places[i]], memory_limit(), lengths, X.shape[1]), y
+    found, lengths = [], []
     for number, (block, given) in enumerate(zip(X, _labels_of(y, X), strict=True)):
         checked, its_labels = validated(
             estimator, block, given, reset=number == 0, ensure_min_samples=0, **options
         )
         lengths.append(checked.shape[0])
         found.append(its_labels)
-        size += _size_of(checked)
     in_memory = isinstance(X, list | tuple) and not any(map(is_mapped, X))
-    limit = np.inf if in_memory else limit_for(size)
+    limit = np.inf if in_memory else memory_limit()
     source = BlocksOfRecords(X.__getitem__, limit, lengths, checked.shape[1])
     return source, np.concatenate(found)
 
@@ -148,11 +147,6 @@ def _labels_of(y: Any, X: Sequence[Any]) -> Any:
     return labels
 
 
-def _size_of(X: Any) -> int:
-    """How many bytes the entries take."""
-    return int(X.data.nbytes if sp.issparse(X) else X.nbytes)
-
-
 def read_dask(estimator: Any, X: Any, y: Any, *, count_is_private: bool) -> tuple[DaskRecords, Any]:
     """Check records where they are, and gather labels; errors hold no record."""
     import dask  # noqa: PLC0415 (an extra; X is made by it)
@@ -166,12 +160,12 @@ def read_dask(estimator: Any, X: Any, y: Any, *, count_is_private: bool) -> tupl
     chunks = [*np.ravel(X.to_delayed())]
     task = dask.delayed(_found, pure=False)
     found = dask.compute(*(task(chunk, count_is_private) for chunk in chunks))
-    for _, _, fault in found:
+    for _, fault in found:
         if fault:
             raise InvalidProblemError(f"A chunk of X: {fault}", parameter="X")
-    lengths = [shape[0] for shape, _, _ in found]
+    lengths = [shape[0] for shape, _ in found]
     width = found[0][0][1]
-    if any(shape[1] != width for shape, _, _ in found):
+    if any(shape[1] != width for shape, _ in found):
         raise InvalidProblemError("Chunks of X have different numbers of features.", parameter="X")
     labels = y.compute() if is_dask(y) else y
     # Of the shape of all records, without their memory.
@@ -179,17 +173,17 @@ def read_dask(estimator: Any, X: Any, y: Any, *, count_is_private: bool) -> tupl
     _, labels = validated(
         estimator, shape_alone, labels, dtype=AS_GIVEN, count_is_private=count_is_private
     )
-    return DaskRecords(chunks, limit_for(sum(size for _, size, _ in found)), lengths, width), labels
+    return DaskRecords(chunks, memory_limit(), lengths, width), labels
 
 
-def _found(X: Any, count_is_private: bool) -> tuple[tuple[int, int], int, str]:
-    """Shape and bytes of a chunk, or what is wrong; runs on a worker."""
+def _found(X: Any, count_is_private: bool) -> tuple[tuple[int, int], str]:
+    """Shape of a chunk, or what is wrong; runs on a worker."""
     options: dict[str, Any] = {"dtype": AS_GIVEN, "count_is_private": count_is_private}
     try:
         X = validated(BaseEstimator(), X, ensure_min_samples=0, **options)
     except (ValueError, TypeError) as error:
-        return (0, 0), 0, str(error)
-    return X.shape, _size_of(X), ""
+        return (0, 0), str(error)
+    return X.shape, ""
 
 
 def decisions(block: SignedRecords, w: FloatArray, data_norm: float) -> FloatArray:
