@@ -4,6 +4,7 @@ import gc
 import pickle
 import sys
 import weakref
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -11,20 +12,34 @@ import pytest
 import privlp
 import svm_models
 from privlp import BudgetExceededError, LinearProgram
+from tests.effort import THOROUGH
 from tests.planted import programs
-from tests.planted.paths import every_path
+from tests.planted.interruptions import interrupted_subject, subjects
+from tests.planted.paths import quick_paths
 from tests.planted.programs import DELTA, PROGRAMS, Mint, methods_of, problem, request_of
 from tests.planted.search import leaves
 from tests.planted.watch import ended_as_expected, try_path
 
-PATHS = list(every_path(dear=False))
+PATHS = quick_paths()
 PARTS = 40
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_nothing_leaks(part):
+def test_nothing_leaks(part, monkeypatch):
+    if not THOROUGH:  # pictures of plans ask for predictions at other eps: at three, not thirteen
+        few = np.array([0.25, 1.0, 4.0])
+        monkeypatch.setattr(import_module("privlp.plan"), "_EPSILONS_AROUND", few)
+    assert_tight(PATHS[part::PARTS])
+
+
+@pytest.mark.parametrize("subject", subjects(dear=False))
+def test_nothing_leaks_from_an_interrupted_call(subject):
+    assert_tight(interrupted_subject(subject, dear=False))
+
+
+def assert_tight(paths):
     found = {}
-    for path in PATHS[part::PARTS]:
+    for path in paths:
         seen, leaks = try_path(path)
         if leaks or not ended_as_expected(path, seen):
             found[path.name] = [repr(seen.error), *map(str, leaks)]

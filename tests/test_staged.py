@@ -229,7 +229,7 @@ FORMS = {
 #: Of the others, `test_equal_programs_have_equal_solutions` says that they are like the first.
 FORMS_OF_THEIR_OWN = [form for form in FORMS if form not in ("offset", "sparse", "mirrored")]
 FOUND = [(form, 8.0, 0.06) for form in (FORMS if THOROUGH else FORMS_OF_THEIR_OWN)] + [
-    (form, INF, 0.005) for form in (FORMS if THOROUGH else ("packing", "upper bounds"))
+    (form, INF, 0.005) for form in (FORMS if THOROUGH else ("upper bounds",))
 ]
 
 
@@ -272,7 +272,10 @@ def test_a_given_alpha_is_what_counts():
     assert lax.objective < 0.95 * strict.objective
 
 
-@pytest.mark.parametrize(("s", "eps"), each([100, 400], [1.0, INF]))
+@pytest.mark.parametrize(
+    ("s", "eps"),
+    [(100, 1.0), (400, 1.0), *(pytest.param(s, INF, marks=pytest.mark.slow) for s in (100, 400))],
+)
 def test_where_many_rows_hold_at_the_bounds(eps, s):
     """500 rows of 2,000 ask for anything: fewer than several times s."""
     rng = np.random.default_rng(0)
@@ -379,16 +382,16 @@ def test_signs_are_used_where_rows_vary():
 
 
 def test_memory_is_a_few_numbers_for_each_row():
-    lp = covering(50_000, 30)
+    lp = covering(rows := runs(50_000, 25_000), 30)
     tracemalloc.start()
     try:
         lp.public()
         before = tracemalloc.get_traced_memory()[0]
-        solve(lp, 1.0, 1000)
+        solve(lp, 1.0, rows // 50)
         peak = tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
-    assert peak <= 40 * 8 * 50_000  # the matrix has 30 for each row
+    assert peak <= 40 * 8 * rows  # the matrix has 30 for each row
 
 
 @given(data=st.data(), d=st.integers(1, 6))

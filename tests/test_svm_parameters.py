@@ -28,8 +28,8 @@ from svm_models import (
 )
 from svm_models.records.grid import RecordGrid, Whitening
 from svm_models.regression.losses import Pinball
-from svm_models.regression.records import MeasuredPairs, Units, WhitenedPairs, second_moments
-from tests.effort import THOROUGH
+from svm_models.regression.records import WhitenedPairs, on_grid, pairs_of, second_moments
+from tests.effort import THOROUGH, runs
 
 pytestmark = pytest.mark.usefixtures("short_advice")
 
@@ -99,7 +99,7 @@ def fitted(base, **given):
 def test_a_parameter_is_sane_or_refused_before_anything_is_charged(base, name, part, monkeypatch):
     """A sixth of the values for each, so that a parameter that estimators share meets them all."""
     for module in ("privlp.game.loop", "svm_models.classifiers.dmw"):  # so many take no time
-        monkeypatch.setattr(f"{module}.MOST_ROUNDS", 10_000)
+        monkeypatch.setattr(f"{module}.MOST_ROUNDS", runs(10_000, 3_000))
     kind = getattr(svm_models, base.partition(",")[0])
     known = signature(kind).parameters
     values = [*NO_NUMBERS, *EXTREME]

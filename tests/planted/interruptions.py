@@ -147,24 +147,33 @@ _SUBJECTS: dict[str, tuple[Callable[[int], Attempt], bool]] = {
 }
 
 
+def subjects(*, dear: bool) -> list[str]:
+    """What is interrupted."""
+    return [name for name, (_, is_dear) in _SUBJECTS.items() if dear or not is_dear]
+
+
 def interrupted(*, dear: bool) -> Iterator[Path]:
     """Calls in which an exception is raised at the first, the last and other calls of inner functions."""
-    for number, (name, (attempt, subject_is_dear)) in enumerate(_SUBJECTS.items()):
-        if subject_is_dear and not dear:
-            continue
-        counts = _counted(attempt)
-        targets = [target for target in TARGETS if counts[target]]
-        for place, target in enumerate(targets if dear else targets[number % 2 :: 2]):
-            last = counts[target]
-            places = {1 + (7 * number + 3 * place) % last}
-            if dear:
-                places = {1, 2, 3, 5, last // 5, last // 3, last // 2, last - 1, last}
-            for k in sorted(k for k in places if 0 < k <= last):
-                fault = FAULTS[(number + place + k) % len(FAULTS)]
-                label = f"{name}: {fault().__class__.__name__} at call {k} of {target}"
-                broken = functools.partial(watched, target, fault, k)
-                failing = functools.partial(_within, attempt, broken)
-                yield Path(label, failing, (BaseException, None), twins=False)
+    for name in subjects(dear=dear):
+        yield from interrupted_subject(name, dear=dear)
+
+
+def interrupted_subject(name: str, *, dear: bool) -> Iterator[Path]:
+    """The same of one subject, which is called once to count these calls."""
+    number, attempt = list(_SUBJECTS).index(name), _SUBJECTS[name][0]
+    counts = _counted(attempt)
+    targets = [target for target in TARGETS if counts[target]]
+    for place, target in enumerate(targets if dear else targets[number % 2 :: 2]):
+        last = counts[target]
+        places = {1 + (7 * number + 3 * place) % last}
+        if dear:
+            places = {1, 2, 3, 5, last // 5, last // 3, last // 2, last - 1, last}
+        for k in sorted(k for k in places if 0 < k <= last):
+            fault = FAULTS[(number + place + k) % len(FAULTS)]
+            label = f"{name}: {fault().__class__.__name__} at call {k} of {target}"
+            broken = functools.partial(watched, target, fault, k)
+            failing = functools.partial(_within, attempt, broken)
+            yield Path(label, failing, (BaseException, None), twins=False)
 
 
 def _counted(attempt: Callable[[int], Attempt]) -> Counter[str]:

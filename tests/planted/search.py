@@ -55,7 +55,6 @@ class Secrets:
         found = _sizes(np.concatenate([_sizes(derived), of_counts]))
         self.derived = np.setdiff1d(_recognisable(found), _sizes(public))
         self._every = np.union1d(self.planted, self.derived)
-        self._shown: dict[tuple[bool, int], set[tuple[str, int]]] = {}
 
     def with_derived(self, derived: Any) -> "Secrets":
         """These secrets and more derived numbers."""
@@ -113,11 +112,11 @@ class Secrets:
         digits, exponent = _shown_digits(match)
         whole, count = match.group().lstrip("+-").isdigit(), len(digits)
         if count >= (DIGITS_OF_WHOLE if whole else DIGITS_OF_PLANTED) and (
-            any(digits == shown for shown, _ in self._as_shown(count, planted=True))
+            any(digits == form for form, _ in self._forms_near(digits, planted=True))
         ):
             return True
         return count >= DIGITS_OF_DERIVED and (
-            (digits, exponent) in self._as_shown(count, planted=False)
+            (digits, exponent) in self._forms_near(digits, planted=False)
         )
 
     def in_bytes(self, blob: bytes) -> list[str]:
@@ -131,13 +130,24 @@ class Secrets:
                 found += map(str, sizes[_near(self._singles, sizes, 0)])
         return found
 
-    def _as_shown(self, count: int, *, planted: bool) -> set[tuple[str, int]]:
-        """Digits, with exponents, of the private numbers rounded or cut to `count` digits."""
-        key = planted, count
-        if key not in self._shown:
-            of = set(map(_digits, (self.planted if planted else self.derived).tolist()))
-            self._shown[key] = {form for number in of for form in _forms(*number, count)}
-        return self._shown[key]
+    @functools.cached_property
+    def _by_digits(self) -> dict[bool, tuple[np.ndarray, np.ndarray]]:
+        """Planted (True) and derived numbers in the order of their digits, and these."""
+        found = {}
+        for planted, sizes in ((True, self.planted), (False, self.derived)):
+            mantissas = _decimal_mantissa(sizes)
+            order = np.argsort(mantissas)
+            found[planted] = mantissas[order], sizes[order]
+        return found
+
+    def _forms_near(self, digits: str, *, planted: bool) -> Iterator[tuple[str, int]]:
+        """Digits, with exponents, as rounded or cut, of all private numbers that may show these."""
+        mantissas, sizes = self._by_digits[planted]
+        shown, width = float(f"{digits[0]}.{digits[1:]}"), 2 * 10.0 ** (1 - len(digits)) + 1e-9
+        for middle in (shown, 10 * shown):  # what is rounded up may become a power of ten
+            low, high = np.searchsorted(mantissas, [middle - width, middle + width])
+            for size in sizes[low:high].tolist():
+                yield from _forms(*_digits(size), len(digits))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import itertools
 import logging
 import os
 import re
+import shutil
 import sys
 import tempfile
 import traceback
@@ -25,6 +26,10 @@ from tests.planted.search import Leak, Secrets, leaks_in, leaves
 
 _TIMES = re.compile(r"\d+:\d+|[\d.]+ ?(?:s/|round)|<lambda> at 0x\w+|0x[0-9a-f]{6,}")
 _DATES = re.compile(rb"<dc:date>.*?</dc:date>|(?:id=|#|\(#)\"?[mp\w]{6,}\"?")
+
+
+#: The folder in which calls are made; it is empty before each. A new one for each takes longer.
+_FOLDER = tempfile.TemporaryDirectory()
 
 
 @dataclass
@@ -60,7 +65,8 @@ def watch(call: Callable[[], Any]) -> Seen:
     """Make a call in an empty folder and catch all that comes out of it, interruptions included."""
     seen = Seen()
     with contextlib.ExitStack() as stack:
-        folder = FilePath(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = FilePath(_FOLDER.name)
+        stack.callback(_empty, folder)
         stack.enter_context(mock.patch.object(tempfile, "tempdir", str(folder)))
         stack.enter_context(contextlib.chdir(folder))
         printed = stack.enter_context(_descriptors(folder.parent))
@@ -93,6 +99,11 @@ def watch(call: Callable[[], Any]) -> Seen:
         seen.texts["unraisable"] = "\n".join(unraisable)
         seen.texts["standard output and error"] = printed()
     return seen
+
+
+def _empty(folder: FilePath) -> None:
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
