@@ -14,7 +14,7 @@ import privlp
 import svm_models as sm
 from svm_models.account import SHARE_OF_THE_COUNT, counted
 from svm_models.regression.base import PrivateLinearRegressor
-from tests.effort import each, runs
+from tests.effort import each, examples, runs
 
 BOUNDS = {"X_bounds": (0, 10), "y_bounds": (-20, 60)}
 ADDED = {"relation": "add-remove"}
@@ -213,7 +213,7 @@ def test_the_advised_number_and_eps_are_just_enough(kind, relation):
     st.integers(1, 20),
     st.sampled_from([{}, ADDED]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_noise_falls_with_records_and_eps(kind, n, more, eps, larger, p, options):
     def forecast(n, eps):
         estimator = KINDS[kind](eps, **options)
@@ -229,7 +229,7 @@ def test_noise_falls_with_records_and_eps(kind, n, more, eps, larger, p, options
 
 
 @given(st.sampled_from(sorted(KINDS)), st.integers(0, 10**6), st.floats(-1e6, 1e6))
-@settings(max_examples=runs(25, 4), deadline=None)
+@settings(max_examples=runs(25, 2), deadline=None)
 def test_no_record_moves_a_warning(kind, seed, level):
     """Neither the warning nor the plan sees more of the records than their public number."""
     for eps in (0.05, 50.0):
