@@ -43,6 +43,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "fuzz": "",
         "hints": "default, soft, families",
         "hostile_regions": "perturbed",
+        "hot_loops": "default, soft, quantiles",
         "low_sensitivity": "numbers, always",
         "models": "default, numbers, plan",
         "never_violated": "numbers, always",
