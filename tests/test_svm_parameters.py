@@ -28,7 +28,7 @@ from svm_models import (
 )
 from svm_models.records.grid import RecordGrid, Whitening
 from svm_models.regression.losses import Pinball
-from svm_models.regression.records import WhitenedPairs, on_grid, pairs_of, second_moments
+from svm_models.regression.records import MeasuredPairs, Units, WhitenedPairs, second_moments
 from tests.effort import THOROUGH, runs
 
 pytestmark = pytest.mark.usefixtures("short_advice")
