@@ -221,6 +221,25 @@ def test_a_noisy_count_is_bought_where_the_number_is_private():
     assert pinball(y - fit.predict(X), 0.5) <= 1.01 * least_loss(0.5)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "regressor",
+    [
+        PrivateQuantileRegressor(1.0, 1e-6, relation="add-remove", nominal_n=100),
+        PrivateQuantileRegressor(1.0, 1e-6, relation="add-remove", quantile=(0.2, 0.5)),
+        PrivateLPSVR(1.0, 1e-6, epsilon=0.1, relation="add-remove", nominal_n=100),
+    ],
+)
+def test_no_record_at_all_is_a_neighbour_of_one(regressor, sparse):
+    """Both give a fit: an error would tell them apart."""
+    X, y = data(n=1)
+    regressor = clone(regressor).set_params(**BOUNDS, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MostlyNoiseWarning)
+        fits = [regressor.fit((sp.csr_array if sparse else np.array)(X[:n]), y[:n]) for n in (0, 1)]
+    assert all(np.isfinite(fit.coef_).all() for fit in fits)
+
+
 # what sensitivities rest on
 
 HOSTILE = st.one_of(

@@ -35,7 +35,10 @@ def grid_of(request: SolveRequest) -> Grid:
 
 
 def noise_of_one_release(request: SolveRequest) -> float:
-    """Deviation, per unit of sensitivity, of a single Gaussian release at the whole budget."""
+    """Deviation, per unit of sensitivity, of a single Gaussian release at the whole budget.
+
+    Plans ask for it, before the first charge.
+    """
     grid_of(request)
     request.require_delta()
     ledger = request.ledger

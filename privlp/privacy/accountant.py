@@ -45,8 +45,9 @@ def _largest_log_intensity(
             while high - root > 1e-9:
                 middle = (root + high) / 2
                 root, high = (middle, high) if excess(middle) <= 0 else (root, middle)
+    step = 1e-9
     while excess(root) > 0:
-        root -= 1e-9
+        root, step = root - step, 2 * step
     return root
 
 

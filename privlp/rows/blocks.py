@@ -12,7 +12,7 @@ import os
 import pickle
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Protocol
 from weakref import WeakSet
@@ -88,7 +88,8 @@ class Memory:
             return holder.file.write(state)
         except OSError:
             self._full = True
-            warnings.warn(_FULL, RuntimeWarning, stacklevel=2)
+            with suppress(RuntimeWarning):  # where warnings are errors, a paid solve goes on
+                warnings.warn(_FULL, RuntimeWarning, stacklevel=2)
         except (pickle.PicklingError, AttributeError, TypeError):
             pass  # nothing that is prepared here, but perhaps in a method of the user's own
         return None

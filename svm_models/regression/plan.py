@@ -202,7 +202,8 @@ def least_of(quantiles: tuple[float, ...]) -> float:
 def sensitivity_of_slopes(loss: ResidualLoss, neighbours: Neighbours) -> float:
     """L2 change of a round's sum between neighbours.
 
-    A record adds slopes s, |s| <= steepest, rounded towards 0, times a vector of norm <= 1.
+    A record adds slopes s, |s| <= steepest, times a vector of norm <= 1; their product is rounded,
+    but never beyond that vector's length.
     """
     return neighbours.moved * loss.steepest
 

@@ -126,7 +126,8 @@ class WhitenedPairs(WhitenedRecords):
                 of_some(self._y[rows, None], part.times(point) * unit) for rows, part in parts
             )
 
-        return np.asarray(sum(row_parts.over(self._records.parts, run)), dtype=float)
+        none = np.zeros(point.shape[1])  # the sum over no record
+        return np.asarray(sum(row_parts.over(self._records.parts, run), none), dtype=float)
 
 
 @dataclass(frozen=True)
