@@ -1,7 +1,7 @@
 """What was slow, before and now, beside a rival or a limit; and growth in rows and variables.
 
 Run with ``python -m benchmarks.hot_loops BEFORE``, where BEFORE is a folder with the code of an
-earlier commit; a quarter of an hour. Each case runs in a process of its own, before and now in
+earlier commit; twenty minutes. Each case runs in a process of its own, before and now in
 turns; times are CPU seconds of one thread, with those of child processes.
 """
 
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-ROOT, TURNS, DELTA = Path(__file__).resolve().parents[1], 3, 1e-9
+ROOT, TURNS, DELTA = Path(__file__).resolve().parents[1], 2, 1e-9
 Action = Callable[[], Any]
 
 
