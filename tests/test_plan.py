@@ -34,6 +34,16 @@ def test_best_comes_first_and_more_budget_is_never_worse():
         assert others == sorted(others, key=lambda method: found.predictions[method].violation)
 
 
+def test_an_s_beyond_a_twentieth_of_the_rows_makes_a_chain_no_easier():
+    """Its descents have the same noise; it is not advised either."""
+    n = int(LP.private.sum())
+    found = [plan(eps=0.2, s=s) for s in (n // 40, n // 20, n // 10)]
+    hard = [of.predictions["chain"].difficulty for of in found]
+    assert hard[0] == pytest.approx(2 * hard[1])
+    assert hard[1] == pytest.approx(hard[2])
+    assert "About s =" not in found[2].advice
+
+
 def test_rounds_and_noise_are_those_of_the_solve():
     for method, prediction in plan().predictions.items():
         solution = privlp.solve(LP, 1.0, 1e-6, 100, opt=OPT, method=method, rng=0)

@@ -102,7 +102,7 @@ def test_verdicts_are_saved_and_files_without_them_load(tmp_path):
 def numbers(advice):
     """The s, the eps and the number of rows that advice names; None for those it does not."""
     found = {
-        "s": re.search(r"s = ([\d,]+), or", advice),
+        "s": re.search(r"\bs = ([\d,]+), or", advice),
         "eps": re.search(r"eps = ([\d.e+-]+)[, ]", advice),
         "rows": re.search(r"([\d,]+) rows with an s that grows", advice),
     }
@@ -116,7 +116,7 @@ def as_advised(n, s, eps):
     before = poor.predictions[poor.best].difficulty
     assert f"{before:.2g} times as large as s rows allow" in poor.advice
     named = numbers(poor.advice)
-    assert (named["s"] is None) == (before * s > 0.2 * n)
+    assert (named["s"] is None) == (before * s > 0.05 * n)
     assert named["eps"] is not None or before * eps > 15
     changes = [(n, named["eps"], s)] * bool(named["eps"])
     changes += [(int(named["rows"]), eps, math.ceil(s * named["rows"] / n))]

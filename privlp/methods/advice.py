@@ -19,8 +19,6 @@ from privlp.status import Verdict
 # Predicted violations, as shares of the amount by which a row typically varies over the region: one
 # above the first is useless, one below the second is useful.
 _USELESS, _USEFUL = 0.5, 0.1
-#: Share of rows up to which a larger s is worth naming.
-LARGEST_SHARE_OF_ROWS = 0.2
 _LARGEST_EPS = 20.0
 # Steps of the search for an eps, and a part by which noise is to be less than what would just do.
 _HALVINGS, _EASILY = 7, 0.99
@@ -81,7 +79,7 @@ def _advice_on_difficulty(
     soft, ways = request.lp.penalty is not None, [f"eps = {eps:g}"] if eps <= _LARGEST_EPS else []
     if not soft:
         s = difficulty * request.density()
-        ways = [f"s = {about(s)}", *ways] if s <= request.n * LARGEST_SHARE_OF_ROWS else ways
+        ways = [f"s = {about(s)}", *ways] if s <= request.n * prediction.largest_share else ways
     ways.append(n if soft else f"{n} with an s that grows like them")
     would = f" About {', or '.join(ways)}{',' if len(ways) > 1 else ''} would do."
     allowed = "the soft rows" if soft else "s rows"

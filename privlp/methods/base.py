@@ -17,6 +17,8 @@ from privlp.relations.numbers import LowSensitivity
 
 #: Difficulty of most methods beyond which results are mostly noise.
 HOPELESS = 3.0
+#: Share of rows up to which a larger s is worth naming, with most methods.
+LARGEST_SHARE_OF_ROWS = 0.2
 # What a search of difficulty 1 leaves of the amount by which a row varies.
 _LEAVES = 0.1
 #: Rank of methods of which ``method="auto"`` takes the one of the least predicted violation.
@@ -85,6 +87,8 @@ class Prediction:
         For searches: noise on all variables beside s rows, 1 where most draws still succeed.
     hopeless : float
         A difficulty beyond which results are mostly noise.
+    largest_share : float
+        A larger s than this share of the rows makes nothing easier, and is not advised.
     on_numbers : tuple of NoiseOnNumbers
         For methods that tighten the private numbers: the noise on each part of the program. It
         costs objective, which is not predicted.
@@ -109,6 +113,7 @@ class Prediction:
     difficulty: float | None = None
     on_numbers: tuple[NoiseOnNumbers, ...] = ()
     hopeless: float = HOPELESS
+    largest_share: float = LARGEST_SHARE_OF_ROWS
     note: str = ""
 
     @classmethod

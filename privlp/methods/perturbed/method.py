@@ -12,8 +12,8 @@ import numpy as np
 
 from privlp.checks import of_usual_size
 from privlp.errors import UnsupportedProblemError
-from privlp.methods.advice import LARGEST_SHARE_OF_ROWS, about, other_relations
-from privlp.methods.base import HOPELESS, PlannedRun, Prediction, RowsMethod
+from privlp.methods.advice import about, other_relations
+from privlp.methods.base import HOPELESS, LARGEST_SHARE_OF_ROWS, PlannedRun, Prediction, RowsMethod
 from privlp.methods.counts import Checked, last_target
 from privlp.methods.perturbed.charges import PerturbedCharges
 from privlp.methods.perturbed.draws import require_priced_rows
