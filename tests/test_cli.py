@@ -207,7 +207,7 @@ def test_a_solve_that_its_plan_calls_poor_says_so(model):
     assert "\nNote: Rough: the predicted violation is" in rough
     assert "Warning" not in rough
     unknown = said("solve FILE --delta 1e-6 --s 20 --eps 4 --seed 1", model)
-    assert "\nNote: Rough: noise on all variables is 1." in unknown
+    assert "\nNote: Rough: noise on all variables is 2." in unknown
     never = "--scalar-private 0.1 --norm 1 --feasible always --b-range -1.01 -0.99"
     assert "Warning: Too much noise for the declared" in said(f"solve FILE EPS {never}", model)
 
