@@ -197,7 +197,7 @@ SOLVE = "import privlp; privlp.solve(privlp.examples.diet(), eps=1.0, delta=0.0)
         ("import privlp", "highspy matplotlib numpy scipy", ""),
         (VERSION, "numpy scipy", f"privlp, version {privlp.__version__}\n"),
         (SOLVE, "cvxpy dp_accounting matplotlib pandas sklearn", ""),
-        (SEARCH, "cvxpy dp_accounting matplotlib pandas scipy.optimize sklearn tqdm", ""),
+        (SEARCH, "cvxpy dp_accounting matplotlib pandas sklearn tqdm", ""),
     ],
     ids=["import", "version", "solve", "search"],
 )

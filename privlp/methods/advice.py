@@ -20,8 +20,8 @@ from privlp.status import Verdict
 # above the first is useless, one below the second is useful.
 _USELESS, _USEFUL = 0.5, 0.1
 _LARGEST_EPS = 20.0
-# Steps of the search for an eps, and a part by which noise is to be less than what would just do.
-_HALVINGS, _EASILY = 7, 0.99
+# The part of the noise that would just do, at which an eps is named.
+_EASILY = 0.99
 _NOT_PREDICTED = (
     " How much that costs cannot be foretold, because it depends on the sizes and tails of"
     " violations, which are private. Where a noisy comparison does not speak for the answer, a"
@@ -97,17 +97,13 @@ def _advice_on_difficulty(
 
 
 def _enough_eps(request: SolveRequest, difficulty: float) -> float:
-    """An eps at which noise is less by this factor, rounded up to two digits."""
+    """An eps at which noise is less by this factor, rounded up to two digits, if any is named."""
     wanted = noise_of_one_release(request) / difficulty * _EASILY
     enough = composed_epsilon([(Price.gaussian(1 / wanted), 1)], request.ledger.delta)
-    low = high = request.ledger.eps
-    while high <= 2 * _LARGEST_EPS and high < enough:
-        low, high = high, 2 * high
-    for _ in range(_HALVINGS):
-        eps = math.sqrt(low * high)
-        low, high = (eps, high) if eps < enough else (low, eps)
-    digit = 10.0 ** (math.floor(math.log10(high)) - 1)
-    return math.ceil(high / digit) * digit
+    if enough > _LARGEST_EPS:
+        return math.inf
+    digit = 10.0 ** (math.floor(math.log10(enough)) - 1)
+    return math.ceil(enough / digit) * digit
 
 
 def about(value: float) -> str:

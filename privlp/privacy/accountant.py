@@ -15,7 +15,6 @@ from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import Costs
 from privlp.privacy.randomness import ChargedDraws, Randomness
 from privlp.privacy.record import LedgerEntry, PrivacyRecord, Statement
-from privlp.privacy.roots import root_between, root_by_secants
 from privlp.privacy.unique import SpentOnce
 
 _M = TypeVar("_M", bound=Mechanism)
@@ -30,7 +29,7 @@ def _largest_log_intensity(
 
     `nearly` is quick, rises about as fast as its argument, and is 0 at almost the same number.
     """
-    root, lowest, high = root_by_secants(nearly), -40.0, 0.0
+    root, lowest, high = _by_secants(nearly), -40.0, 0.0
     if root is None or abs(root) > -lowest:
         if excess(lowest) > 0:
             return None
@@ -39,7 +38,9 @@ def _largest_log_intensity(
         if not excess(high) > 0:
             return high
         if math.isfinite(excess(high)):
-            root = root_between(excess, lowest, high, 1e-9)
+            from scipy.optimize import brentq  # noqa: PLC0415 (slow to load)
+
+            root = float(brentq(excess, lowest, high, xtol=1e-9))
         else:
             root = lowest
             while high - root > 1e-9:
@@ -49,6 +50,23 @@ def _largest_log_intensity(
     while excess(root) > 0:
         root, step = root - step, 2 * step
     return root
+
+
+def _by_secants(rising: Callable[[float], float | None]) -> float | None:
+    """A number just below the root of a function that rises about as fast as its argument.
+
+    None if the function is None on the way, or the root is nowhere near.
+    """
+    x, slope, value = 0.0, 1.0, rising(0.0)
+    for _ in range(30):
+        if value is None:
+            return None
+        step = min(max(-value / slope, -8.0), 8.0)
+        if abs(step) < 1e-9:
+            return x + step - 1e-12
+        x, before, value = x + step, value, rising(x + step)
+        slope = max(0.5, ((0.0 if value is None else value) - before) / step)
+    return None
 
 
 def _charges_of(requests: Iterable[tuple[Mechanism, int]]) -> tuple[Charge, ...]:

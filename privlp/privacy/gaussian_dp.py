@@ -20,8 +20,6 @@ from functools import lru_cache
 
 from scipy.special import erf, erfcx, ndtri_exp
 
-from privlp.privacy.roots import root_between
-
 #: SciPy's erf and erfcx are taken to be exact but for a quarter of this, relatively; they promise
 #: about 2^-50.
 _ERROR = 2.0**-44
@@ -86,9 +84,7 @@ def least_eps(curve: Callable[[float], float], delta: float, scale: float) -> fl
         high *= 2
         if high > 1e18:
             return math.inf
-    root = root_between(
-        lambda eps: math.log(max(curve(eps), 1e-320) / delta), 0.0, high, 1e-15 * high, 1e-14
-    )
+    root = _root(lambda eps: math.log(max(curve(eps), 1e-320) / delta), 0.0, high, 1e-15 * high)
     step = max(root, scale) * 1e-14
     while curve(root) > delta:
         root, step = root + step, 2 * step
@@ -106,17 +102,17 @@ def mu_of(eps: float, delta: float) -> float:
         low, high = high, 2 * high
         if high > 1e18:
             return low
-    root = root_between(
-        lambda mu: math.log(max(delta_of(eps, mu), 1e-320) / delta),
-        max(low, 1e-13),
-        high,
-        2e-12,
-        1e-14,
-    )
+    root = _root(lambda mu: math.log(max(delta_of(eps, mu), 1e-320) / delta), max(low, 1e-13), high)
     step = root * 1e-14
     while delta_of(eps, root) > delta:
         root, step = root - step, 2 * step
     return root
+
+
+def _root(f: Callable[[float], float], low: float, high: float, xtol: float = 2e-12) -> float:
+    from scipy.optimize import brentq  # noqa: PLC0415 (slow to load)
+
+    return float(brentq(f, low, high, xtol=xtol, rtol=1e-14))
 
 
 def mu_of_pure(eps: float) -> float:
@@ -198,7 +194,7 @@ def log_delta(eps: float, change: Change, sigma: float, width: float) -> float:
 @lru_cache(maxsize=256)
 def least_width(eps: float, delta: float, change: Change) -> tuple[float, float]:
     """Deviation and least width at which truncated Gaussian noise spends at most (eps, delta)."""
-    from scipy.optimize import minimize_scalar  # noqa: PLC0415 (slow to load)
+    from scipy.optimize import brentq, minimize_scalar  # noqa: PLC0415 (slow to load)
 
     unit = change.l2  # solved in units of the L2 change, and then scaled
     scaled = Change(1.0, change.l1 / unit, change.entry / unit, change.touched)
@@ -207,7 +203,7 @@ def least_width(eps: float, delta: float, change: Change) -> tuple[float, float]
     def excess(log_sigma: float) -> float:
         return max(log_delta_of(eps, math.exp(-log_sigma)), -1e4) - goal
 
-    least = max(math.exp(root_between(excess, -60.0, 60.0, 1e-13)), scaled.entry / _MOST_SHIFT)
+    least = max(math.exp(brentq(excess, -60.0, 60.0, xtol=1e-13)), scaled.entry / _MOST_SHIFT)
 
     def sigma_at(log_surplus: float) -> float:
         return least * (1 + math.exp(log_surplus))

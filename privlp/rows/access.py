@@ -9,6 +9,8 @@ Contract, tested for every implementation (``tests/test_rows.py``):
 * there is at least one block; where there is no row, it is a block without a row;
 * a kernel computes the numbers of a row from that row and from its arguments alone: to the last
   bit they do not depend on the other rows of the block;
+* what is kept has the same numbers later, but arrays that lie in several pieces may come back in
+  one: kernels sum arrays of one order alone;
 * kernels draw no noise: the caller adds noise to sums;
 * an error inside a kernel carries no data: :class:`Rows` raises another one in its place.
 

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.errors import InvalidParameterError
 from privlp.problem.data import KnownProgram, ProgramData, of_a_block
 from privlp.problem.row_source import RowSource
 from privlp.problem.standard_form import StandardForm
@@ -90,7 +91,7 @@ class Memory:
             self._full = True
             with suppress(RuntimeWarning):  # where warnings are errors, a paid solve goes on
                 warnings.warn(_FULL, RuntimeWarning, stacklevel=2)
-        except (pickle.PicklingError, AttributeError, TypeError):
+        except (pickle.PicklingError, AttributeError, TypeError, InvalidParameterError):
             pass  # nothing that is prepared here, but perhaps in a method of the user's own
         return None
 

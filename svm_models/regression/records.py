@@ -137,13 +137,11 @@ class Units:
     x_j is counted as (x_j - centre_j) / half_j, y as (y - middle) / reach: between -1 and 1.
     """
 
-    centre: FloatArray
-    half: FloatArray
+    low: FloatArray
+    high: FloatArray
     middle: float
     reach: float
     data_norm: float | None
-    low: FloatArray
-    high: FloatArray
     constant: bool
 
     @classmethod
@@ -161,12 +159,20 @@ class Units:
             )
         if data_norm is not None:
             norm = norm_within(data_norm)
-            half = np.full(p, norm)
-            return cls(np.zeros(p), half, middle, reach, norm, -half, half, constant)
-        low, high = _of_features(X_bounds, p)
-        centre = (low + high) / 2 if constant else np.zeros(p)
-        half = (high - low) / 2 if constant else np.maximum(np.abs(low), np.abs(high))
-        return cls(centre, half, middle, reach, None, low, high, constant)
+            return cls(np.full(p, -norm), np.full(p, norm), middle, reach, norm, constant)
+        return cls(*_of_features(X_bounds, p), middle, reach, None, constant)
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        """What is taken from features."""
+        return (self.low + self.high) / 2 if self.constant else np.zeros(len(self.low))
+
+    @cached_property
+    def half(self) -> FloatArray:
+        """What features are then divided by."""
+        if self.constant:
+            return (self.high - self.low) / 2
+        return np.maximum(np.abs(self.low), np.abs(self.high))
 
     @cached_property
     def _zero(self) -> FloatArray:
