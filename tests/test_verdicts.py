@@ -27,7 +27,7 @@ def solved(lp, eps=1.0, s=20, **options):
     ("eps", "options", "verdict"),
     [
         (8.0, {}, Verdict.ENOUGH_ROWS),
-        (2.0, {}, Verdict.ROUGH),
+        (3.0, {}, Verdict.ROUGH),
         (0.1, {}, Verdict.TOO_FEW_ROWS),
         (0.05, {"method": "dmw", "opt": 4.0}, Verdict.TOO_FEW_ROWS),
     ],
@@ -160,7 +160,7 @@ def test_private_numbers_instead_of_rows_are_named_where_rows_are_too_few():
     advice = privlp.plan(covering(400, **BOX), 0.1, 1e-6, 40).advice
     assert "declare that: ScalarPrivate, RowPrivate, ..." in advice
     assert "--scalar-private D --zeros-public --feasible 0.99" in advice
-    rough = privlp.plan(covering(400, **BOX), 2.0, 1e-6, 40)
+    rough = privlp.plan(covering(400, **BOX), 3.0, 1e-6, 40)
     assert rough.verdict is Verdict.ROUGH
     assert "ScalarPrivate" not in rough.advice
     hidden = privlp.ConstraintPrivate("add-remove", nominal_n=400)
