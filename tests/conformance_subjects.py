@@ -487,6 +487,15 @@ STAGED: list[Subject] = [
         SCALE=_LENGTH_UNSEEN,
         STOP=_ROUNDS_ABOVE,
     ),
+    _played(
+        "staged: rows by variable",
+        _solve("staged", 20.0, 1e-6, 90.0),
+        tuple(_whole(-_LONG * variable, -1e-9, n=100) for variable in np.eye(2)),
+        "count rows by the variable that they need most",
+        SCALE=_LENGTH_UNSEEN,
+        RELATION=Patch(_REMOVED),
+        STOP=_ROUNDS_ABOVE,
+    ),
 ]
 
 # numbers that move a little

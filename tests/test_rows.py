@@ -19,6 +19,7 @@ from privlp.game.dense import DenseDual, DenseRows
 from privlp.game.descent import ElasticDual, ElasticRows
 from privlp.methods import METHODS
 from privlp.privacy import Randomness
+from privlp.problem.standard_form import goes_by_rows
 from privlp.regions.simplex import Simplex
 from privlp.rows import parts
 from privlp.rows.access import InMemory
@@ -243,6 +244,7 @@ def request_of(method):
 )
 def test_kernels_draw_no_noise(method, kind, monkeypatch):
     """Neither paid draws nor generators are touched while a kernel runs."""
+    goes_by_rows(len(COSTS))  # tries made-up rows, once in a process
     inside = []
 
     def marked(original):
@@ -352,3 +354,36 @@ def test_rows_near_a_point_are_those_that_a_move_of_one_variable_reaches(storage
     reached = (np.abs(A) * lengths >= slack[:, None]) & (A != 0)
     found = lp.rows().keep(MeasuredRows).total(MeasuredRows.near, x, lengths)
     assert found.tolist() == reached.sum(axis=0).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize("sense", [1, -1])
+def test_rows_count_once_for_the_variable_that_they_need_most(storage, sense):
+    """A row that needs a half of x[1], one that needs none, one that fails, one beside its side."""
+    A = -np.array([[0.0, 2.0, 0.2], [1.0, 1.0, 1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 4.0]])
+    b, x, ends = -np.array([1.2, 1.0, 9.0, 4.0]), np.array([1.0, 1.0, 1.0]), np.zeros(3)
+    sides = {"b": b} if sense > 0 else {"b": np.full(4, np.inf), "row_lower": -b}
+    lp = LinearProgram(np.ones(3), storage(sense * A), **sides)
+    rows = lp.rows().keep(partial(MeasuredRows, share=0.0))
+    found = rows.total(MeasuredRows.needs, x, ends, 4)
+    expected = np.zeros((3, 4))
+    expected[1, 1] = expected[2, 3] = 1
+    np.testing.assert_array_equal(found, expected)
+
+
+@given(st.data())
+def test_a_record_moves_counts_by_variable_by_at_most_the_root_of_two(data):
+    seed = data.draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    A, b = rng.normal(size=(6, 3)) * rng.choice([0, 1, 1e9], (6, 3)), rng.normal(size=6)
+    other_A, other_b = A.copy(), b.copy()
+    other_A[0], other_b[0] = rng.normal(size=3) * data.draw(st.sampled_from([0, 1, 1e14])), 0
+    x, ends = rng.normal(size=3), rng.normal(size=3)
+    one, other = (
+        LinearProgram(np.ones(3), *of)
+        .rows()
+        .keep(MeasuredRows)
+        .total(MeasuredRows.needs, x, ends, 5)
+        for of in ((A, b), (other_A, other_b))
+    )
+    assert np.linalg.norm(one - other) <= math.sqrt(2)

@@ -46,6 +46,29 @@ class MeasuredRows:
             found += int(np.count_nonzero(beyond > allowed + _ROUNDING * sizes))
         return found
 
+    def needs(self, x: FloatArray, ends: FloatArray, levels: int) -> FloatArray:
+        """How many sides that hold at x need what part of the way from the ends to x, (d, levels).
+
+        A side counts once, for the variable that helps it most: it holds while that one alone
+        returns to its end, until less than this part of its way is left.
+        """
+        found, form, A = np.zeros((len(x), levels)), self._form, self._form.lp.A
+        A = sp.csr_array(A) if sp.issparse(A) else A
+        activity = form.activity(x)
+        for rows, sides, sizes in self._some(x, max(1, _ENTRIES // len(x))):
+            row, sign = form.row[rows], form.row_sign[rows].astype(float)
+            allowed = self._share * sizes if self._norms is None else self._norms[row]
+            slack = sides + allowed - sign * activity[row]
+            entries = A[row].toarray() if sp.issparse(A) else A[row]
+            helps = entries * (ends - x) * sign[:, None]
+            most = helps.argmax(axis=1)
+            help_of = np.take_along_axis(helps, most[:, None], axis=1)[:, 0]
+            counts = (slack >= 0) & (help_of > slack)
+            part = 1 - slack[counts] / help_of[counts]
+            level = np.clip(np.ceil(part * levels) - 1, 0, levels - 1).astype(int)
+            np.add.at(found, (most[counts], level), 1.0)
+        return found
+
     def near(self, x: FloatArray, lengths: FloatArray) -> FloatArray:
         """How many sides a move of each variable alone by its length, up or down, reaches, (d,)."""
         found, A = np.zeros(len(x)), self._form.lp.A
@@ -98,10 +121,12 @@ class MeasuredRows:
             found[rows] = sizes
         return found
 
-    def _some(self, x: FloatArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+    def _some(
+        self, x: FloatArray, number: int = _SOME
+    ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
         """Right-hand sides and sizes, a few rows at a time."""
         form, A = self._form, self._form.lp.A
-        for rows in slices(len(form.row), _SOME):
+        for rows in slices(len(form.row), number):
             sides = form.sides(rows)
             sizes, no_side = np.abs(sides), np.flatnonzero(sides == 0)
             if no_side.size:

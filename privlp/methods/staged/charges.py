@@ -15,6 +15,7 @@ from privlp.game.loop import weights_of_rounds
 from privlp.methods.base import ChargeRequest
 from privlp.methods.counts import check_request, noise_of_one_release, share_of_check
 from privlp.methods.request import SolveRequest
+from privlp.methods.staged.trim import share_of_trim
 from privlp.privacy import GaussianMechanism, WeightedGaussianMechanism
 from privlp.problem.data import ProgramData
 from privlp.regions.simplex import Simplex
@@ -36,10 +37,11 @@ class Sizes:
     """
 
     def __init__(self, request: SolveRequest, hint: tuple[float, float] | None) -> None:
-        self._form = request.form
-        cost = self._form.cost
+        self.form = request.form
+        cost = self.form.cost
         self._sign = -1.0 if cost.size and cost[0] < 0 else 1.0
-        self._at_bounds = request.lp.objective(self._form.shift)
+        self.larger_helps = self._sign > 0
+        self._at_bounds = request.lp.objective(self.form.shift)
         #: The place of a hint, or of the largest size; None if neither is known.
         self.likely: float | None = None
         #: Between these places the stages likely begin; None without a hint.
@@ -47,7 +49,7 @@ class Sizes:
         # Without a hint: variables near 1.
         centre = math.log(max(float(np.abs(cost).sum()), 1e-150)) * self._sign
         if hint is not None:
-            likely = [self._sign * self._form.cost_of(value) for value in hint]
+            likely = [self._sign * self.form.cost_of(value) for value in hint]
             known = sorted(self._sign * math.log(value) for value in likely if value > 0)
             if known:
                 self.likely = (known[0] + known[-1]) / 2
@@ -68,21 +70,21 @@ class Sizes:
 
     def value(self, place: float) -> float:
         """The objective at a place."""
-        return self._at_bounds + self._form.lp.sign * self._cost(place)
+        return self._at_bounds + self.form.lp.sign * self._cost(place)
 
     def _cost(self, place: float) -> float:
         return self._sign * math.exp(self._sign * place)
 
     def region(self, place: float) -> Simplex:
         """The region at a place."""
-        return Simplex(self._form, None, cost=self._cost(place), capped=True)
+        return Simplex(self.form, None, cost=self._cost(place), capped=True)
 
     def _bounds(self, request: SolveRequest) -> tuple[float, float]:
         """The sizes that bounds of variables and public rows allow."""
-        cost = self._form.cost
-        smallest, largest = 0.0, float(np.abs(cost) @ self._form.upper) if cost.all() else 0.0
-        if self._form.has_public_rows:
-            ends = [self._sign * self._form.cost_of(end) for end in objective_range(request.lp)]
+        cost = self.form.cost
+        smallest, largest = 0.0, float(np.abs(cost) @ self.form.upper) if cost.all() else 0.0
+        if self.form.has_public_rows:
+            ends = [self._sign * self.form.cost_of(end) for end in objective_range(request.lp)]
             smallest, largest = max(smallest, min(ends)), min(largest, max(ends))
         if not smallest < largest:
             raise UnsupportedProblemError(
@@ -95,7 +97,7 @@ class Sizes:
     def point(self, place: float, share: FloatArray) -> FloatArray:
         """The user's x of these shares at a place."""
         region = self.region(place)
-        return self._form.undo(region.point(region.nearest(share)))
+        return self.form.undo(region.point(region.nearest(share)))
 
 
 def objective_range(lp: ProgramData) -> tuple[float, float]:
@@ -224,6 +226,7 @@ class StagedCharges:
     requests: list[ChargeRequest]
     stages: list[Stage]
     signs: bool  # Whether the signs of rows are asked for.
+    trim: bool  # Whether variables fall one by one after the last stage.
     noise: float  # Deviation of a single release of descents at the whole budget, for norm 1.
 
     @property
@@ -238,7 +241,7 @@ class StagedCharges:
         return releases[-1].sigma / releases[-1].sensitivity
 
     @classmethod
-    def of(cls, request: SolveRequest, size: int) -> StagedCharges:
+    def of(cls, request: SolveRequest, size: int, *, trim: bool) -> StagedCharges:
         """Those of a run on a region with this number of vertices."""
         relation = request.constraint_private("staged")
         k = request.public.rows_of_one_record
@@ -253,9 +256,14 @@ class StagedCharges:
         before = [_Sums(_SIGNS, 1, "sum the signs of rows", 2.0 * k)] if signs else []
         before.append(_Sums(_START, _START_COUNTS, _COUNT, float(k)))
         after = [_Sums(_BETWEEN, _COUNTS, _COUNT, float(k))] * (len(stages) - 1)
-        last = _LAST_COUNTS if noise > 0 else _EXACT_COUNTS
+        moves = math.sqrt(k * change)
+        trimmed = share_of_trim(request, moves) if noise > 0 and trim else 0.0
+        if trimmed:
+            after.append(_Sums(trimmed, 1, "count rows by the variable that they need most", moves))
+        last = _LAST_COUNTS + bool(trimmed) if noise > 0 else _EXACT_COUNTS
         after.append(_Sums(_LAST, last, _COUNT, float(k)))
-        return cls(_requests(request, before, stages, after, change, largest), stages, signs, noise)
+        requests = _requests(request, before, stages, after, change, largest)
+        return cls(requests, stages, signs, bool(trimmed), noise)
 
 
 def noise_of_sum(request: SolveRequest) -> tuple[float, float]:
@@ -302,8 +310,8 @@ def _requests(
 ) -> list[ChargeRequest]:
     """The charges at the largest intensity that the budget allows; that of stages has an end.
 
-    Some come before the first stage, and some after each stage but perhaps the last. The stages
-    share what these leave.
+    Some come before the first stage, and one kind after each stage, all others after the last. The
+    stages share what these leave.
     """
     left = 1 - math.fsum([sums.share for sums in before] + [sums.share for sums in after])
     checked = share_of_check(request, request.density())
@@ -320,6 +328,7 @@ def _requests(
             )
             found.append((release, stage.rounds, "release the sum of violated rows each round"))
             found += [sums.request(intensity) for sums in after[number : number + 1]]
+        found += [sums.request(intensity) for sums in after[len(stages) :]]
         return [*found, check_request(request, checked, intensity)]
 
     intensity = request.ledger.calibrate_together(

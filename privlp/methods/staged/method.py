@@ -17,6 +17,7 @@ from privlp.methods.base import PlannedRun, Prediction, RowsMethod
 from privlp.methods.counts import Checked, StagedSearch, TargetSearch, last_target
 from privlp.methods.request import SolveRequest
 from privlp.methods.staged.charges import Sizes, Stage, StagedCharges, difficulty, noise_of_sum
+from privlp.methods.staged.trim import LARGER, LEVELS, MOST_MISSED, levels_of
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import ProgramData
 from privlp.regions.simplex import Entropic, Simplex, is_range, range_of
@@ -45,6 +46,8 @@ _LIKELY, _FARTHER = 0.8, 0.05
 # Larger sizes than the one the last stage found have more even shares: their logarithms are divided
 # by 1 plus so many times the way. So what few rows ask for need not grow with all the rest.
 _EVENER = 1.0
+# Shares stay positive.
+_NEXT_TO_NOTHING = 1e-9
 # The last size keeps all but s rows with this probability, as far as counts tell.
 _SAFE = 0.97
 
@@ -82,7 +85,10 @@ class Stages(StagedSearch):
         yield
         for stage, following in zip(stages, [*stages[1:], None], strict=True):
             yield from self._descend(stage)
-            draw, low = next(self._draws), self._place - _FACTOR
+            draw = next(self._draws)
+            if following is None and self._charges.trim:
+                draw = self._trim(draw)
+            low = self._place - _FACTOR
             if following is not None:
                 counts = self._search(draw, following.aim, low, self._place + _FACTOR)
                 self._go_back(counts, draw.sigma)
@@ -126,6 +132,23 @@ class Stages(StagedSearch):
             yield
         self._share = player.shares
         self._note("sizes", self._sizes.value(self._place))
+
+    def _trim(self, draw: ChargedDraws) -> ChargedDraws:
+        """Let variables fall one by one, if a count speaks for it. The draw of the last counts."""
+        last, place, form = next(self._draws), self._place + LARGER, self._sizes.form
+        share = self._sizes.region(place).nearest(self._share)
+        ends = self._at(place), form.shift
+        noisy = np.asarray(draw(self._measured.total(MeasuredRows.needs, *ends, LEVELS).ravel()))
+        counts = noisy.reshape(-1, LEVELS)[form.column]
+        share = share * np.maximum(levels_of(counts, draw.sigma, share, self._s), _NEXT_TO_NOTHING)
+        cost = place + math.log(max(share.sum(), 1e-300))
+        if self._sizes.ends[0] <= cost < self._place:
+            before = self._place, self._share
+            self._place, self._share = cost, share / share.sum()
+            missed = self._measured.total(MeasuredRows.missed, self._at(cost))
+            if last(float(missed)) > MOST_MISSED * self._s:
+                self._place, self._share = before
+        return last
 
     def _at(self, place: float) -> FloatArray:
         """The user's x of the current shares at a place."""
@@ -226,7 +249,8 @@ class Staged(RowsMethod):
     entries of all rows have one sign, rows of norm sqrt(2) take their place, and a row with an
     entry of the other sign counts for nothing. The inner product of two such rows is not negative,
     so the sum moves by at most sqrt(2k^2 + 2k^2) = 2k
-    (:class:`~privlp.rows.on_simplex.RowsOfOneSign`). Counts move by at most k. Proof:
+    (:class:`~privlp.rows.on_simplex.RowsOfOneSign`). Counts move by at most k; those by variable,
+    to one of which a row adds 1, by at most sqrt(2) k together, or k. Proof:
     ``docs/proofs.md``, "Staged descent".
 
     *Budget.* All draws are Gaussian, and are charged together before the first.
@@ -251,7 +275,7 @@ class Staged(RowsMethod):
         request.refuse(self.name, width="it needs no declared bounds")
         s, sizes = request.density(), Sizes(request, _hint(request))
         size = sizes.region(sizes.middle).size
-        charges = StagedCharges.of(request, size)
+        charges = StagedCharges.of(request, size, trim=sizes.larger_helps)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:
             search = Stages(request, rows, charges, draws[:-1], sizes)
