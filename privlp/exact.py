@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import highspy
 import numpy as np
@@ -13,11 +13,8 @@ from privlp.checks import FloatArray, positive, require_kind
 from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram
 from privlp.problem.highs import quiet_highs, run, to_highs
-from privlp.readers.cvxpy_expressions import assign
+from privlp.readers.model_objects import assign
 from privlp.status import Status
-
-if TYPE_CHECKING:
-    import cvxpy
 
 # HiGHS aims at 1e-7; a certificate worse than this is not called optimal.
 _TOLERANCE = 1e-5
@@ -104,8 +101,8 @@ class ExactSolution:
                 plain[key] = None
         return plain
 
-    def assign(self, problem: cvxpy.Problem) -> None:
-        """Write x into the variables of the CVXPY problem from which the program was made.
+    def assign(self, problem: Any) -> None:
+        """Write x into the variables of the model from which the program was made.
 
         As :meth:`Solution.assign <privlp.Solution.assign>`, but **not private**.
 
@@ -118,7 +115,8 @@ class ExactSolution:
         >>> x.value
         array([1.5, 0.5])
         """
-        assign(problem, self.x, self.variable_names)
+        status = "optimal" if self.success else "suboptimal"
+        assign(problem, self.x, self.variable_names, self.objective, status)
 
     @property
     def success(self) -> bool:

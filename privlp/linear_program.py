@@ -16,7 +16,7 @@ from privlp.problem.data import ProgramData
 from privlp.problem.program_checks import check_program, set_fields
 from privlp.readers.blocks import blocks_of
 from privlp.readers.model_files import write_model
-from privlp.readers.program import ProgramReaders
+from privlp.readers.model_objects import ModelReaders
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.combined import relation_of
 from privlp.relations.public_part import PublicPart
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearProgram(ProgramReaders, ProgramData):
+class LinearProgram(ModelReaders, ProgramData):
     """Minimise c·x subject to A x <= b within bounds; some rows belong to private records.
 
     Parameters

@@ -18,11 +18,10 @@ from privlp.errors import InvalidParameterError, InvalidProblemError, Unsupporte
 from privlp.files import Saved
 from privlp.pictures.trace import draw_trace
 from privlp.privacy.record import PrivacyRecord, require_types
-from privlp.readers.cvxpy_expressions import assign
+from privlp.readers.model_objects import assign
 from privlp.status import MissedRows, Status, Verdict
 
 if TYPE_CHECKING:
-    import cvxpy
     from matplotlib.axes import Axes
 
     from privlp.linear_program import LinearProgram
@@ -182,15 +181,19 @@ class Solution(Saved):
         """Whether the solve played all its rounds."""
         return self.status.success
 
-    def assign(self, problem: cvxpy.Problem) -> None:
-        """Write x into the variables of the CVXPY problem from which the program was made.
+    def assign(self, problem: Any) -> None:
+        """Write x into the variables of the model from which the program was made.
 
-        Variables that reading has added, for terms of the objective, are left out.
+        Then values are read as after a solve of the library: ``x.value`` of CVXPY, ``pyo.value(x)``
+        of Pyomo, ``x.varValue`` of PuLP, ``x.solution`` and ``model.solution`` of linopy, whose
+        status becomes ``"ok"``. MathOpt's variables hold no values; an error says what to write.
+        Variables that reading has added, for terms of the objective, are left out; those that it
+        took out, slacks of softened constraints, become NaN.
 
         Raises
         ------
         InvalidParameterError
-            If there is no x, or the problem has other variables.
+            If there is no x, or the model has other variables.
 
         Examples
         --------
@@ -203,7 +206,7 @@ class Solution(Saved):
         >>> bool((x.value == solution.x).all())
         True
         """
-        assign(problem, self.x, self.variable_names)
+        assign(problem, self.x, self.variable_names, self.objective, "suboptimal")
 
     def plot_trace(self, ax: Axes | None = None, *, most: int = 8) -> Axes:
         """Draw how the solution was made, from released values alone.

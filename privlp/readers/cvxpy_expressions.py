@@ -104,11 +104,6 @@ def assign(problem: Any, x: FloatArray | None, names: Sequence[str] | None) -> N
     """Write the entries of x into the problem's variables; those that reading added come last."""
     if x is None:
         raise InvalidParameterError("The solution holds no x: it did not complete.")
-    if not hasattr(problem, "variables") or not hasattr(problem, "constraints"):
-        raise InvalidParameterError(
-            f"problem must be the cvxpy.Problem that was read, got {type(problem).__name__}.",
-            parameter="problem",
-        )
     variables = problem.variables()
     size = sum(variable.size for variable in variables)
     expected = [name for variable in variables for name in names_of(variable)]

@@ -1,0 +1,276 @@
+"""The class method of a linear program that reads a model of a Python library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.checks import WHY, FloatArray, as_floats, is_real, shown, unquoted
+from privlp.errors import InvalidParameterError, InvalidProblemError, ReadError
+from privlp.problem import row_labels
+from privlp.readers import cvxpy_expressions
+from privlp.readers.linopy_model import Linopy
+from privlp.readers.modellers import MathOpt, Modeller, Pulp, Pyomo, is_a
+from privlp.readers.program import ProgramReaders, hides_rows
+from privlp.relations import NeighbourRelation
+
+#: What is taken, by the module and the name of its class.
+_KINDS = {
+    ("linopy", "Model"): Linopy,
+    ("pyomo", "BlockData"): Pyomo,
+    ("pulp", "LpProblem"): Pulp,
+    ("ortools.math_opt", "Model"): MathOpt,
+}
+_TAKEN = (
+    "a linopy.Model, a Pyomo ConcreteModel, a pulp.LpProblem, a mathopt.Model of OR-Tools or a"
+    " cvxpy.Problem"
+)
+
+
+class ModelReaders(ProgramReaders):
+    """The class method of :class:`~privlp.LinearProgram` that reads models of Python libraries."""
+
+    @classmethod
+    def from_model(
+        cls,
+        model: Any,
+        *,
+        neighbours: NeighbourRelation | None = None,
+        private: Any = None,
+        groups: Any = None,
+        box: float | None = None,
+        penalty: Any = None,
+    ) -> Self:
+        """Convert a model of linopy, Pyomo, PuLP or OR-Tools MathOpt, or a CVXPY problem.
+
+        Columns and rows have the names and the order of the model. By default inequalities are
+        private and equalities public; under ``change="add-remove"`` every row is private. Costs,
+        bounds, names, and which rows and columns there are, are public. Where only numbers are
+        private (:class:`~privlp.ScalarPrivate` and its like), so are bounds and costs by default;
+        the program's ``repr`` says what is.
+
+        Parameters
+        ----------
+        model : linopy.Model, pyomo ConcreteModel, pulp.LpProblem, mathopt.Model or cvxpy.Problem
+            A linear program; for that of CVXPY see :meth:`from_cvxpy`, which takes over. Fixed
+            variables of Pyomo are numbers. Those of PuLP stand as in the objective, and without a
+            cost by name.
+        private : constraint, name, pattern, or list of these, optional
+            The private rows. A constraint is the object of the library, also a whole container such
+            as Pyomo's indexed constraints; so is the name of a container. In a pattern ``*`` and
+            ``?`` stand for other characters; brackets are part of names. Or a mask or row indices,
+            as for :class:`~privlp.LinearProgram`.
+        neighbours, groups, box
+            As for :meth:`from_mps`.
+        penalty : float, array_like or dict, optional
+            Makes private rows soft, as for :class:`~privlp.LinearProgram`; keys of a dict are what
+            `private` may list, and its values a price or one for each of the rows. Softened
+            constraints of linopy have their prices already, and are private by default. They lose
+            their slack variables, of which a cap, or a public row, keeps them.
+
+        Raises
+        ------
+        ReadError
+            If the object is no such model, or the model no linear program: integer variables, an
+            objective that is not linear, or none.
+        InvalidProblemError
+            If its numbers are malformed, or `private` or `penalty` name no constraint of it.
+
+        Examples
+        --------
+        >>> import pulp
+        >>> from privlp import LinearProgram, solve_exact
+        >>> diet = pulp.LpProblem("diet")
+        >>> oats, milk = (pulp.LpVariable(name, lowBound=0) for name in ("oats", "milk"))
+        >>> diet += oats + 2 * milk
+        >>> diet += oats + milk >= 2, "patient"
+        >>> diet += oats <= 1.5, "stock"
+        >>> lp = LinearProgram.from_model(diet, private="patient")
+        >>> lp.private, lp.row_names, lp.variable_names
+        (array([ True, False]), ('patient', 'stock'), ('oats', 'milk'))
+        >>> solve_exact(lp).assign(diet)
+        >>> oats.varValue, milk.varValue
+        (1.5, 0.5)
+        """
+        found = _modeller(model)
+        if is_a(model, "cvxpy", "Problem"):
+            return cls.from_cvxpy(
+                model,
+                neighbours=neighbours,
+                private=private,
+                groups=groups,
+                box=box,
+                penalty=penalty,
+            )
+        if found is None:
+            raise ReadError(f"from_model takes {_TAKEN}, got {type(model).__name__}.")
+        quote = not hides_rows(neighbours)
+        fields, mask, prices = unquoted(
+            lambda: _read(found, private, penalty, quote),
+            f"The {found.says} could not be read. {WHY}",
+        )
+        return cls._read(fields, neighbours, mask, groups, box, prices)
+
+
+def _modeller(model: Any) -> Modeller | None:
+    """A model as what it is; None for anything else."""
+    return next((kind(model) for of, kind in _KINDS.items() if is_a(model, *of)), None)
+
+
+def _read(model: Modeller, private: Any, penalty: Any, quote: bool) -> tuple[Any, Any, Any]:
+    """Fields of the program of a model, its private rows and the prices of its rows."""
+    fields = model.read()
+    if not fields["row_names"] and quote:
+        raise ReadError(f"The {model.says} is empty: it has no constraints.")
+    rows = _Rows(model, {name: i for i, name in enumerate(fields["row_names"])}, quote)
+    mask = rows.mask(private)
+    if mask is None and quote:
+        mask = fields["row_lower"] != fields["b"]
+        for own, _ in model.slacks():
+            mask[own] = True
+    chosen = np.ones(len(fields["b"]), dtype=bool) if mask is None else mask
+    prices = _without_slacks(fields, model, chosen)
+    if isinstance(penalty, Mapping):
+        return fields, mask, rows.prices(penalty, chosen, prices)
+    if prices is not None and penalty is not None:
+        raise InvalidParameterError(
+            "The model has softened constraints, with prices of their own. Give those of others as"
+            " a dict, penalty={constraint: price}.",
+            parameter="penalty",
+        )
+    return fields, mask, penalty if prices is None else prices
+
+
+def _without_slacks(
+    fields: dict[str, Any], model: Modeller, private: npt.NDArray[np.bool_]
+) -> FloatArray | None:
+    """Prices of private rows with slack variables, which are taken out; None without any.
+
+    A slack variable that is bounded, in other rows too, or at no price of its own stays.
+    """
+    A, bounds = sp.csc_array(fields["A"]), fields["bounds"]
+    alone = (np.diff(A.indptr) == 1) & (bounds == [0.0, np.inf]).all(axis=1)
+    cost = fields["c"] / np.maximum(abs(A).sum(axis=0), 1e-300)
+    cost = cost if fields["sense"] == "min" else -cost
+    prices, kept = np.full(len(private), np.inf), np.ones(len(cost), dtype=bool)
+    for rows, columns in model.slacks():
+        price = cost[columns]
+        soft = private[rows] & (alone[columns] & (price > 0) & (price == price[:, :1])).all(axis=1)
+        prices[rows[soft]], kept[columns[soft]] = price[soft, 0], False
+    if kept.all():
+        return None
+    names = [name for name, one in zip(fields["variable_names"], kept, strict=True) if one]
+    fields |= {"A": A[:, kept], "c": fields["c"][kept], "bounds": bounds[kept]}
+    fields["variable_names"] = names
+    return prices
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows that a user names, by constraint objects, names and patterns."""
+
+    model: Modeller
+    index: dict[str, int]
+    quote: bool
+
+    def mask(self, private: Any) -> Any:
+        """The private rows, (n,), or None."""
+        if private is None:
+            return None
+        several = isinstance(private, list | tuple | set | np.ndarray) or hasattr(
+            private, "to_list"
+        )
+        items = list(private) if several else [private]
+        if items and all(is_real(each) or isinstance(each, bool | np.bool_) for each in items):
+            return row_labels.row_mask(private, len(self.index), None, quote=self.quote)
+        mask = np.zeros(len(self.index), dtype=bool)
+        for each in items:
+            mask[self._of(each, "private")] = True
+        return mask
+
+    def prices(
+        self, penalty: Mapping[Any, Any], private: npt.NDArray[np.bool_], prices: FloatArray | None
+    ) -> FloatArray:
+        """The price of each row, (n,), of those that a dict names; others keep theirs."""
+        found = np.full(private.size, np.inf) if prices is None else prices
+        for each, price in penalty.items():
+            rows = self._of(each, "penalty")
+            given = as_floats(price, "penalty", flags=False)
+            if given.size not in (1, len(rows)) or not (given > 0).all():
+                raise InvalidProblemError(
+                    "penalty must be a dict from constraints, names or patterns to prices: a"
+                    " positive number, or one for each of the rows.",
+                    parameter="penalty",
+                )
+            if not private[rows].all():
+                raise InvalidProblemError(
+                    "penalty names public rows. Soft rows are private: equalities are public by"
+                    " default; name the private rows by private=....",
+                    parameter="penalty",
+                )
+            found[rows] = np.ravel(given)
+        return found
+
+    def _of(self, given: Any, argument: str) -> Sequence[int]:
+        """Rows of a constraint object, of a name, of a container's name, or of a pattern."""
+        if not isinstance(given, str):
+            rows = self.model.rows_of(given)
+            if rows is None or (self.quote and not rows):
+                raise InvalidProblemError(
+                    f"{argument} lists what is no constraint of this {self.model.says}:"
+                    f" {shown(given)}. List constraint objects, names and patterns.",
+                    parameter=argument,
+                )
+            return rows
+        if given in self.index:
+            return [self.index[given]]
+        wild = re.escape(given).replace(r"\*", ".*").replace(r"\?", ".")
+        matches = re.compile(rf"(?:{wild})(?:\[.*)?", flags=re.DOTALL).fullmatch
+        rows = [i for name, i in self.index.items() if matches(name)]
+        if self.quote and not rows:
+            first = ", ".join(list(self.index)[:5])
+            raise InvalidProblemError(
+                f"No constraint has a name that matches {argument}={given!r}. The first rows are:"
+                f" {first}.",
+                parameter=argument,
+            )
+        return rows
+
+
+def assign(
+    model: Any,
+    x: FloatArray | None,
+    names: Sequence[str] | None,
+    objective: float | None,
+    status: str,
+) -> None:
+    """Write x into the variables of the model that was read."""
+    if is_a(model, "cvxpy", "Problem"):
+        cvxpy_expressions.assign(model, x, names)
+        return
+    found = _modeller(model)
+    if found is None:
+        given = type(model).__name__
+        raise InvalidParameterError(
+            f"problem must be the model that was read: {_TAKEN}, got {given}.", parameter="problem"
+        )
+    if x is None:
+        raise InvalidParameterError("The solution holds no x: it did not complete.")
+    own, values = found.names(), dict(zip(names or (), x.tolist(), strict=False))
+    slacks = {own[j] for _, columns in found.slacks() for j in np.ravel(columns)}
+    read = [name for name in own if name in values or name not in slacks]
+    if read != list(names or ()):
+        raise InvalidParameterError(
+            f"The variables of the {found.says} are not those of the solution. Pass the model from"
+            " which from_model made the program.",
+            parameter="problem",
+        )
+    found.write(values)
+    if isinstance(found, Linopy):
+        found.solved(objective, status)

@@ -1,0 +1,292 @@
+"""Models of Pyomo, PuLP and OR-Tools MathOpt as arrays, and values written into them.
+
+A library is imported only if a model of it is given. Which rows and columns there are, and in which
+order, does not depend on the numbers in rows, which may be private: rows without any coefficient
+are kept, although these libraries leave many of them out of what a solver gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.errors import InvalidParameterError, ReadError
+
+Ints = npt.NDArray[np.int64]
+
+
+def is_a(model: Any, module: str, name: str) -> bool:
+    """Whether an object is of a class of this name, which the module or a part of it defines."""
+    return any(
+        base.__name__ == name and f"{base.__module__}.".startswith(f"{module}.")
+        for base in type(model).__mro__
+    )
+
+
+class Modeller:
+    """A model of some library: its arrays, where a constraint stands, and how it takes values."""
+
+    #: What messages call the model, and how its variables become continuous.
+    says: ClassVar[str]
+    relax: ClassVar[str]
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        #: Places of rows by what identifies a constraint; filled by `read`.
+        self.place: dict[Any, int] = {}
+
+    def variables(self) -> list[Any]:
+        """The variables in their order."""
+        raise NotImplementedError
+
+    def names(self) -> list[str]:
+        """Names of the variables."""
+        return list(map(str, self.variables()))
+
+    def read(self) -> dict[str, Any]:
+        """Fields of a program; fills `place`."""
+        raise NotImplementedError
+
+    def rows_of(self, constraint: Any) -> list[int] | None:
+        """Rows of a constraint object, or of a container of some; None if it is of no row."""
+        return [self.place[id(constraint)]] if id(constraint) in self.place else None
+
+    def slacks(self) -> Iterator[tuple[Ints, Ints]]:
+        """Rows of each softened constraint, and the columns of their slack variables, (n, k)."""
+        return iter(())
+
+    def write(self, values: Mapping[str, float]) -> None:
+        """Write values, by names of variables, into the model."""
+        raise NotImplementedError
+
+    def refusal(self, what: str) -> ReadError:
+        """The error for a model that is no linear program."""
+        return ReadError(f"The {self.says} {what}")
+
+    def require(self, variables: Sequence[Any], apart: Iterable[str], objective: Any) -> None:
+        """Refuse a model without variables, with some that are not continuous, or no objective."""
+        for name in apart:
+            raise self.refusal(
+                f"has a variable that is not continuous, {name!r}; privlp solves linear programs"
+                f" only. To let it take any value within its bounds: {self.relax}."
+            )
+        if not variables:
+            raise self.refusal("is empty: it has no variables.")
+        if not objective:
+            raise self.refusal("has no objective. State one: what to minimise or maximise.")
+
+    def curved(self) -> ReadError:
+        """The error for an objective that is not linear."""
+        return self.refusal(
+            "has an objective that is not linear; privlp solves linear programs only. Write"
+            " absolute values and other convex pieces by variables and constraints."
+        )
+
+
+class Pyomo(Modeller):
+    """A concrete ``pyomo`` model; fixed variables are numbers, as in Pyomo's own solves."""
+
+    says = "Pyomo model"
+    relax = "pyo.TransformationFactory('core.relax_integer_vars').apply_to(model)"
+    _TAKEN = (
+        *("Block", "BuildAction", "BuildCheck", "Constraint", "Expression", "ExternalFunction"),
+        *("Objective", "Param", "Port", "RangeSet", "Set", "Suffix", "Var"),
+    )
+
+    def variables(self) -> list[Any]:
+        from pyomo.environ import Var  # noqa: PLC0415
+
+        every = self.model.component_data_objects(Var, active=True, descend_into=True)
+        return [variable for variable in every if not variable.fixed]
+
+    def read(self) -> dict[str, Any]:
+        from pyomo.environ import Constraint, Objective, maximize  # noqa: PLC0415
+        from pyomo.repn import generate_standard_repn  # noqa: PLC0415
+
+        model = self.model
+        if not model.is_constructed():
+            raise self.refusal("is abstract: pass what its create_instance(...) returns.")
+        for each in model.component_objects(active=True, descend_into=True):
+            if each.ctype.__name__ not in self._TAKEN:
+                raise self.refusal(f"has a {each.ctype.__name__}, which no linear program has.")
+        variables = self.variables()
+        goals = list(model.component_data_objects(Objective, active=True, descend_into=True))
+        apart = (variable.name for variable in variables if not variable.is_continuous())
+        self.require(variables, apart, goals)
+        if len(goals) > 1:
+            raise self.refusal("has several active objectives. Deactivate all but one.")
+        place = {id(variable): j for j, variable in enumerate(variables)}
+        goal, *rows = [
+            (each, generate_standard_repn(each.body if k else each.expr, quadratic=False))
+            for k, each in enumerate(
+                chain(
+                    goals, model.component_data_objects(Constraint, active=True, descend_into=True)
+                )
+            )
+        ]
+        if goal[1].nonlinear_expr is not None:
+            raise self.curved()
+        terms = [repn for _, repn in rows]
+        if any(repn.nonlinear_expr is not None for repn in terms):
+            raise self.refusal("has a constraint that is not linear.")
+        self.place = {id(row): i for i, (row, _) in enumerate(rows)}
+        try:
+            j = np.array(
+                [place[id(v)] for repn in (goal[1], *terms) for v in repn.linear_vars], dtype=int
+            )
+        except KeyError:
+            raise self.refusal(
+                "uses a variable of another model or of an inactive block."
+            ) from None
+        sizes = [len(repn.linear_vars) for repn in terms]
+        data = np.fromiter(chain.from_iterable(repn.linear_coefs for repn in terms), float)
+        own = len(goal[1].linear_vars)
+        shift = np.array([repn.constant for repn in terms], dtype=float)
+        return {
+            "c": np.bincount(j[:own], goal[1].linear_coefs or None, len(place)),
+            "A": _by_rows(data, j[own:], sizes, len(place)),
+            "row_lower": _ends([row.lb for row, _ in rows], -np.inf) - shift,
+            "b": _ends([row.ub for row, _ in rows], np.inf) - shift,
+            "bounds": _bounds([(v.lb, v.ub) for v in variables]),
+            "sense": "max" if goal[0].sense == maximize else "min",
+            "offset": goal[1].constant,
+            "variable_names": [variable.name for variable in variables],
+            "row_names": [row.name for row, _ in rows],
+        }
+
+    def rows_of(self, constraint: Any) -> list[int] | None:
+        if not is_a(constraint, "pyomo", "IndexedConstraint"):
+            return super().rows_of(constraint)
+        own = constraint.model() is self.model.model()
+        parts = [id(part) for part in constraint.values() if id(part) in self.place]
+        return [self.place[part] for part in parts] if own else None
+
+    def write(self, values: Mapping[str, float]) -> None:
+        for variable in self.variables():
+            variable.set_value(values[variable.name], skip_validation=True)
+
+
+class Pulp(Modeller):
+    """A ``pulp.LpProblem``; variables stand as in the objective, then by name."""
+
+    says = "PuLP problem"
+    relax = 'for v in problem.variables(): v.cat = "Continuous"'
+
+    def variables(self) -> list[Any]:
+        found = dict.fromkeys(self.model.objective or ())
+        return list(found | dict.fromkeys(self.model.variables()))
+
+    def read(self) -> dict[str, Any]:
+        model = self.model
+        if model.sos1 or model.sos2:
+            raise self.refusal("has SOS constraints, which no linear program has.")
+        variables = self.variables()
+        apart = (variable.name for variable in variables if variable.cat != "Continuous")
+        self.require(variables, apart, model.objective)
+        place = {variable: j for j, variable in enumerate(variables)}
+        rows = dict(model.constraints.items())
+        self.place = {id(row): i for i, row in enumerate(rows.values())}
+        j = [place[variable] for variable in chain.from_iterable(rows.values())]
+        data = np.fromiter(chain.from_iterable(row.values() for row in rows.values()), float)
+        side = 0.0 - np.array([row.constant for row in rows.values()], dtype=float)
+        sign = np.array([row.sense for row in rows.values()])
+        costs = np.zeros(len(place))
+        costs[: len(model.objective)] = list(model.objective.values())
+        return {
+            "c": costs,
+            "A": _by_rows(data, j, list(map(len, rows.values())), len(place)),
+            "row_lower": np.where(sign < 0, -np.inf, side),
+            "b": np.where(sign > 0, np.inf, side),
+            "bounds": _bounds([(v.lowBound, v.upBound) for v in variables]),
+            "sense": "max" if model.sense == -1 else "min",
+            "offset": model.objective.constant,
+            "variable_names": self.names(),
+            "row_names": list(rows),
+            "name": model.name,
+        }
+
+    def write(self, values: Mapping[str, float]) -> None:
+        for variable in self.variables():
+            variable.varValue = values[variable.name]
+
+
+class MathOpt(Modeller):
+    """A ``mathopt.Model`` of OR-Tools, by way of its protocol buffer."""
+
+    says = "MathOpt model"
+    relax = "variable.integer = False"
+    _TAKEN = ("name", "variables", "objective", "linear_constraints", "linear_constraint_matrix")
+
+    def variables(self) -> list[Any]:
+        return list(self.model.variables())
+
+    def read(self) -> dict[str, Any]:
+        proto = self.model.export_model()
+        columns, rows, goal = proto.variables, proto.linear_constraints, proto.objective
+        for field, _ in proto.ListFields():
+            if field.name not in self._TAKEN:
+                raise self.refusal(f"has {field.name}, which no linear program has.")
+        names = self.names()
+        apart = (name for name, kind in zip(names, columns.integers, strict=True) if kind)
+        squares = len(goal.quadratic_coefficients.row_ids)
+        self.require(names, apart, squares or len(goal.linear_coefficients.ids))
+        if squares:
+            raise self.curved()
+        ids, matrix = np.array(rows.ids, dtype=int), proto.linear_constraint_matrix
+        own = np.array(columns.ids)
+        self.place = {each: i for i, each in enumerate(self.model.linear_constraints())}
+        shape = len(ids), len(names)
+        i, j, cost = (
+            np.searchsorted(known, np.array(given, dtype=int))
+            for known, given in (
+                (ids, matrix.row_ids),
+                (own, matrix.column_ids),
+                (own, goal.linear_coefficients.ids),
+            )
+        )
+        row_names = zip(rows.names or [""] * len(ids), rows.ids, strict=True)
+        return {
+            "c": np.bincount(cost, goal.linear_coefficients.values, len(names)),
+            "A": sp.coo_array((np.array(matrix.coefficients, dtype=float), (i, j)), shape),
+            "row_lower": np.array(rows.lower_bounds, dtype=float),
+            "b": np.array(rows.upper_bounds, dtype=float),
+            "bounds": np.column_stack([columns.lower_bounds, columns.upper_bounds]),
+            "sense": "max" if goal.maximize else "min",
+            "offset": goal.offset,
+            "variable_names": names,
+            "row_names": [name or f"linear_constraint_{key}" for name, key in row_names],
+            "name": proto.name,
+        }
+
+    def rows_of(self, constraint: Any) -> list[int] | None:
+        try:
+            return [self.place[constraint]]
+        except (KeyError, TypeError):
+            return None
+
+    def write(self, values: Mapping[str, float]) -> None:  # noqa: ARG002
+        raise InvalidParameterError(
+            "The variables of MathOpt hold no values. What its result.variable_values() would be is"
+            " dict(zip(model.variables(), solution.x)).",
+            parameter="problem",
+        )
+
+
+def _by_rows(data: Any, columns: Any, sizes: Sequence[int], d: int) -> sp.csr_array:
+    """Rows of which the entries are listed one after the other."""
+    starts = np.concatenate([[0], np.cumsum(sizes, dtype=int)])
+    return sp.csr_array((data, np.array(columns, dtype=int), starts), shape=(len(sizes), d))
+
+
+def _ends(values: Iterable[float | None], absent: float) -> npt.NDArray[np.float64]:
+    return np.array([absent if value is None else value for value in values], dtype=float)
+
+
+def _bounds(pairs: Sequence[tuple[float | None, float | None]]) -> npt.NDArray[np.float64]:
+    lower, upper = zip(*pairs, strict=True)
+    return np.column_stack([_ends(lower, -np.inf), _ends(upper, np.inf)])
