@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,8 @@ class Linopy(Modeller):
     relax = "declare it without integer, binary and semi_continuous, or call its relax()"
 
     def names(self) -> list[str]:
-        return list(
-            chain.from_iterable(
-                _linopy_names(name, each.labels) for name, each in self.model.variables.items()
-            )
-        )
+        every = self.model.variables.items()
+        return [name for of, each in every for name in _linopy_names(of, each.labels)]
 
     def read(self) -> dict[str, Any]:
         model, names, place = self.model, self.names(), self._columns()
@@ -31,14 +28,14 @@ class Linopy(Modeller):
             getattr(each, "is_indicator", False) for _, each in model.constraints.items()
         ):
             raise self.refusal("has SOS or indicator constraints; privlp solves linear programs.")
-        if model.objective.is_quadratic:
-            raise self.curved()
         kinds = ("integer", "binary", "semi_continuous")
         apart = (n for n, v in model.variables.items() if any(map(v.attrs.get, kinds)))
         columns = place[np.ravel(model.objective.vars.values)]
-        self.require(names, apart, (columns >= 0).any())
+        curved = model.objective.is_quadratic
+        self.check(names, apart, (columns >= 0).any(), curved=curved)
         weights = np.ravel(model.objective.coeffs.values)[columns >= 0]
-        blocks, row_names, n = [], list[str](), 0
+        empty, none = np.zeros(0), np.zeros(0, dtype=int)
+        blocks, row_names, n = [[empty, none, none, empty, empty.astype("U1")]], list[str](), 0
         for name, each in model.constraints.items():
             blocks.append(self._rows(each, place, n))
             own = _linopy_names(name, each.labels)
@@ -46,8 +43,7 @@ class Linopy(Modeller):
             labels = np.ravel(each.labels.values)
             self.place |= zip(labels[labels >= 0].tolist(), range(n, n + len(own)), strict=True)
             n += len(own)
-        none = np.zeros(0)
-        data, i, j, side, sign = map(np.concatenate, zip(*blocks, [none] * 5, strict=True))
+        data, i, j, side, sign = map(np.concatenate, zip(*blocks, strict=True))
         ends = [
             np.broadcast_to(end.values, each.labels.shape)[each.labels.values >= 0]
             for _, each in model.variables.items()
@@ -56,8 +52,8 @@ class Linopy(Modeller):
         return {
             "c": np.bincount(columns[columns >= 0], weights, len(names)),
             "A": sp.coo_array((data, (i, j)), shape=(n, len(names))),
-            "row_lower": np.where(sign == "<", -np.inf, side.astype(float)),
-            "b": np.where(sign == ">", np.inf, side.astype(float)),
+            "row_lower": np.where(sign == "<", -np.inf, side),
+            "b": np.where(sign == ">", np.inf, side),
             "bounds": np.column_stack([np.concatenate(ends[k::2]) for k in (0, 1)]),
             "sense": model.objective.sense,
             "offset": float(np.sum(getattr(model.objective.expression, "const", 0.0))),
@@ -100,11 +96,9 @@ class Linopy(Modeller):
         place = self._columns()
         for _, each in self.model.constraints.items():
             labels = np.ravel(each.labels.values)
-            own = [
-                one.labels.values for one in getattr(each, "slack", None) or () if one is not None
-            ]
+            own = [one for one in getattr(each, "slack", None) or () if one is not None]
             if own:
-                columns = np.column_stack([place[np.ravel(one)] for one in own])
+                columns = np.column_stack([place[np.ravel(one.labels.values)] for one in own])
                 yield np.array(self.rows_of(each)), columns[labels >= 0]
 
     def write(self, values: Mapping[str, float]) -> None:

@@ -100,14 +100,8 @@ class ModelReaders(ProgramReaders):
         """
         found = _modeller(model)
         if is_a(model, "cvxpy", "Problem"):
-            return cls.from_cvxpy(
-                model,
-                neighbours=neighbours,
-                private=private,
-                groups=groups,
-                box=box,
-                penalty=penalty,
-            )
+            options = {"neighbours": neighbours, "groups": groups, "box": box, "penalty": penalty}
+            return cls.from_cvxpy(model, private=private, **options)
         if found is None:
             raise ReadError(f"from_model takes {_TAKEN}, got {type(model).__name__}.")
         quote = not hides_rows(neighbours)
@@ -126,6 +120,7 @@ def _modeller(model: Any) -> Modeller | None:
 def _read(model: Modeller, private: Any, penalty: Any, quote: bool) -> tuple[Any, Any, Any]:
     """Fields of the program of a model, its private rows and the prices of its rows."""
     fields = model.read()
+    fields["A"].eliminate_zeros()
     if not fields["row_names"] and quote:
         raise ReadError(f"The {model.says} is empty: it has no constraints.")
     rows = _Rows(model, {name: i for i, name in enumerate(fields["row_names"])}, quote)
@@ -154,12 +149,15 @@ def _without_slacks(
 
     A slack variable that is bounded, in other rows too, or at no price of its own stays.
     """
+    softened = list(model.slacks())
+    if not softened:
+        return None
     A, bounds = sp.csc_array(fields["A"]), fields["bounds"]
     alone = (np.diff(A.indptr) == 1) & (bounds == [0.0, np.inf]).all(axis=1)
     cost = fields["c"] / np.maximum(abs(A).sum(axis=0), 1e-300)
     cost = cost if fields["sense"] == "min" else -cost
     prices, kept = np.full(len(private), np.inf), np.ones(len(cost), dtype=bool)
-    for rows, columns in model.slacks():
+    for rows, columns in softened:
         price = cost[columns]
         soft = private[rows] & (alone[columns] & (price > 0) & (price == price[:, :1])).all(axis=1)
         prices[rows[soft]], kept[columns[soft]] = price[soft, 0], False

@@ -68,24 +68,27 @@ class Modeller:
         """The error for a model that is no linear program."""
         return ReadError(f"The {self.says} {what}")
 
-    def require(self, variables: Sequence[Any], apart: Iterable[str], objective: Any) -> None:
-        """Refuse a model without variables, with some that are not continuous, or no objective."""
+    def check(
+        self, variables: Sequence[Any], apart: Iterable[str], objective: Any, *, curved: bool
+    ) -> None:
+        """Refuse a model without variables or objective, or with what no linear program has.
+
+        `apart` names the variables that are not continuous.
+        """
+        if not variables:
+            raise self.refusal("is empty: it has no variables.")
         for name in apart:
             raise self.refusal(
                 f"has a variable that is not continuous, {name!r}; privlp solves linear programs"
                 f" only. To let it take any value within its bounds: {self.relax}."
             )
-        if not variables:
-            raise self.refusal("is empty: it has no variables.")
+        if curved:
+            raise self.refusal(
+                "has an objective that is not linear; privlp solves linear programs only. Write"
+                " absolute values and other convex pieces by variables and constraints."
+            )
         if not objective:
             raise self.refusal("has no objective. State one: what to minimise or maximise.")
-
-    def curved(self) -> ReadError:
-        """The error for an objective that is not linear."""
-        return self.refusal(
-            "has an objective that is not linear; privlp solves linear programs only. Write"
-            " absolute values and other convex pieces by variables and constraints."
-        )
 
 
 class Pyomo(Modeller):
@@ -101,7 +104,7 @@ class Pyomo(Modeller):
     def variables(self) -> list[Any]:
         from pyomo.environ import Var  # noqa: PLC0415
 
-        every = self.model.component_data_objects(Var, active=True, descend_into=True)
+        every = self.model.component_data_objects(Var, active=True)
         return [variable for variable in every if not variable.fixed]
 
     def read(self) -> dict[str, Any]:
@@ -111,52 +114,41 @@ class Pyomo(Modeller):
         model = self.model
         if not model.is_constructed():
             raise self.refusal("is abstract: pass what its create_instance(...) returns.")
-        for each in model.component_objects(active=True, descend_into=True):
+        for each in model.component_objects(active=True):
             if each.ctype.__name__ not in self._TAKEN:
                 raise self.refusal(f"has a {each.ctype.__name__}, which no linear program has.")
         variables = self.variables()
-        goals = list(model.component_data_objects(Objective, active=True, descend_into=True))
+        goals = list(model.component_data_objects(Objective, active=True))
+        rows = list(model.component_data_objects(Constraint, active=True))
+        goal, *terms = (
+            generate_standard_repn(part, quadratic=False)
+            for part in ([goals[0].expr] if goals else [0]) + [row.body for row in rows]
+        )
         apart = (variable.name for variable in variables if not variable.is_continuous())
-        self.require(variables, apart, goals)
+        self.check(variables, apart, goals, curved=goal.nonlinear_expr is not None)
         if len(goals) > 1:
             raise self.refusal("has several active objectives. Deactivate all but one.")
-        place = {id(variable): j for j, variable in enumerate(variables)}
-        goal, *rows = [
-            (each, generate_standard_repn(each.body if k else each.expr, quadratic=False))
-            for k, each in enumerate(
-                chain(
-                    goals, model.component_data_objects(Constraint, active=True, descend_into=True)
-                )
-            )
-        ]
-        if goal[1].nonlinear_expr is not None:
-            raise self.curved()
-        terms = [repn for _, repn in rows]
         if any(repn.nonlinear_expr is not None for repn in terms):
             raise self.refusal("has a constraint that is not linear.")
-        self.place = {id(row): i for i, (row, _) in enumerate(rows)}
-        try:
-            j = np.array(
-                [place[id(v)] for repn in (goal[1], *terms) for v in repn.linear_vars], dtype=int
-            )
-        except KeyError:
-            raise self.refusal(
-                "uses a variable of another model or of an inactive block."
-            ) from None
+        self.place = {id(row): i for i, row in enumerate(rows)}
+        place = {id(variable): j for j, variable in enumerate(variables)}
+        used = [id(v) for repn in (goal, *terms) for v in repn.linear_vars]
+        if not place.keys() >= set(used):
+            raise self.refusal("uses a variable of another model or of an inactive block.")
+        j, own = np.array([place[each] for each in used], dtype=int), len(goal.linear_vars)
         sizes = [len(repn.linear_vars) for repn in terms]
         data = np.fromiter(chain.from_iterable(repn.linear_coefs for repn in terms), float)
-        own = len(goal[1].linear_vars)
         shift = np.array([repn.constant for repn in terms], dtype=float)
         return {
-            "c": np.bincount(j[:own], goal[1].linear_coefs or None, len(place)),
+            "c": np.bincount(j[:own], goal.linear_coefs or None, len(place)),
             "A": _by_rows(data, j[own:], sizes, len(place)),
-            "row_lower": _ends([row.lb for row, _ in rows], -np.inf) - shift,
-            "b": _ends([row.ub for row, _ in rows], np.inf) - shift,
+            "row_lower": _ends([row.lb for row in rows], -np.inf) - shift,
+            "b": _ends([row.ub for row in rows], np.inf) - shift,
             "bounds": _bounds([(v.lb, v.ub) for v in variables]),
-            "sense": "max" if goal[0].sense == maximize else "min",
-            "offset": goal[1].constant,
-            "variable_names": [variable.name for variable in variables],
-            "row_names": [row.name for row, _ in rows],
+            "sense": "max" if goals[0].sense == maximize else "min",
+            "offset": goal.constant,
+            "variable_names": self.names(),
+            "row_names": [row.name for row in rows],
         }
 
     def rows_of(self, constraint: Any) -> list[int] | None:
@@ -187,7 +179,7 @@ class Pulp(Modeller):
             raise self.refusal("has SOS constraints, which no linear program has.")
         variables = self.variables()
         apart = (variable.name for variable in variables if variable.cat != "Continuous")
-        self.require(variables, apart, model.objective)
+        self.check(variables, apart, len(model.objective or ()), curved=False)
         place = {variable: j for j, variable in enumerate(variables)}
         rows = dict(model.constraints.items())
         self.place = {id(row): i for i, row in enumerate(rows.values())}
@@ -233,26 +225,25 @@ class MathOpt(Modeller):
                 raise self.refusal(f"has {field.name}, which no linear program has.")
         names = self.names()
         apart = (name for name, kind in zip(names, columns.integers, strict=True) if kind)
-        squares = len(goal.quadratic_coefficients.row_ids)
-        self.require(names, apart, squares or len(goal.linear_coefficients.ids))
-        if squares:
-            raise self.curved()
+        squares, costs = len(goal.quadratic_coefficients.row_ids), goal.linear_coefficients
+        self.check(names, apart, len(costs.ids), curved=squares > 0)
         ids, matrix = np.array(rows.ids, dtype=int), proto.linear_constraint_matrix
         own = np.array(columns.ids)
         self.place = {each: i for i, each in enumerate(self.model.linear_constraints())}
-        shape = len(ids), len(names)
         i, j, cost = (
             np.searchsorted(known, np.array(given, dtype=int))
             for known, given in (
                 (ids, matrix.row_ids),
                 (own, matrix.column_ids),
-                (own, goal.linear_coefficients.ids),
+                (own, costs.ids),
             )
         )
         row_names = zip(rows.names or [""] * len(ids), rows.ids, strict=True)
         return {
-            "c": np.bincount(cost, goal.linear_coefficients.values, len(names)),
-            "A": sp.coo_array((np.array(matrix.coefficients, dtype=float), (i, j)), shape),
+            "c": np.bincount(cost, costs.values, len(names)),
+            "A": sp.coo_array(
+                (np.array(matrix.coefficients, dtype=float), (i, j)), (len(ids), len(names))
+            ),
             "row_lower": np.array(rows.lower_bounds, dtype=float),
             "b": np.array(rows.upper_bounds, dtype=float),
             "bounds": np.column_stack([columns.lower_bounds, columns.upper_bounds]),

@@ -1,0 +1,397 @@
+"""Models of linopy, Pyomo, PuLP and MathOpt, as programs and back."""
+
+import numpy as np
+import pytest
+from modellers import COSTS, FOODS, MODELS, NEEDS, in_cvxpy
+
+from privlp import (
+    ConstraintPrivate,
+    InvalidParameterError,
+    InvalidProblemError,
+    LinearProgram,
+    ReadError,
+    ScalarPrivate,
+    solve,
+    solve_exact,
+)
+
+read = LinearProgram.from_model
+PATIENTS = np.arange(42) < 40
+SEVERAL = ConstraintPrivate(change="add-remove", rows_per_record=2, nominal_n=40)
+
+
+@pytest.fixture(params=MODELS)
+def made(request):
+    """What makes a model of a library that is installed."""
+    pytest.importorskip(request.param, reason="the library whose models are read")
+    return MODELS[request.param]
+
+
+def test_same_program_same_bits_from_all_five():
+    """So "same seed, same bits", which one of them shows by a solve."""
+    pytest.importorskip("cvxpy", reason="all five are compared")
+    model, private = in_cvxpy()
+    first = read(model, private=private)
+    x = solve(first, eps=1.0, delta=1e-6, s=4, rng=0).x
+    for library, make in MODELS.items():
+        pytest.importorskip(library, reason="all five are compared")
+        model, private = make()
+        lp = read(model, private=private)
+        for field in ("c", "b", "row_lower", "bounds", "private"):
+            assert getattr(lp, field).tobytes() == getattr(first, field).tobytes(), (library, field)
+        for part in ("data", "indices", "indptr"):
+            assert np.array_equal(getattr(lp.A, part), getattr(first.A, part)), (library, part)
+        assert (lp.sense, lp.offset) == ("min", 0.0)
+        again = solve(lp, eps=1.0, delta=1e-6, s=4, rng=0)
+        assert again.x.tobytes() == x.tobytes(), library
+        assert [name[2:].strip("[]") for name in again.variable_names] == FOODS
+        assert [name.strip("[]")[-1] for name in lp.row_names[:3]] == ["0", "1", "2"]
+        assert lp.row_names[-2:] == ("stock", "mix")
+
+
+def test_private_rows_by_objects_names_and_patterns(made):
+    model, private = made()
+    objects = [private[0], private[7]] if isinstance(private, list) else private
+    name = read(model).row_names[7]
+    some = np.isin(np.arange(42), [0, 7]) if isinstance(private, list) else PATIENTS
+    listed = objects if isinstance(private, list) else [objects]
+    for given, expected in (
+        (None, np.arange(42) < 41),
+        (objects, some),
+        (listed, some),
+        ("patient*", PATIENTS),
+        ("patient?3??" if "[" in name else "patient_3?", np.isin(np.arange(42), np.arange(30, 40))),
+        (name, np.arange(42) == 7),
+        (["mix", name, "st*k"], np.isin(np.arange(42), [7, 40, 41])),
+        (["mix", *listed], some | (np.arange(42) == 41)),
+        (PATIENTS, PATIENTS),
+        ([40, 2], np.isin(np.arange(42), [40, 2])),
+        ([], np.zeros(42, dtype=bool)),
+    ):
+        assert np.array_equal(read(model, private=given).private, expected), given
+
+
+def test_the_name_of_a_container_is_that_of_its_rows(made):
+    model, _ = made()
+    if read(model).row_names[0] == "patient_0":
+        pytest.skip("names of PuLP have no brackets")
+    assert np.array_equal(read(model, private="patient").private, PATIENTS)
+
+
+def test_values_are_read_as_after_a_solve_of_the_library(made):
+    model, private = made()
+    lp = read(model, private=private)
+    solution, exact = solve(lp, eps=1.0, delta=1e-6, s=4, rng=0), solve_exact(lp)
+    for found, status in ((solution, "suboptimal"), (exact, "optimal")):
+        if made is MODELS["ortools"]:
+            with pytest.raises(InvalidParameterError, match=r"dict\(zip\(model.variables\(\), sol"):
+                found.assign(model)
+            continue
+        found.assign(model)
+        if made is MODELS["linopy"]:
+            assert np.array_equal(model.solution["x"].sel(food=FOODS), found.x)
+            assert (model.status, model.termination_condition) == ("ok", status)
+            assert model.objective.value == found.objective
+        elif made is MODELS["pyomo"]:
+            from pyomo.environ import value
+
+            assert [value(variable) for variable in model.x.values()] == found.x.tolist()
+            assert value(model.cost) == pytest.approx(found.objective)
+        else:
+            assert {v.name: v.varValue for v in model.variables()} == dict(
+                zip(found.variable_names, found.x, strict=True)
+            )
+            assert model.objective.value() == pytest.approx(found.objective)
+    other, _ = made(last="eggs")
+    with pytest.raises(InvalidParameterError, match=r"variables of the .* are not those of"):
+        exact.assign(other)
+    with pytest.raises(
+        InvalidParameterError, match="problem must be the model that was read: a lin"
+    ):
+        exact.assign("model")
+    with pytest.raises(InvalidParameterError, match="holds no x"):
+        solve_exact(LinearProgram([1], [[1]], [-1])).assign(model)
+
+
+def test_a_maximum_is_one(made):
+    model, _ = made(-NEEDS, [-cost for cost in COSTS], sense="max")
+    lp = read(model)
+    assert (lp.sense, lp.c.tolist()) == ("max", [-1, -2, -1, -3])
+
+
+def test_rows_without_coefficients_stay(made):
+    """Which rows there are is public, so it may not depend on their numbers."""
+    needs = NEEDS.copy()
+    needs[5] = 0
+    lp = read(made(needs)[0])
+    assert lp.shape == (42, 4)
+    assert lp.A[[5]].nnz == 0
+    assert lp.row_lower[5] == 1
+
+
+def test_prices_by_constraint_name_and_pattern(made):
+    model, private = made()
+    several = (
+        {private[0]: 2.0, private[1]: 3} if isinstance(private, list) else {private: range(2, 42)}
+    )
+    lp = read(model, penalty={**several, "stock": 7.0})
+    assert lp.penalty[:2].tolist() == [2, 3]
+    assert lp.penalty[-2:].tolist() == [7, np.inf]
+    assert read(model, penalty=2.5).penalty[[0, 41]].tolist() == [2.5, np.inf]
+    for penalty, message in (
+        ({"mix": 1.0}, "penalty names public rows. Soft rows are private: equalities"),
+        ({"pat*": [1, 2]}, "a positive number, or one for each of the rows"),
+        ({"pat*": -1}, "a positive number, or one for each of the rows"),
+        ({"nobody": 1}, "No constraint has a name that matches penalty='nobody'"),
+    ):
+        with pytest.raises(InvalidProblemError, match=message):
+            read(model, penalty=penalty)
+
+
+def test_what_is_no_linear_program_is_refused(made):
+    relax = {
+        "linopy": "relax",
+        "pyomo": "relax_integer",
+        "pulp": "Continuous",
+        "ortools": "= False",
+    }
+    library = next(name for name, make in MODELS.items() if make is made)
+    integer = f"that is not continuous, .*; privlp solves .* its bounds: .*{relax[library]}"
+    cases = [({"integer": True}, integer), ({"costs": None}, "has no objective. State one")]
+    if library != "pulp":
+        cases.append(({"square": True}, "has an objective that is not linear; privlp solves"))
+    for options, message in cases:
+        with pytest.raises(ReadError, match=message):
+            read(made(**options)[0])
+
+
+def test_malformed_numbers_are_refused(made):
+    needs = NEEDS.copy()
+    needs[2, 1] = np.nan
+    if made is MODELS["linopy"]:
+        model, _ = made()
+        model.constraints["patient"].rhs.values[2] = np.nan
+        with pytest.raises(InvalidProblemError, match=r"bounds of row 'patient\[2\]' contain NaN"):
+            read(model)
+        return
+    with pytest.raises(InvalidProblemError, match="A contains NaN"):
+        read(made(needs)[0])
+
+
+def test_what_is_no_constraint_of_the_model_is_refused(made):
+    model, _ = made()
+    _, foreign = made()
+    for private, message in (
+        (
+            "nobody*",
+            r"No constraint has a name that matches private='nobody\*'. The first rows are",
+        ),
+        (["patient*", "x[oats]"], "No constraint has a name that matches private='x"),
+        (foreign, "private lists what is no constraint of this"),
+        (["mix", 3.5], "private lists what is no constraint of this .*: 3.5. List"),
+        ([True, False], "private is a mask of shape"),
+        (model, "private lists what is no constraint of this"),
+    ):
+        with pytest.raises(InvalidProblemError, match=message):
+            read(model, private=private)
+
+
+def test_an_empty_model_is_refused():
+    linopy, pyo, pulp = map(pytest.importorskip, ("linopy", "pyomo.environ", "pulp"))
+    mathopt = pytest.importorskip("ortools.math_opt.python.mathopt")
+    for model in (linopy.Model(), pyo.ConcreteModel(), pulp.LpProblem("a"), mathopt.Model()):
+        with pytest.raises(ReadError, match="is empty: it has no variables"):
+            read(model)
+    model = mathopt.Model()
+    model.minimize(model.add_variable(lb=0))
+    with pytest.raises(ReadError, match="The MathOpt model is empty: it has no constraints"):
+        read(model)
+    for other in (None, "model.mps", object(), np.eye(2)):
+        with pytest.raises(
+            ReadError, match=r"from_model takes a linopy.Model, .* a cvxpy.Problem, got"
+        ):
+            read(other)
+
+
+def test_add_remove_tells_no_number_of_rows(made):
+    """Every row is private by default; a pattern may select none, if its only row has left."""
+    model, _ = made()
+    assert read(model, neighbours=SEVERAL).private.all()
+    lp = read(model, neighbours=SEVERAL, private=["patient*", "nobody"])
+    assert np.array_equal(lp.private, PATIENTS)
+    assert "42" not in repr(lp)
+    needs = NEEDS[:0]
+    assert read(made(needs)[0], neighbours=SEVERAL, private="patient*").shape == (2, 4)
+
+
+def test_numbers_private_with_declared_ranges(made):
+    relation = ScalarPrivate(0.1, lower=0.5, upper=1.5)
+    lp = read(made()[0], private="patient*", neighbours=relation)
+    assert solve(lp, eps=1.0, delta=1e-3, feasible="always", rng=0).success
+
+
+def test_linopy_softened_constraints_are_soft_rows():
+    pytest.importorskip("linopy", reason="its models are read")
+    model, private = MODELS["linopy"]()
+    private.soften(penalty=2.0)
+    model.constraints["mix"].soften(penalty=0.25)
+    lp = read(model)
+    plain = read(MODELS["linopy"]()[0])
+    assert lp.private.tolist() == [True] * 42  # a softened equality is data: how far off it is
+    assert lp.penalty.tolist() == [2.0] * 40 + [np.inf, 0.25]
+    assert lp.variable_names == plain.variable_names
+    assert np.array_equal(lp.A.toarray(), plain.A.toarray())
+    exact = solve_exact(lp)
+    exact.assign(model)
+    assert np.array_equal(model.solution["x"], exact.x)
+    assert np.isnan(model.solution["patient_slack_pos"]).all()  # numbers of private rows
+    model.solve("highs", io_api="direct", output_flag=False)
+    assert model.objective.value == pytest.approx(exact.objective)
+
+
+def test_linopy_slacks_that_no_price_says_stay_variables():
+    """Of a public row, with a cap, or in other rows too."""
+    pytest.importorskip("linopy", reason="its models are read")
+    model, private = MODELS["linopy"]()
+    slack = private.soften(penalty=2.0).positive
+    lp = read(model, private="stock")
+    assert lp.penalty is None
+    assert lp.shape == (42, 44)
+    model.add_constraints(slack.sel(i=3) <= 0.5, name="cap")
+    lp = read(model, private="patient")
+    assert lp.variable_names == (*(f"x[{food}]" for food in FOODS), "patient_slack_pos[3]")
+    assert np.flatnonzero(np.isinf(lp.penalty)).tolist() == [3, 40, 41, 42]
+    solve_exact(lp).assign(model)
+    assert np.isnan(model.solution["patient_slack_pos"]).sum() == 39
+    with pytest.raises(
+        InvalidParameterError, match="softened constraints, with prices of their own"
+    ):
+        read(model, private="patient", penalty=1.0)
+    assert read(model, penalty={"stock": 3.0}).penalty[40] == 3
+    model, private = MODELS["linopy"]()
+    private.soften(penalty=2.0, max_violation=0.5)
+    assert read(model).penalty is None
+
+
+def test_linopy_dimensions_masks_and_scales():
+    linopy, xr = pytest.importorskip("linopy"), pytest.importorskip("xarray")
+    model = linopy.Model()
+    i, j = range(3), ["a", "b"]
+    x = model.add_variables(
+        coords={"i": i, "j": j},
+        dims=["i", "j"],
+        name="x",
+        lower=-1,
+        upper=xr.DataArray([4.0, 5.0], coords={"j": j}),
+        mask=xr.DataArray(np.arange(6).reshape(3, 2) != 2, coords={"i": i, "j": j}),
+    )
+    y = model.add_variables(name="y")
+    limits = xr.DataArray(np.arange(3.0), coords={"i": i})
+    model.add_constraints(x.sum("j") + y <= limits, name="row")
+    model.add_constraints(y == 2, name="one")
+    model.add_objective(x.sum() + y + y)
+    lp = read(model, private=model.constraints["row"])
+    names = ("x[0, a]", "x[0, b]", "x[1, b]", "x[2, a]", "x[2, b]", "y")
+    assert lp.variable_names == names
+    assert lp.row_names == ("row[0]", "row[1]", "row[2]", "one")
+    rows = [[1, 1, 0, 0, 0, 1], [0, 0, 1, 0, 0, 1], [0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 1]]
+    assert lp.A.toarray().tolist() == rows
+    assert lp.b.tolist() == [0, 1, 2, 2]
+    assert lp.c.tolist() == [1, 1, 1, 1, 1, 2]
+    assert lp.bounds.tolist() == [[-1, 4], [-1, 5], [-1, 5], [-1, 4], [-1, 5], [-np.inf, np.inf]]
+    exact = solve_exact(lp)
+    exact.assign(model)
+    assert np.isnan(x.solution.values[1, 0])
+    assert float(x.solution.sel(i=2, j="b")) == exact.x[4]
+    part = (
+        read(model, private=model.constraints["row"].sel(i=[0, 2]))
+        if hasattr(model.constraints["row"], "sel")
+        else None
+    )
+    if part is not None:
+        assert part.private.tolist() == [True, False, True, False]
+    if hasattr(y, "solver_scaling"):
+        y.scaling = 8.0
+        assert np.array_equal(read(model).A.toarray(), lp.A.toarray())
+
+
+def test_pyomo_ranges_offsets_fixed_variables_and_blocks():
+    pyo = pytest.importorskip("pyomo.environ")
+    model = pyo.ConcreteModel()
+    model.x, model.y = pyo.Var(bounds=(None, 4)), pyo.Var(initialize=2.0)
+    model.y.fix()
+    model.people = pyo.Block()
+    model.people.z = pyo.Var(["a b"], within=pyo.NonPositiveReals)
+    model.people.row = pyo.Constraint(expr=(-1, model.x + 3 * model.y + model.people.z["a b"], 2))
+    model.people.off = pyo.Constraint(expr=model.x >= 1)
+    model.people.off.deactivate()
+    model.price = pyo.Param(initialize=5.0, mutable=True)
+    model.goal = pyo.Objective(expr=model.price * model.x + 7, sense=pyo.maximize)
+    lp = read(model, private=model.people.row)
+    assert lp.variable_names == ("x", "people.z[a b]")
+    assert (lp.row_names, lp.sense, lp.offset) == (("people.row",), "max", 7.0)
+    assert (lp.row_lower.tolist(), lp.b.tolist(), lp.c.tolist()) == ([-7], [-4], [5, 0])
+    assert lp.bounds.tolist() == [[-np.inf, 4], [-np.inf, 0]]
+    exact = solve_exact(lp)
+    exact.assign(model)
+    assert (pyo.value(model.x), pyo.value(model.goal)) == (exact.x[0], exact.objective)
+    with pytest.raises(InvalidProblemError, match="no constraint of this Pyomo model"):
+        read(model, private=model.people.off)
+    for name, part, message in (
+        ("sos", pyo.SOSConstraint(var=model.people.z, sos=1), "has a SOSConstraint, which no"),
+        ("other", pyo.Objective(expr=model.x), "several active objectives. Deactivate"),
+        ("curve", pyo.Constraint(expr=model.x**2 <= 1), "has a constraint that is not linear"),
+        ("far", pyo.Constraint(expr=pyo.ConcreteModel(rule=_with_x).x <= 1), "of another model"),
+    ):
+        model.add_component(name, part)
+        with pytest.raises(ReadError, match=message):
+            read(model)
+        model.del_component(name)
+    with pytest.raises(ReadError, match="The Pyomo model is abstract"):
+        read(pyo.AbstractModel())
+
+
+def _with_x(model):
+    model.x = pytest.importorskip("pyomo.environ").Var()
+
+
+def test_pulp_order_does_not_depend_on_rows():
+    """Variables stand as in the objective, and without a cost by name."""
+    pulp = pytest.importorskip("pulp", reason="its models are read")
+    orders = []
+    for first in ("b", "a"):
+        model = pulp.LpProblem("order", pulp.LpMaximize)
+        x = {name: pulp.LpVariable(name, upBound=1) for name in "zyab"}
+        model += x["z"] + 2 * x["y"] + 4
+        model += x[first] + x["y"] <= 3
+        model += x["a"] + x["b"] + x["z"] >= -2
+        lp = read(model)
+        orders.append(lp.variable_names)
+        assert (lp.sense, lp.offset, lp.c.tolist()) == ("max", 4.0, [1, 2, 0, 0])
+    assert orders == [("z", "y", "a", "b")] * 2
+    assert lp.bounds.tolist() == [[-np.inf, 1]] * 4
+    model.sos1 = {"s": x}
+    with pytest.raises(ReadError, match="SOS constraints"):
+        read(model)
+
+
+def test_mathopt_ranges_names_and_deleted_parts():
+    mathopt = pytest.importorskip("ortools.math_opt.python.mathopt")
+    model = mathopt.Model()
+    gone, x, y = model.add_variable(), model.add_variable(ub=3), model.add_variable(name="y")
+    rows = [model.add_linear_constraint(lb=-1, ub=2, expr=x + 2 * y + 1) for _ in range(3)]
+    model.delete_variable(gone)
+    model.delete_linear_constraint(rows[0])
+    model.maximize(x + 5)
+    lp = read(model, private=[rows[2]])
+    assert (lp.variable_names, lp.row_names) == (
+        ("variable_1", "y"),
+        ("linear_constraint_1", "linear_constraint_2"),
+    )
+    assert (lp.row_lower.tolist(), lp.b.tolist()) == ([-2, -2], [1, 1])
+    assert (lp.c.tolist(), lp.offset, lp.sense) == ([1, 0], 5.0, "max")
+    assert lp.private.tolist() == [False, True]
+    assert dict(zip(model.variables(), solve_exact(lp).x, strict=True)).keys() == {x, y}
+    model.add_quadratic_constraint(x * x <= 1)
+    with pytest.raises(ReadError, match="has quadratic_constraints, which no linear program has"):
+        read(model)
