@@ -26,15 +26,17 @@ PAGE = Path(__file__).parents[2] / "docs" / "results" / "fuzz.md"
 def main(target: str | None, number: int | None, start: int, share: float) -> None:
     """Run all targets, or one, or one case of it."""
     if number is not None:
+        function = next(each for each in targets.TARGETS if each.__name__ == target)
         with tempfile.TemporaryDirectory() as folder:
-            click.echo(getattr(targets, target)(Random(f"{target} {number}"), Path(folder)))
+            click.echo(function(Random(f"{target} {number}"), Path(folder)))
         return
     begun, tallies = time.perf_counter(), {}
     for function, usual in targets.TARGETS.items():
         name = function.__name__
         if target in (None, name):
             cases = range(start, start + max(1, round(usual * share)))
-            tallies[name] = watched("targets", name, cases, progress=True)
+            module = function.__module__.removeprefix("fuzz.")
+            tallies[name] = watched(module, name, cases, progress=True)
             for case, verdict in tallies[name].findings.items():
                 click.echo(f"{name} {case}: {verdict}")
     table = _table(tallies)

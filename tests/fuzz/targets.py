@@ -17,7 +17,7 @@ import numpy as np
 
 import privlp
 import svm_models
-from fuzz import files, odd, programs
+from fuzz import files, modellers, odd, programs
 from fuzz.commands import privlp_cli, processes, svm_cli
 from privlp.methods import METHODS
 from svm_models.records.files import read_csv_file, read_training_file
@@ -272,6 +272,7 @@ TARGETS: dict[Callable[[Random, Path], int | None], int] = {
     programs.constructor: 25_000,
     programs.from_linprog: 12_000,
     programs.from_cvxpy: 4_000,
+    modellers.from_model: 4_000,
     programs.relations: 6_000,
     programs.budgets: 2_000,
     programs.selections: 25_000,

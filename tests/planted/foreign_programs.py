@@ -12,6 +12,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pandas as pd
+import pulp
 
 import privlp
 from privlp import Allocation, ConstraintPrivate, LinearProgram, ObjectivePrivate, models
@@ -140,6 +141,15 @@ def _cvxpy(A: Any, b: Any, argument: str, option: Any) -> Any:
     return LinearProgram.from_cvxpy(problem, neighbours=_COMING, **options)
 
 
+def _model(A: Any, b: Any, argument: str, option: Any) -> Any:
+    problem, x = pulp.LpProblem("model"), [pulp.LpVariable(f"x{j}", lowBound=0) for j in range(3)]
+    problem += pulp.LpAffineExpression(list(zip(x, COSTS, strict=True)))
+    for row, side in zip(A, b, strict=True):
+        problem += pulp.LpAffineExpression(list(zip(x, row.tolist(), strict=True))) <= side
+    options = {argument: {"_C*": option} if argument == "penalty" else option}
+    return LinearProgram.from_model(problem, neighbours=_COMING, **options)
+
+
 _OF_LINPROG: dict[str, Callable[[Mint], Any]] = {
     "A_ub": lambda mint: -mint(5, 3),
     "b_ub": lambda mint: -mint(5),
@@ -218,7 +228,10 @@ _CALLS = {
         for argument in given
     },
 }
-_READERS = {"from_linprog": _linprog, "from_mps": _of_file, "from_cvxpy": _cvxpy}
+_READERS = {
+    **{"from_linprog": _linprog, "from_mps": _of_file},
+    **{"from_cvxpy": _cvxpy, "from_model": _model},
+}
 _OF_PRIVATE_N = {
     f"{reader}, {argument}": _option(read, argument)
     for reader, read in _READERS.items()
