@@ -494,7 +494,7 @@ def test_values_are_assigned_to_the_problem_that_was_read():
     swapped = cp.Problem(cp.Minimize(m.b + cp.norm1(m.w)), [m.w >= 0, m.b >= 0])
     larger = cp.Problem(cp.Minimize(cp.sum(m.p)), [m.w >= 0, m.b >= 0, m.p >= 1])
     for other in (swapped, larger):
-        with pytest.raises(InvalidParameterError, match="Pass the problem from which from_cvxpy"):
+        with pytest.raises(InvalidParameterError, match="are not those of the solution"):
             exact.assign(other)
     with pytest.raises(InvalidParameterError, match="must be the model that was read"):
         exact.assign(m.r)

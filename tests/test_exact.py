@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 
+import highspy
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -392,3 +393,16 @@ def test_a_claimed_optimum_is_checked(columns, duals, certified):
     exact = _certified(lp, to_highs(lp), _Claims(columns, duals))
     assert exact.success is certified
     assert (exact.x is not None) is certified
+
+
+def test_a_solve_by_highs_before_changes_nothing():
+    """Such as modellers make; HiGHS refuses another number of threads than it began with."""
+    highspy.Highs.resetGlobalScheduler(True)
+    other = highspy.Highs()
+    other.setOptionValue("output_flag", False)
+    other.setOptionValue("threads", 2)
+    other.addVar(0, 5)
+    other.run()
+    assert solve_exact(LinearProgram([1, 1], [[-1, -1], [-2, -1]], [-1, -1])).success
+    other.run()
+    assert other.getModelStatus() == highspy.HighsModelStatus.kOptimal

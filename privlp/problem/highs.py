@@ -48,7 +48,10 @@ def run(highs: highspy.Highs) -> highspy.HighsModelStatus:
     """Run HiGHS, in a thread of its own where it may take long: so Ctrl-C stops it."""
     highs.setOptionValue("threads", 1)  # else others start for each thread that calls it
     if highs.getNumRow() + highs.getNumCol() + highs.getNumNz() <= _QUICK:
-        highs.run()
+        if highs.run() == highspy.HighsStatus.kError:
+            # It keeps the number of threads with which others may have run it in this thread.
+            highspy.Highs.resetGlobalScheduler(True)
+            highs.run()
     else:
         highs.HandleUserInterrupt = True
         with ThreadPoolExecutor(max_workers=1) as thread:

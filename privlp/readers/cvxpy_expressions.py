@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privlp.checks import FloatArray
-from privlp.errors import InvalidParameterError, ReadError
+from privlp.errors import ReadError
 from privlp.float_errors import unnoticed
 
 Expression: TypeAlias = Any
@@ -98,24 +98,6 @@ def names_of(variable: Any, name: str | None = None) -> list[str]:
     """Names of the entries of a variable."""
     name = variable.name() if name is None else name
     return [f"{name}[{k}]" for k in range(variable.size)] if variable.size > 1 else [name]
-
-
-def assign(problem: Any, x: FloatArray | None, names: Sequence[str] | None) -> None:
-    """Write the entries of x into the problem's variables; those that reading added come last."""
-    if x is None:
-        raise InvalidParameterError("The solution holds no x: it did not complete.")
-    variables = problem.variables()
-    size = sum(variable.size for variable in variables)
-    expected = [name for variable in variables for name in names_of(variable)]
-    if size != len(x) if names is None else list(names[:size]) != expected:
-        raise InvalidParameterError(
-            f"The solution has {len(x)} entries, which are not those of the {size} of the problem's"
-            " variables. Pass the problem from which from_cvxpy made the program.",
-            parameter="problem",
-        )
-    ends = np.cumsum([variable.size for variable in variables]).tolist()
-    for variable, values in zip(variables, np.split(x, ends), strict=False):
-        variable.save_value(np.reshape(values, variable.shape, order="F").copy())
 
 
 def has_data(expression: Expression) -> bool:

@@ -14,11 +14,26 @@ import scipy.sparse as sp
 from privlp.checks import WHY, FloatArray, as_floats, is_real, shown, unquoted
 from privlp.errors import InvalidParameterError, InvalidProblemError, ReadError
 from privlp.problem import row_labels
-from privlp.readers import cvxpy_expressions
+from privlp.readers.cvxpy_expressions import names_of
 from privlp.readers.linopy_model import Linopy
 from privlp.readers.modellers import MathOpt, Modeller, Pulp, Pyomo, is_a
 from privlp.readers.program import ProgramReaders, hides_rows
 from privlp.relations import NeighbourRelation
+
+
+class Cvxpy(Modeller):
+    """A ``cvxpy.Problem``, which :mod:`privlp.readers.cvxpy_problem` reads."""
+
+    says = "CVXPY problem"
+
+    def names(self) -> list[str]:
+        return [name for variable in self.model.variables() for name in names_of(variable)]
+
+    def write(self, values: Mapping[str, float]) -> None:
+        for variable in self.model.variables():
+            own = [values[name] for name in names_of(variable)]
+            variable.save_value(np.reshape(own, variable.shape, order="F"))
+
 
 #: What is taken, by the module and the name of its class.
 _KINDS = {
@@ -26,6 +41,7 @@ _KINDS = {
     ("pyomo", "BlockData"): Pyomo,
     ("pulp", "LpProblem"): Pulp,
     ("ortools.math_opt", "Model"): MathOpt,
+    ("cvxpy", "Problem"): Cvxpy,
 }
 _TAKEN = (
     "a linopy.Model, a Pyomo ConcreteModel, a pulp.LpProblem, a mathopt.Model of OR-Tools or a"
@@ -50,17 +66,16 @@ class ModelReaders(ProgramReaders):
         """Convert a model of linopy, Pyomo, PuLP or OR-Tools MathOpt, or a CVXPY problem.
 
         Columns and rows have the names and the order of the model. By default inequalities are
-        private and equalities public; under ``change="add-remove"`` every row is private. Costs,
-        bounds, names, and which rows and columns there are, are public. Where only numbers are
-        private (:class:`~privlp.ScalarPrivate` and its like), so are bounds and costs by default;
-        the program's ``repr`` says what is.
+        private and equalities public; under ``change="add-remove"`` every row is private. Names,
+        and which rows and columns there are, are public, and so are costs and bounds unless
+        `neighbours` say otherwise; the program's ``repr`` says what is.
 
         Parameters
         ----------
         model : linopy.Model, pyomo ConcreteModel, pulp.LpProblem, mathopt.Model or cvxpy.Problem
-            A linear program; for that of CVXPY see :meth:`from_cvxpy`, which takes over. Fixed
-            variables of Pyomo are numbers. Those of PuLP stand as in the objective, and without a
-            cost by name.
+            A linear program; one of CVXPY is read by :meth:`from_cvxpy`, as told there. Fixed
+            variables of Pyomo are numbers. Variables of PuLP stand as in the objective, and behind
+            them, by name, those without a cost.
         private : constraint, name, pattern, or list of these, optional
             The private rows. A constraint is the object of the library, also a whole container such
             as Pyomo's indexed constraints; so is the name of a container. In a pattern ``*`` and
@@ -71,8 +86,9 @@ class ModelReaders(ProgramReaders):
         penalty : float, array_like or dict, optional
             Makes private rows soft, as for :class:`~privlp.LinearProgram`; keys of a dict are what
             `private` may list, and its values a price or one for each of the rows. Softened
-            constraints of linopy have their prices already, and are private by default. They lose
-            their slack variables, of which a cap, or a public row, keeps them.
+            constraints of linopy have prices already, and are private by default: they become soft
+            rows, without slack variables. Where such a variable has an upper bound, or its row is
+            public, it stays.
 
         Raises
         ------
@@ -99,7 +115,7 @@ class ModelReaders(ProgramReaders):
         (1.5, 0.5)
         """
         found = _modeller(model)
-        if is_a(model, "cvxpy", "Problem"):
+        if isinstance(found, Cvxpy):
             options = {"neighbours": neighbours, "groups": groups, "box": box, "penalty": penalty}
             return cls.from_cvxpy(model, private=private, **options)
         if found is None:
@@ -248,10 +264,7 @@ def assign(
     objective: float | None,
     status: str,
 ) -> None:
-    """Write x into the variables of the model that was read."""
-    if is_a(model, "cvxpy", "Problem"):
-        cvxpy_expressions.assign(model, x, names)
-        return
+    """Write x into the variables of the model that was read; those of CVXPY's terms come last."""
     found = _modeller(model)
     if found is None:
         given = type(model).__name__
@@ -260,10 +273,11 @@ def assign(
         )
     if x is None:
         raise InvalidParameterError("The solution holds no x: it did not complete.")
-    own, values = found.names(), dict(zip(names or (), x.tolist(), strict=False))
+    own, listed = found.names(), list(names or ())
+    values = dict(zip(listed, x.tolist(), strict=False))
     slacks = {own[j] for _, columns in found.slacks() for j in np.ravel(columns)}
     read = [name for name in own if name in values or name not in slacks]
-    if read != list(names or ()):
+    if read != (listed[: len(own)] if isinstance(found, Cvxpy) else listed):
         raise InvalidParameterError(
             f"The variables of the {found.says} are not those of the solution. Pass the model from"
             " which from_model made the program.",
