@@ -308,16 +308,10 @@ def test_linopy_dimensions_masks_and_scales():
     exact.assign(model)
     assert np.isnan(x.solution.values[1, 0])
     assert float(x.solution.sel(i=2, j="b")) == exact.x[4]
-    part = (
-        read(model, private=model.constraints["row"].sel(i=[0, 2]))
-        if hasattr(model.constraints["row"], "sel")
-        else None
-    )
-    if part is not None:
-        assert part.private.tolist() == [True, False, True, False]
-    if hasattr(y, "solver_scaling"):
-        y.scaling = 8.0
-        assert np.array_equal(read(model).A.toarray(), lp.A.toarray())
+    part = read(model, private=model.constraints["row"].sel(i=[0, 2]))
+    assert part.private.tolist() == [True, False, True, False]
+    y.scaling = 8.0
+    assert np.array_equal(read(model).A.toarray(), lp.A.toarray())
 
 
 def test_pyomo_ranges_offsets_fixed_variables_and_blocks():
