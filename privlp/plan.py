@@ -18,6 +18,7 @@ from privlp.linear_program import LinearProgram
 from privlp.methods.advice import advise, least_missed
 from privlp.methods.auto import Proposals, candidates, in_short, protecting, refuse_unused_width
 from privlp.methods.base import Method, Prediction
+from privlp.methods.foretold import foretell
 from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.request import SolveRequest
 from privlp.pictures.figure import GREY, MARKERS, drawing_on, place_legend
@@ -70,6 +71,8 @@ class Plan:
     yardstick: float | None
     verdict: Verdict
     advice: str
+    losses: dict[str, float]
+    least_loss: float | None
     unit: str
     _request: SolveRequest = field(repr=False)
     _methods: Sequence[Method] = field(repr=False)
@@ -311,13 +314,16 @@ def plan(
         ordered = dict(sorted(found.items(), key=lambda item: (item[0] != best, item[1].violation)))
         prediction = ordered.get(best)
         verdict, advice = advise(request, prediction)
+        foretold = foretell(request, proposals.planned[best])
         return Plan(
             best=best,
             predictions=ordered,
             not_applicable={method: str(reason) for method, reason in reasons.items()},
             yardstick=None if prediction is None else prediction.yardstick,
             verdict=verdict,
-            advice=advice,
+            advice=f"{advice} {foretold.words}".rstrip(),
+            losses=foretold.losses,
+            least_loss=foretold.least,
             unit="per ‖Aᵢ‖₂" if request.relation.changes_whole_rows else "in units of A x − b",
             _request=request,
             _methods=methods,

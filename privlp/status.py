@@ -54,8 +54,10 @@ class Verdict(StrEnum):
     TOO_FEW_ROWS = "Too few rows for this eps"
     #: Violations are predicted, but what rows typically vary by is not known publicly.
     UNKNOWN = "Unknown"
-    #: Only costs are private, so that every row holds; the loss of objective is not predicted.
+    #: Only costs are private, so that every row holds.
     ROWS_HOLD = "Only costs are private"
+    #: Predicted violations are small beside what declared ranges let a row move.
+    NEARLY_HOLD = "Rows hold nearly"
     #: ``feasible="always"``: noise tightens the private numbers, within their declared range.
     NEVER_VIOLATED = "Every row holds, whatever the noise"
     #: ``feasible=p``: numbers are tightened by quantiles of the noise.

@@ -8,12 +8,15 @@ from numbers import Real
 
 import numpy as np
 
+from privlp.errors import UnsupportedProblemError
 from privlp.methods.base import NoiseOnNumbers, Prediction
 from privlp.methods.counts import noise_of_one_release
+from privlp.methods.direct_noise import size_of_x
 from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.request import SolveRequest
 from privlp.privacy.prices import Price, composed_epsilon
 from privlp.regions.simplex import is_range
+from privlp.relations.numbers import LowSensitivity
 from privlp.status import Verdict
 
 # Predicted violations, as shares of the amount by which a row typically varies over the region: one
@@ -39,12 +42,14 @@ def advise(request: SolveRequest, prediction: Prediction | None) -> tuple[Verdic
         return verdict, f"{advice} {prediction.note}".rstrip()
     if prediction is not None and prediction.violation == 0:
         return Verdict.ROWS_HOLD, (
-            f"{Verdict.ROWS_HOLD}: the rows hold. What noise on costs loses of the objective is not"
-            " predicted."
+            f"{Verdict.ROWS_HOLD}: the rows hold. What noise on costs loses of the objective depends"
+            " on them."
         )
     if prediction is not None and prediction.difficulty is not None:
         return _advice_on_difficulty(request, prediction, prediction.difficulty)
     on_opt = _advice_on_opt(request)
+    if prediction is not None and (declared := _declared_range(request)):
+        return _advice_on_range(prediction.violation / declared, on_opt)
     if prediction is None or prediction.yardstick is None:
         return Verdict.UNKNOWN, (
             "Whether these violations are small is for you to say: what rows vary by over the"
@@ -69,6 +74,31 @@ def advise(request: SolveRequest, prediction: Prediction | None) -> tuple[Verdic
             (", if all rows can be satisfied; else that is what noise adds to the least possible."),
         )
     return verdict, f"{verdict}: {compared}{more}{on_opt}"
+
+
+def _declared_range(request: SolveRequest) -> float | None:
+    """How far declared ranges let a row move typically; None where they do not say it."""
+    relation = request.relation
+    numbers = relation.private_numbers(request.form) if isinstance(relation, LowSensitivity) else []
+    widths = {part.part: float(np.median(part.high - part.low)) for part in numbers}
+    size = 1.0
+    if "A" in widths:
+        try:
+            size = size_of_x(request)
+        except UnsupportedProblemError:
+            return None
+    width = widths.get("b", 0.0) + size * widths.get("A", 0.0)
+    return width if 0 < width < math.inf else None
+
+
+def _advice_on_range(share: float, on_opt: str) -> tuple[Verdict, str]:
+    """Whether predicted violations are small beside what right-hand sides may vary by."""
+    compared = f"the predicted violation is {share:.2g} of what declared ranges let a row move"
+    if share >= 1:
+        verdict, more = Verdict.TOO_MUCH_NOISE, ". A larger eps or a smaller sensitivity would help"
+    else:
+        verdict, more = (Verdict.ROUGH if share > _USEFUL else Verdict.NEARLY_HOLD), ""
+    return verdict, f"{verdict}: {compared}{more}.{on_opt}"
 
 
 def _advice_on_difficulty(

@@ -122,7 +122,7 @@ class DirectNoise(NumbersMethod):
 
         Where A is private, public numbers must say how large x is.
         """
-        size = _size_of_x(request) if any(part.part == "A" for part in numbers) else 1.0
+        size = size_of_x(request) if any(part.part == "A" for part in numbers) else 1.0
         rows = max(1, request.form.n_private)
         total, noise = 0.0, 0.0
         for part, mechanism in zip(numbers, whole, strict=True):
@@ -134,7 +134,7 @@ class DirectNoise(NumbersMethod):
         return Prediction(self.name, total, objective_loss, 1, noise)
 
 
-def _size_of_x(request: SolveRequest) -> float:
+def size_of_x(request: SolveRequest) -> float:
     """A typical ||x||_2: that of a simplex of public optimum, or half of the largest possible."""
     try:
         return Simplex(StandardForm.of(request.lp, every_row=True), request.opt).typical_size

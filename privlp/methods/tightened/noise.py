@@ -279,6 +279,7 @@ class TruncatedLaplace(NumbersMethod):
     name = "tightened"
     rows_hold = "always"
     _program: ClassVar[type[TightenedProgram]] = TightenedProgram
+    _purpose: ClassVar[str] = "tighten"
 
     def plan(self, request: SolveRequest) -> PlannedRun:
         width, form = "ranges are declared by the neighbour relation", request.form
@@ -293,9 +294,14 @@ class TruncatedLaplace(NumbersMethod):
         require_bounded(form, numbers, within_ranges=True)
         worst = worst_case.WorstCase.of(form, numbers)
         mechanisms = self._mechanisms(request, numbers)
-        released = [(*of, noise_on(*of)) for of in zip(numbers, mechanisms, strict=True)]
-        note = worst.note(request.lp.sense)
-        return tightened_run(self.name, request, released, "tighten", worst, note, self._program)
+        pairs = zip(numbers, mechanisms, strict=True)
+        released = [(*of, self._noise_on(request, *of)) for of in pairs]
+        note, program = worst.note(request.lp.sense), self._program
+        return tightened_run(self.name, request, released, self._purpose, worst, note, program)
+
+    def _noise_on(self, request: SolveRequest, *of: Any) -> NoiseOnNumbers:  # noqa: ARG002
+        """How far noise moves the numbers of a part."""
+        return noise_on(*of)
 
     def _mechanisms(
         self, request: SolveRequest, numbers: list[PrivateNumbers]
