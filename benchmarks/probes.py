@@ -85,6 +85,11 @@ def _always() -> list[float]:
     return [*found[0], *found[1], *_solved(sold[0], method="truncated-laplace-published")]
 
 
+def _margin() -> list[float]:
+    relation = privlp.ScalarPrivate(0.01, lower=-2, upper=-0.5)
+    return _solved(_needs(60, neighbours=relation), feasible="always")
+
+
 def _prices() -> list[float]:
     rng = np.random.default_rng(0)
     needs = privlp.LinearProgram(
@@ -221,6 +226,7 @@ PROBES: dict[str, Probe] = {
     "soft": _soft,
     "numbers": _numbers,
     "always": _always,
+    "margin": _margin,
     "prices": _prices,
     "blocks": _blocks,
     "plan": _plan,

@@ -46,7 +46,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "hot_loops": "default, soft, quantiles",
         "low_sensitivity": "numbers, always",
         "models": "default, numbers, plan",
-        "never_violated": "numbers, always",
+        "never_violated": "numbers, always, margin",
         "planted": "mechanisms",
         "private_lp_svc": "exact SVM, perturbed SVM, PrivateLPSVC",
         "regression": "quantiles",

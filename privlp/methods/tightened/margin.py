@@ -49,7 +49,8 @@ class MarginProgram(TightenedProgram):
         """Release noisy numbers; then tighten the levels that follow from them."""
         (numbers,), (values,) = self._numbers, self._values
         if t == 0:
-            noisy = np.clip(self._draws[0](values), numbers.low, numbers.high)
+            most = np.minimum(numbers.high, numbers.size)
+            noisy = np.clip(self._draws[0](values), numbers.low, most)
             self._trace["noisy b"] = noisy * self._form.row_sign[numbers.at]
             self._levels = self._levels_of(numbers, noisy)
             return
@@ -68,7 +69,7 @@ class MarginProgram(TightenedProgram):
             return noisy
         reach = _REACH * self._margin_draw.mechanism.width
         needed = (known.private_rows() @ found)[numbers.at] + reach
-        return np.clip(np.minimum(noisy, needed), numbers.low, numbers.high)
+        return np.maximum(np.minimum(noisy, needed), numbers.low)
 
 
 def measured_margin(levels: FloatArray, values: FloatArray) -> FloatArray:
@@ -134,9 +135,9 @@ class OneMargin(TruncatedLaplace):
     ) -> tuple[AdditiveNoise, TruncatedLaplaceMechanism]:
         """The noise on the numbers and on their margin."""
         gaussian = quieter_noise_on(request, part)[0].gaussian
-        delta, size = request.ledger.delta_left, float(np.max(np.abs([part.low, part.high])))
+        delta = request.ledger.delta_left
         # Each of two differences is rounded by at most 2^-53 of twice the size.
-        entry = part.entry + 2.0**-51 * size
+        entry = part.entry + 2.0**-51 * part.size
 
         def make(eps: float) -> tuple[AdditiveNoise, TruncatedLaplaceMechanism]:
             own, rest = _OF_NUMBERS * eps, (1 - _OF_NUMBERS) * eps

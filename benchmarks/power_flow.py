@@ -1,0 +1,117 @@
+"""DC optimal power flow with private loads, of a grid that is public."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from privlp import LinearProgram, ScalarPrivate
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Loads of buses in MW; generators (bus, most, cost per MW); lines (from, to, x, limit)."""
+
+    name: str
+    loads: np.ndarray
+    generators: np.ndarray
+    lines: np.ndarray
+
+
+_LOADS = [0, 21.7, 94.2, 47.8, 7.6, 11.2, 0, 0, 29.5, 9, 3.5, 6.1, 13.5, 14.9]
+_GENERATORS = [[0, 332.4, 34.3], [1, 140, 55], [2, 100, 41], [5, 100, 41], [7, 100, 41]]
+_ENDS = "0-1 0-4 1-2 1-3 1-4 2-3 3-4 3-6 3-8 4-5 5-10 5-11 5-12 6-7 6-8 8-9 8-13 9-10 11-12 12-13"
+_X = ".0592 .223 .198 .1763 .1739 .171 .0421 .2091 .5562 .252 .1989 .2558 .1303 .1762 .11"
+_X += " .0845 .2704 .1921 .1999 .348"
+#: The IEEE test case of 14 buses (University of Washington, Power Systems Test Case Archive). The
+#: cost of a generator is that of its mean MW at full load, by the costs of MATPOWER's case file.
+CASE14 = Grid(
+    "14 buses",
+    np.array(_LOADS, dtype=float),
+    np.array(_GENERATORS, dtype=float),
+    np.array(
+        [
+            (*map(float, ends.split("-")), float(x), 0.0)
+            for ends, x in zip(_ENDS.split(), _X.split(), strict=True)
+        ]
+    ),
+)
+
+
+def read_case(path: Path) -> Grid:
+    """A grid from a case file of MATPOWER; costs are those of the mean MW at full load."""
+    found = re.findall(r"mpc\.(\w+) = \[(.*?)\];", path.read_text(), flags=re.DOTALL)
+    tables: dict[str, Any] = {}
+    for name, body in found:
+        rows = [line.split("%")[0].rstrip("; \t\r") for line in body.strip().splitlines()]
+        tables[name] = [[float(entry) for entry in row.split()] for row in rows if row.strip()]
+    bus, place = np.array(tables["bus"]), {int(row[0]): k for k, row in enumerate(tables["bus"])}
+    on = [k for k, row in enumerate(tables["gen"]) if row[7] > 0 and row[8] > 0]
+    made, costs = [tables["gen"][k] for k in on], [tables["gencost"][k] for k in on]
+    generators = [
+        (place[int(row[0])], row[8], np.polyval(cost[4 : 4 + int(cost[3])], row[8]) / row[8])
+        for row, cost in zip(made, costs, strict=True)
+    ]
+    lines = [
+        (place[int(row[0])], place[int(row[1])], row[3], row[5])
+        for row in tables["branch"]
+        if row[10] > 0
+    ]
+    return Grid(f"{len(bus)} buses", np.maximum(bus[:, 2], 0), np.array(generators), np.array(lines))
+
+
+def dc_opf(grid: Grid, relation: dict[str, Any], *, angles: bool = True) -> LinearProgram:
+    """Meet all loads at the least cost; a load is known publicly to within a fifth.
+
+    With `angles` each bus is a row, and flows between buses are variables' differences. Without,
+    generation must exceed the sum of loads: the lines of a grid without limits carry whatever
+    flows, and only generation is decided and released.
+    """
+    buses, generators = len(grid.loads), len(grid.generators)
+    at, most, cost = grid.generators.T
+    made = sp.csr_array(
+        (np.ones(generators), (at.astype(int), np.arange(generators))), shape=(buses, generators)
+    )
+    if not angles:
+        total = float(grid.loads.sum())
+        relation = {"lower": 0.8 * total, "upper": 1.2 * total, **relation}
+        return LinearProgram(
+            cost,
+            np.ones((1, generators)),
+            [np.inf],
+            row_lower=[total],
+            bounds=np.column_stack([np.zeros(generators), most]),
+            neighbours=ScalarPrivate(**relation),
+            name=f"{grid.name}, sum of loads",
+        )
+    start, end, x, limit = grid.lines.T
+    count, each = len(x), np.arange(len(x))
+    ends = sp.csr_array((np.ones(count), (each, start.astype(int))), shape=(count, buses))
+    ends = ends - sp.csr_array((np.ones(count), (each, end.astype(int))), shape=(count, buses))
+    flows = sp.csr_array(sp.diags_array(100.0 / x) @ ends)  # MW at a base of 100 MVA
+    limited = np.flatnonzero(limit > 0)
+    A = sp.vstack(
+        [
+            sp.hstack([made, -ends.T @ flows]),
+            sp.hstack([sp.csr_array((len(limited), generators)), flows[limited]]),
+        ]
+    )
+    private = np.append(grid.loads > 0, np.zeros(len(limited), dtype=bool))
+    lower = np.where(grid.loads > 0, 0.8 * grid.loads, -1.0)
+    relation = {"lower": np.append(lower, -limit[limited]), **relation}
+    relation["upper"] = np.append(1.2 * grid.loads + 1.0 * (grid.loads == 0), limit[limited])
+    turned = np.tile([-2.0, 2.0], (buses, 1))
+    turned[0] = 0.0
+    return LinearProgram(
+        np.append(cost, np.zeros(buses)),
+        sp.csr_array(A),
+        np.append(np.full(buses, np.inf), limit[limited]),
+        row_lower=np.append(grid.loads, -limit[limited]),
+        bounds=np.vstack([np.column_stack([np.zeros(generators), most]), turned]),
+        private=private,
+        neighbours=ScalarPrivate(**relation),
+        name=f"{grid.name}, each bus",
+    )
