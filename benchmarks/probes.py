@@ -86,8 +86,8 @@ def _always() -> list[float]:
 
 
 def _margin() -> list[float]:
-    relation = privlp.ScalarPrivate(0.01, lower=-2, upper=-0.5)
-    return _solved(_needs(60, neighbours=relation), feasible="always")
+    lp = _needs(300, wide=True, neighbours=privlp.ScalarPrivate(0.003, lower=-2, upper=-0.5))
+    return _solved(lp, feasible="always")
 
 
 def _prices() -> list[float]:
