@@ -242,7 +242,7 @@ def together(draws: int, matpower: Path | None) -> list[Part]:
         " if no row may ever fail, by its shadow prices. Foretold: `plan(...).losses`, from declared"
         " ranges alone. Power flow: loads are known to within a fifth. As rows of buses each load is"
         " tightened. In grids without limits on lines the sum of loads does, where angles of buses"
-        f" follow from the true loads and are not released. Draws of `feasible=\"always\"` in which"
+        f' follow from the true loads and are not released. Draws of `feasible="always"` in which'
         f" some row fails, in exact arithmetic: {broken} of {draws * len(rows):,}."
     )
     headers = ("program", "one record moves", "each alone", '`feasible="always"`', "ratio")

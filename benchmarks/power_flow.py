@@ -60,7 +60,9 @@ def read_case(path: Path) -> Grid:
         for row in tables["branch"]
         if row[10] > 0
     ]
-    return Grid(f"{len(bus)} buses", np.maximum(bus[:, 2], 0), np.array(generators), np.array(lines))
+    return Grid(
+        f"{len(bus)} buses", np.maximum(bus[:, 2], 0), np.array(generators), np.array(lines)
+    )
 
 
 def dc_opf(grid: Grid, relation: dict[str, Any], *, angles: bool = True) -> LinearProgram:

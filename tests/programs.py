@@ -8,6 +8,7 @@ from privlp.methods import METHODS
 from privlp.methods.auto import protecting
 from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace
 from privlp.methods.tightened.quantiles import QuantileNoise
+from privlp.methods.tightened.margin import OneMargin
 from privlp.methods.tightened.slacks import MeasuredSlack
 
 INF = float("inf")
@@ -105,6 +106,7 @@ KNOWN = {
 WAYS = {
     "quantile-noise": QuantileNoise(),
     "measured-slack": MeasuredSlack(),
+    "one-margin": OneMargin(),
     "truncated-laplace": TruncatedLaplace(),
     "truncated-gaussian": TruncatedGaussian(),
 }
@@ -122,6 +124,8 @@ def way_of(solution):
     entries = solution.privacy.entries
     if any(entry.purpose.startswith("measure the slacks") for entry in entries):
         return "measured-slack"
+    if any(entry.purpose.startswith("measure one margin") for entry in entries):
+        return "one-margin"
     if any(entry.mechanism.startswith("truncated Gaussian") for entry in entries):
         return "truncated-gaussian"
     plain = all(entry.mechanism.startswith("truncated Laplace") for entry in entries)

@@ -107,7 +107,7 @@ LITTLE = {
 }
 LITTLE["b and row"] = LITTLE["b, sum"], LITTLE["row"]
 LITTLE["b, column and costs"] = LITTLE["b, each"], LITTLE["column"], LITTLE["costs"]
-NOISE = "direct-noise quantile-noise measured-slack truncated-laplace truncated-gaussian"
+NOISE = "direct-noise quantile-noise measured-slack one-margin truncated-laplace truncated-gaussian"
 LITTLE_METHODS = {name: {} for name in [*NOISE.split(), "truncated-laplace-published"]}
 LITTLE_METHODS["mw"] = {"opt": 5.0, "alpha": 1.0}
 
@@ -125,6 +125,7 @@ ALIKE_IF_SPARSE = {"b, sum", "costs", "b and row", "b, column and costs"}
             for sparse in (False, True)
             if not (name == "mw" and "costs" in relation)
             and (name != "measured-slack" or "row" in relation or "column" in relation)
+            and (name != "one-margin" or relation in ("b, sum", "b, each"))
             and not (
                 sparse
                 and (name.startswith(("truncated", "measured")) or relation in ALIKE_IF_SPARSE)

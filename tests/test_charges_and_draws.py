@@ -143,6 +143,7 @@ TIGHTEST = {
     "truncated-laplace": ({}, 1e-6),
     "quantile-noise": ({}, 0.0),
     "measured-slack": ({}, 1e-6),
+    "one-margin": ({}, 1e-6),
     "truncated-gaussian": ({}, 1e-6),
     "truncated-laplace-published": ({}, 1e-6),
 }

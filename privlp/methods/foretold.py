@@ -57,7 +57,8 @@ def foretell(request: SolveRequest, run: PlannedRun) -> Foretold:
         return Foretold({}, None, _UNTRIED)
     runs = {str(request.feasible): run}
     if any(part.part != "c" for part in numbers):
-        runs |= {str(p): of for p in _PROMISES if (of := _run(request, p)) and str(p) not in runs}
+        others = [promise for promise in _PROMISES if str(promise) not in runs]
+        runs |= {str(promise): of for promise in others if (of := _run(request, promise))}
     runs = {name: of for name, of in runs.items() if _can_be_tried(of)}
     found = list(trials(request, numbers, list(runs.values()), count, _noise))
     made = [trial for trial in found if trial is not None and trial.best != 0]
@@ -142,12 +143,14 @@ def _words(
         f" {losses[asked]:.2%} of the optimum ({low:.2%} to {high:.2%})."
     )
     others = [
-        f"feasible={name!r} {loss:.2%}" if name == "always" else f"feasible={name} {loss:.2%}"
+        f"feasible={name!r} it was {loss:.2%}"
+        if name == "always"
+        else f"feasible={name} it was {loss:.2%}"
         for name, loss in losses.items()
         if name != asked
     ]
     if others:
-        words += f" There {' and '.join(others)}."
+        words += f" With {' and '.join(others)}."
     if least is not None:
         words += (
             " No method that is as private and keeps every row for certain loses less than"

@@ -231,7 +231,7 @@ _OF_METHOD = {"dmw-published": {"width": 10.0, "alpha": 100.0}, "mw": {"alpha": 
 #: Programs that one method takes.
 _ONLY = {"soft": "perturbed", "mixed": "chain"}
 _NO_OPT = (
-    *("quantile-noise", "measured-slack", "truncated-laplace", "truncated-gaussian"),
+    *("quantile-noise", "measured-slack", "one-margin", "truncated-laplace", "truncated-gaussian"),
     *("truncated-laplace-published", "direct-noise"),
 )
 #: Private numbers of rows, and what is near them.

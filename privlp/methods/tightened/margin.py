@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from privlp.errors import UnsupportedProblemError
-from privlp.methods.base import NoiseOnNumbers, PlannedRun
-from privlp.methods.noisy_numbers import AdditiveNoise, largest_of, low_sensitivity, quieter_noise_on
+from privlp.methods.base import NoiseOnNumbers, PlannedRun, Prediction
+from privlp.methods.noisy_numbers import (
+    AdditiveNoise,
+    largest_of,
+    private_numbers,
+    quieter_noise_on,
+    shares,
+)
 from privlp.methods.request import SolveRequest
 from privlp.methods.tightened.noise import TightenedProgram, TruncatedLaplace
 from privlp.methods.tightened.rows import TightenedRows
@@ -106,21 +112,15 @@ class OneMargin(TruncatedLaplace):
         return isinstance(relation, LowSensitivity) and relation.private_parts == {"b"}
 
     def plan(self, request: SolveRequest) -> PlannedRun:
-        relation = low_sensitivity(request, self.name)
-        if not self.protects(relation):
-            raise UnsupportedProblemError(
-                "One margin for all rows needs right-hand sides that are the only private numbers.",
-                parameter="method",
-            )
         run = super().plan(request)  # checks the request
-        (part,) = relation.private_numbers(request.form)
-        assert run.predict is not None
-        found = run.predict()
+        (part,) = private_numbers(request, self.name)
+        found = cast("Callable[[], Prediction]", run.predict)()
         predicted = replace(found, note=f"{found.note} {_NOTE}".lstrip())
         charges = [*run.charges, (self._parts(request, part)[1], 1, _PURPOSE)]
         return replace(run, charges=charges, predict=lambda: predicted)
 
     def _mechanisms(self, request: SolveRequest, numbers: list[PrivateNumbers]) -> list[Any]:
+        shares(request, numbers, lambda part: part.l1)  # checks a split
         return [self._parts(request, numbers[0])[0]]
 
     def _noise_on(
@@ -144,6 +144,8 @@ class OneMargin(TruncatedLaplace):
             noise: AdditiveNoise = LaplaceMechanism(part.l1, part.l1 / own)
             if gaussian:
                 noise = GaussianMechanism(part.l2, part.l2 / mu_of(own, _OF_NUMBERS * delta))
-            return noise, TruncatedLaplaceMechanism.of_budget(entry, rest, (1 - _OF_NUMBERS) * delta)
+            return noise, TruncatedLaplaceMechanism.of_budget(
+                entry, rest, (1 - _OF_NUMBERS) * delta
+            )
 
         return make(request.ledger.calibrate_together(lambda eps: [(of, 1) for of in make(eps)]))
