@@ -236,14 +236,15 @@ def together(draws: int, matpower: Path | None) -> list[Part]:
         rows.append((*row, f"{least:.4f}", f"{foretold:.4f}"))
     text = (
         f"ε = 1, δ = {MANY_DELTA:g}, {draws} draws of each, seeds from 20,000; programs other than"
-        " those on which shares of the budget were chosen. Loss as a share of the optimum ± standard"
-        " error. Each alone: every number is tightened by its own noise, Laplace or Gaussian,"
-        " whichever is narrower. Least: what every method that is as private loses on this program,"
-        " if no row may ever fail, by its shadow prices. Foretold: `plan(...).losses`, from declared"
-        " ranges alone. Power flow: loads are known to within a fifth. As rows of buses each load is"
-        " tightened. In grids without limits on lines the sum of loads does, where angles of buses"
-        f' follow from the true loads and are not released. Draws of `feasible="always"` in which'
-        f" some row fails, in exact arithmetic: {broken} of {draws * len(rows):,}."
+        " those on which shares of the budget were chosen, but for packing. Loss as a share of the"
+        " optimum ± standard error. Each alone: every number is tightened by its own noise, Laplace"
+        " or Gaussian, whichever is narrower. Least: what every method that is as private loses on"
+        " this program, if no row may ever fail, by its shadow prices. Foretold:"
+        " `plan(...).losses`, from declared ranges alone. Power flow: loads are known to within a"
+        " fifth. As rows of buses each load is tightened. In grids without limits on lines their sum alone need be,"
+        " where angles of buses follow from the true loads and are not released."
+        f' Draws of `feasible="always"` in which some row fails, in exact arithmetic: {broken} of'
+        f" {draws * len(rows):,}."
     )
     headers = ("program", "one record moves", "each alone", '`feasible="always"`', "ratio")
     return ["## Rows together", text, ((*headers, "least", "foretold"), rows)]

@@ -611,6 +611,7 @@ SMALL_CHANGES: list[Subject] = [
         _on_numbers("measured-slack", "A", 1.0, 0.02, purpose, purpose=purpose)
         for purpose in ("coefficients", "measure the slacks")
     ),
+    _on_numbers("one-margin", "b", 1.0, 0.02, data=_ONE_NUMBER, purpose="measure one margin"),
     _on_numbers("truncated-laplace-published", "b", 2.0, 0.2),
     *(_on_numbers("quantile-noise", part, 2.0, 0.0) for part in "bAc"),
     _played(

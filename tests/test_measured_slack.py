@@ -12,8 +12,8 @@ import privlp
 from benchmarks.never_violated import violated_rows
 from privlp import ColumnPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate
 from privlp.methods import SolveRequest
-from privlp.methods.tightened import trials
 from privlp.methods.tightened import slacks as measured_slack
+from privlp.methods.tightened import trials
 from privlp.methods.tightened.method import by_slacks
 from privlp.methods.tightened.slacks import MeasuredSlack, change_of_slacks
 from privlp.privacy import Ledger

@@ -42,8 +42,8 @@ def advise(request: SolveRequest, prediction: Prediction | None) -> tuple[Verdic
         return verdict, f"{advice} {prediction.note}".rstrip()
     if prediction is not None and prediction.violation == 0:
         return Verdict.ROWS_HOLD, (
-            f"{Verdict.ROWS_HOLD}: the rows hold. What noise on costs loses of the objective depends"
-            " on them."
+            f"{Verdict.ROWS_HOLD}: the rows hold. What noise on costs loses of the objective"
+            " depends on them."
         )
     if prediction is not None and prediction.difficulty is not None:
         return _advice_on_difficulty(request, prediction, prediction.difficulty)

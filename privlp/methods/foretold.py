@@ -115,8 +115,8 @@ def _least_lost(request: SolveRequest, numbers: Sequence[PrivateNumbers], trial:
 def least_slack(steps: FloatArray, eps: float, delta: float) -> FloatArray:
     """The mean slack of rows that never fail, at least, in units of the change of a number.
 
-    Let a right-hand side lie so many changes above the lower end of its range. Every (eps, delta)-DP
-    method whose answers satisfy the row for all numbers of the range leaves that slack on average.
+    Let a right-hand side lie so many changes above the lower end of its range. Every (eps,
+    delta)-DP method whose answers satisfy the row for all numbers of the range leaves that slack.
     Proof: ``docs/proofs.md``, "What certainty costs".
     """
     most = 1 + max(0.0, (math.log(max(-math.expm1(-eps), delta) / max(delta, 1e-300)) + eps) / eps)

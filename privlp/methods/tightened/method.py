@@ -25,7 +25,8 @@ class Tightened(NumbersMethod):
 
     With a probability (``feasible=0.99``) by :mod:`privlp.methods.tightened.quantiles`. Otherwise
     with certainty, by :mod:`privlp.methods.tightened.noise`, `slacks` or `margin`, whichever public
-    numbers say loses less: the choice costs nothing. Neighbours, sensitivity, budget: those of that way.
+    numbers say loses less: the choice costs nothing. Neighbours, sensitivity, budget: those of
+    that way.
     """
 
     name = "tightened"
