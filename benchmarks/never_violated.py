@@ -241,8 +241,8 @@ def together(draws: int, matpower: Path | None) -> list[Part]:
         " or Gaussian, whichever is narrower. Least: what every method that is as private loses on"
         " this program, if no row may ever fail, by its shadow prices. Foretold:"
         " `plan(...).losses`, from declared ranges alone. Power flow: loads are known to within a"
-        " fifth. As rows of buses each load is tightened. In grids without limits on lines their sum alone need be,"
-        " where angles of buses follow from the true loads and are not released."
+        " fifth. As rows of buses each load is tightened. In grids without limits on lines their"
+        " sum alone need be, where angles of buses follow from the true loads and are not released."
         f' Draws of `feasible="always"` in which some row fails, in exact arithmetic: {broken} of'
         f" {draws * len(rows):,}."
     )

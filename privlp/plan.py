@@ -77,7 +77,7 @@ class Plan:
 
     >>> plan = privlp.plan(privlp.examples.advertising(private="budgets"), 1.0, 1e-3)
     >>> {promise: f"{loss:.2f}" for promise, loss in plan.losses.items()}, f"{plan.least_loss:.2f}"
-    ({'None': '...', 'always': '0.12', '0.99': '0.10'}, '0.11')
+    ({'None': '-0.00', 'always': '0.11', '0.99': '0.10'}, '0.10')
     """
 
     best: str

@@ -611,7 +611,13 @@ SMALL_CHANGES: list[Subject] = [
         _on_numbers("measured-slack", "A", 1.0, 0.02, purpose, purpose=purpose)
         for purpose in ("coefficients", "measure the slacks")
     ),
-    _on_numbers("one-margin", "b", 1.0, 0.02, data=_ONE_NUMBER, purpose="measure one margin"),
+    _played(
+        *("one-margin: b", _solve("one-margin", 1.0, 0.02)),
+        *(_ONE_NUMBER["b"], "measure one margin"),
+        SCALE=_USER_UNITS,
+        RELATION="however many numbers move, the margin moves like one",
+        COUNT=ONE_DRAW,
+    ),
     _on_numbers("truncated-laplace-published", "b", 2.0, 0.2),
     *(_on_numbers("quantile-noise", part, 2.0, 0.0) for part in "bAc"),
     _played(
