@@ -233,9 +233,9 @@ def together(draws: int, matpower: Path | None) -> list[Part]:
         row = [lp.name, words, said(alone), said(of_taken), f"{ratio:.2f}"]
         rows.append((*row, f"{least:.4f}", f"{foretold:.4f}"))
     text = (
-        "Where one record moves one number, tightening each row alone is within a tenth of the least"
-        " that any method can lose, but for seats. Where it moves all, one margin for all rows loses"
-        " less. Where rows add up, their sum as one row loses by far the least."
+        "Where one record moves one number, tightening each row alone is within a tenth of the"
+        " least that any method can lose, but for seats. Where it moves all, one margin for all"
+        " rows loses less. Where rows add up, their sum as one row loses by far the least."
         f" ε = 1, δ = {MANY_DELTA:g}, {draws} draws of each, seeds from 20,000; programs other than"
         " those on which shares of the budget were chosen, but for packing. Loss as a share of the"
         " optimum ± standard error. Each alone: every number is tightened by its own noise, Laplace"
