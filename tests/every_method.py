@@ -40,7 +40,7 @@ REQUESTS = {
     **{method: {"s": 30, "opt": OPT} for method in ("chain", "perturbed", "staged")},
 }
 #: Those that add Gaussian or truncated noise, whatever they are asked.
-NEED_DELTA = ("chain", "perturbed", "staged", "dmw-published", "truncated", "measured")
+NEED_DELTA = ("chain", "perturbed", "staged", "dmw-published", "truncated", "measured", "one")
 
 
 def parts_of(relation):

@@ -128,7 +128,9 @@ ALIKE_IF_SPARSE = {"b, sum", "costs", "b and row", "b, column and costs"}
             and (name != "one-margin" or relation in ("b, sum", "b, each"))
             and not (
                 sparse
-                and (name.startswith(("truncated", "measured")) or relation in ALIKE_IF_SPARSE)
+                and (
+                    name.startswith(("truncated", "measured", "one")) or relation in ALIKE_IF_SPARSE
+                )
             )
         ],
         together=1,
