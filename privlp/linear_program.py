@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import WHY, unquoted
 from privlp.float_errors import unnoticed
 from privlp.pictures.program import draw_program
 from privlp.problem.data import ProgramData
@@ -17,12 +19,14 @@ from privlp.problem.program_checks import check_program, set_fields
 from privlp.readers.blocks import blocks_of
 from privlp.readers.model_files import write_model
 from privlp.readers.model_objects import ModelReaders
+from privlp.readers.tables import fields_of_table
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.combined import relation_of
 from privlp.relations.public_part import PublicPart
 from privlp.rows.access import Rows
 from privlp.rows.blocks import private_rows
 from privlp.rows.program_rows import RowBlock
+from privlp.tables import is_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -125,6 +129,9 @@ class LinearProgram(ModelReaders, ProgramData):
     @unnoticed()
     def __post_init__(self) -> None:
         set_fields(self, neighbours=relation_of(self.neighbours))
+        if is_table(self.A):
+            read = partial(fields_of_table, self)
+            set_fields(self, **unquoted(read, f"A could not be read. {WHY}", "A"))
         check_program(self, blocks_of)
         self.neighbours.check(self)
 

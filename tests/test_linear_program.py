@@ -50,7 +50,7 @@ WRONG = {
         ([[1, 2, 3], [4, 5]], f"A {REGULAR}"),
         (sp.csr_array(A * 1j), f"A {NUMBERS}, got dtype complex128"),
         ([["a", "b", "c"]] * 2, f"A {NUMBERS}, got dtype text: a string"),
-        (pd.DataFrame(A, columns=["x", "x", "y"]), "variable names must be distinct"),
+        (pd.DataFrame(A, columns=["x", "x", "y"]), "The columns of A must have distinct names"),
         (pd.DataFrame(A, index=["r", "r"]), "row names must be distinct"),
     ],
     "c": [
@@ -152,10 +152,10 @@ def test_refuses_bad_entries_of_a(storage, entry):
     bad[1, 2] = entry
     beyond = r"entries that are infinite or not below 1e\+15 in size"
     kind = "NaN" if np.isnan(entry) else beyond
-    with pytest.raises(
-        InvalidProblemError,
-        match=rf"A contains {kind}\. Every coefficient must be finite; rescale the row or remove it",
-    ):
+    refusal = rf"A contains {kind}\. Every coefficient must be finite; rescale the row or remove it"
+    if storage is pd.DataFrame and np.isnan(entry):
+        refusal = r"A holds missing entries in column 2\. Fill in each of them"
+    with pytest.raises(InvalidProblemError, match=refusal):
         program(A=storage(bad))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import row_labels, validation
 from privlp.problem.data import ProgramData
 from privlp.problem.row_source import RowSource, Sides
+from privlp.tables import by_name
 
 #: What a row of a block may not have: by argument, what to do instead.
 _ONLY_IN_MEMORY = {
@@ -48,16 +49,12 @@ def _check(lp: ProgramData, blocks_of: Callable[..., RowSource | None]) -> None:
 
 
 def _check_matrix(lp: ProgramData, *, quote: bool) -> None:
-    """Rows that are a matrix in memory, of which a DataFrame gives the names that are not given."""
-    A, columns = lp.A, None if quote else np.size(lp.c)
-    set_fields(lp, A=validation.matrix(A, quote=quote, columns=columns))
+    """Rows that are a matrix in memory."""
+    columns = len(lp.c) if isinstance(lp.c, Mapping) else np.size(lp.c)
+    set_fields(lp, A=validation.matrix(lp.A, quote=quote, columns=None if quote else columns))
     n, d = lp.A.shape
-    of_columns, of_rows = lp.variable_names, lp.row_names
-    if hasattr(A, "columns") and hasattr(A, "index"):
-        of_columns = A.columns if of_columns is None else of_columns
-        of_rows = A.index if of_rows is None else of_rows
-    set_fields(lp, variable_names=row_labels.names(of_columns, d, "variable", quote=quote))
-    set_fields(lp, row_names=row_labels.names(of_rows, n, "row", quote=quote))
+    set_fields(lp, variable_names=row_labels.names(lp.variable_names, d, "variable", quote=quote))
+    set_fields(lp, row_names=row_labels.names(lp.row_names, n, "row", quote=quote))
     _check_costs(lp, quote=quote)
     if lp.row_lower is None:
         b = validation.vector(lp.b, n, "b", "one right-hand side per row of A", quote=quote)
@@ -122,8 +119,8 @@ def _is_constant(values: Any, value: Any = None) -> bool:
 
 def _check_costs(lp: ProgramData, *, quote: bool) -> None:
     """Costs and bounds of variables."""
-    d = lp.A.shape[1]
-    set_fields(lp, c=validation.vector(lp.c, d, "c", "one cost per column of A", quote=quote))
+    d, c = lp.A.shape[1], by_name(lp.c, lp.variable_names)
+    set_fields(lp, c=validation.vector(c, d, "c", "one cost per column of A", quote=quote))
     bounds = validation.variable_bounds(lp.bounds, d, quote=quote)
     ends = validation.interval_ends(*bounds, d, lp.variable_name)
     set_fields(lp, bounds=frozen(np.column_stack(ends)))

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from privlp import tables
 from privlp.checks import FloatArray, as_floats, frozen, positive, real_dtype, unquoted
 from privlp.errors import InvalidProblemError
 
@@ -45,10 +46,10 @@ def matrix(A: Any, *, quote: bool = True, columns: int | None = None) -> Matrix:
 
 def _as_matrix(A: Any, columns: int | None) -> Any:
     """A as floats, dense or CSR; read-only."""
+    A = tables.matrix(A, "A") if tables.is_table(A) else A
     held = _held(A)
     if held is not None:
         return held
-    A = _without_frame(A)
     if sp.issparse(A) and A.ndim == 2:
         clean: Any = _by_rows(A, real_dtype(A.dtype, "A"))
         for part in (clean.data, clean.indices, clean.indptr):
@@ -107,17 +108,6 @@ def _by_rows(A: Any, dtype: Any) -> sp.csr_array:
         clean.sort_indices()
         clean.sum_duplicates()
     return clean
-
-
-def _without_frame(A: Any) -> Any:
-    """The matrix of a DataFrame: sparse if all its columns are sparse around zero."""
-    if hasattr(A, "columns") and hasattr(A, "sparse"):
-        fills = [getattr(dtype, "fill_value", None) for dtype in A.dtypes]
-        if fills and all(fill == 0 for fill in fills):
-            return A.sparse.to_coo()
-    if not sp.issparse(A) and hasattr(A, "to_numpy"):
-        return A.to_numpy()
-    return A
 
 
 def _check_shape(shape: tuple[int, ...], columns: int | None, *, quote: bool) -> None:

@@ -14,6 +14,7 @@ from privlp.checks import as_floats, unquoted
 from privlp.errors import InvalidProblemError
 from privlp.problem.row_source import Found, RowSource, Sides, inspected, other_blocks
 from privlp.problem.validation import is_mapped
+from privlp.tables import is_dask, is_table
 
 _SIDES = (
     "b does not have one right-hand side per row of A. Give one array for all rows, or a sequence"
@@ -51,7 +52,7 @@ def is_sequence_of_blocks(A: Any) -> bool:
 def _is_matrix(block: Any) -> bool:
     if sp.issparse(block) or isinstance(block, np.ndarray):
         return block.ndim == 2
-    return hasattr(block, "columns") and hasattr(block, "index")
+    return is_table(block)
 
 
 def in_blocks(
@@ -101,11 +102,6 @@ class DaskRows(RowSource):
 
         for number in wanted:
             yield dask.compute(*self.blocks[number])
-
-
-def is_dask(thing: Any) -> bool:
-    """Whether something is a collection of Dask, which is imported then."""
-    return type(thing).__module__.partition(".")[0] == "dask" and hasattr(thing, "to_delayed")
 
 
 def _check_chunks(A: Any, b: Any) -> None:

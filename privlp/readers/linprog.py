@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,19 +11,41 @@ import scipy.sparse as sp
 from privlp.checks import as_floats
 from privlp.errors import InvalidProblemError
 from privlp.problem import validation
+from privlp.readers.tables import read_table
+from privlp.tables import is_table, listed
 
 
 def read_linprog(
-    c: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any, *, quote: bool = True
+    c: Any,
+    A_ub: Any,
+    b_ub: Any,
+    A_eq: Any,
+    b_eq: Any,
+    bounds: Any,
+    *,
+    groups: Any = None,
+    quote: bool = True,
 ) -> dict[str, Any]:
-    """Fields of the program; without `quote` there may be no row, and errors count none."""
-    blocks, lower, upper = [], [], []
-    for matrix, rhs, name, equality in ((A_ub, b_ub, "ub", False), (A_eq, b_eq, "eq", True)):
-        if (matrix is None) != (rhs is None):
+    """Fields of the program; without `quote` there may be no row, and errors count none.
+
+    Where A_ub is a table and all there is, `groups` may name a column of it.
+    """
+    blocks, lower, upper, names = [], [], [], []
+    size = len(c) if isinstance(c, Mapping) else np.size(c)
+    for matrix, sides, name, equality in ((A_ub, b_ub, "ub", False), (A_eq, b_eq, "eq", True)):
+        if (matrix is None) != (sides is None):
             raise InvalidProblemError(f"A_{name} and b_{name} belong together: give both or none.")
         if matrix is None:
             continue
-        block = _block(matrix, f"A_{name}", None if quote else np.size(c))
+        if is_table(matrix):
+            mine = {f"b_{name}": sides} | (
+                {} if equality or A_eq is not None else {"groups": groups}
+            )
+            block, found, columns = read_table(matrix, mine, f"A_{name}")
+            rhs, groups = found[f"b_{name}"], found.get("groups", groups)
+            names.append(columns)
+        else:
+            block, rhs = _block(matrix, f"A_{name}", None if quote else size), sides
         if block.ndim != 2:
             shape = f", got shape {block.shape}" if quote else ""
             raise InvalidProblemError(f"A_{name} must be a matrix of shape (n, d){shape}.")
@@ -32,7 +55,7 @@ def read_linprog(
         upper.append(clean)
         lower.append(clean if equality else np.full(len(clean), -np.inf))
     if not blocks and not quote:
-        blocks, lower, upper = [np.zeros((0, np.size(c)))], [np.zeros(0)], [np.zeros(0)]
+        blocks, lower, upper = [np.zeros((0, size))], [np.zeros(0)], [np.zeros(0)]
     if not blocks:
         raise InvalidProblemError(
             "The problem has no constraints: give A_ub and b_ub, or A_eq and b_eq."
@@ -43,6 +66,12 @@ def read_linprog(
             f"A_ub has {counts[0]} columns and A_eq has {counts[1]}" if quote else "A_ub and A_eq"
         )
         raise InvalidProblemError(f"{told}: they must have the same number of columns.")
+    if names and names[0] != names[-1]:
+        has = (listed([*map(repr, columns)]) for columns in names)
+        raise InvalidProblemError(
+            f"A_ub and A_eq must have the same columns in one order: {' is not '.join(has)}.",
+            parameter="A_eq",
+        )
     stack = sp.vstack if any(map(sp.issparse, blocks)) else np.vstack
     d = blocks[0].shape[1]
     ends = validation.variable_bounds(bounds, d, quote=quote)
@@ -52,6 +81,8 @@ def read_linprog(
         "b": np.concatenate(upper),
         "row_lower": np.concatenate(lower),
         "bounds": np.column_stack([np.broadcast_to(end, d) for end in ends]),
+        "variable_names": names[0] if names else None,
+        "groups": groups,
     }
 
 

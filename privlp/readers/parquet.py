@@ -37,12 +37,19 @@ class ParquetRows(RowSource):
     """Rows A x <= b in the columns of Parquet files."""
 
     def __init__(
-        self, path: str | os.PathLike[str], rhs: str, columns: Any, *, sparse: bool, quote: bool
+        self,
+        path: str | os.PathLike[str],
+        rhs: str | None,
+        columns: Any,
+        *,
+        sparse: bool,
+        quote: bool,
     ) -> None:
-        self._parquet, self._types = _pyarrow()
+        self._parquet, self._types = pyarrow_modules()
         self._sparse, self._quote, self._rhs = sparse, quote, rhs
         files = _files(Path(path_of(path)))
         self.columns = self._names(files[0], columns)
+        self._read = [*self.columns, *([] if rhs is None else [rhs])]
         self._step = max(1, _ENTRIES // max(1, len(self.columns)))
         self._single, self._places = True, list[_Place]()
         for file in files:
@@ -76,7 +83,7 @@ class ParquetRows(RowSource):
     def _add(self, file: Path) -> None:
         """Check the columns of a file, and note the places of its rows."""
         try:
-            data = self._parquet.ParquetFile(file)
+            data = self._opened(file)
         except Exception as error:  # whatever PyArrow says of a file that is none
             kind = type(error).__name__
             raise InvalidProblemError(
@@ -84,7 +91,7 @@ class ParquetRows(RowSource):
             ) from None
         with data:
             schema, groups = data.schema_arrow, data.metadata
-            for name in (*self.columns, self._rhs):
+            for name in self._read:
                 self._check_column(file, schema, name)
             for group in range(groups.num_row_groups):
                 rows = groups.row_group(group).num_rows
@@ -92,6 +99,10 @@ class ParquetRows(RowSource):
                     _Place(file, group, number, min(self._step, rows - start))
                     for number, start in enumerate(range(0, rows, self._step))
                 )
+
+    def _opened(self, file: Path, **options: Any) -> Any:
+        """A file for reading."""
+        return self._parquet.ParquetFile(file, **options)
 
     def _check_column(self, file: Path, schema: Any, name: str) -> None:
         if name not in schema.names:
@@ -140,9 +151,8 @@ class ParquetRows(RowSource):
                 A = np.empty((0, len(self.columns)), self._kind())
                 yield (sp.csr_array(A) if self._sparse else frozen(A)), np.empty(0)
                 continue
-            with self._parquet.ParquetFile(file, buffer_size=_BUFFER) as data:
-                read = [*self.columns, self._rhs]
-                batches = data.iter_batches(self._step, row_groups=[group], columns=read)
+            with self._opened(file, buffer_size=_BUFFER) as data:
+                batches = data.iter_batches(self._step, row_groups=[group], columns=self._read)
                 for number, batch in enumerate(batches):
                     if number in numbers:
                         yield self._block(batch, file)
@@ -154,7 +164,9 @@ class ParquetRows(RowSource):
 
     def _block(self, batch: Any, file: Path) -> tuple[Any, Any]:
         """Rows and right-hand sides of a batch."""
-        b = self._numbers(batch, self._rhs, np.float64, file)
+        b = np.zeros(batch.num_rows)
+        if self._rhs is not None:
+            b = self._numbers(batch, self._rhs, np.float64, file)
         columns = (self._numbers(batch, name, self._kind(), file) for name in self.columns)
         shape = (batch.num_rows, len(self.columns))
         if self._sparse:
@@ -221,12 +233,14 @@ def _writable(folder: str | os.PathLike[str]) -> str:
         ) from None
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def pyarrow_modules() -> tuple[Any, Any]:
+    """``pyarrow.parquet`` and ``pyarrow``."""
     try:
         import pyarrow  # noqa: PLC0415 (an extra)
         import pyarrow.parquet  # noqa: PLC0415 (an extra)
     except ImportError:
         raise MissingDependencyError(
-            "PyArrow is needed to read Parquet files: pip install 'privlp[parquet]'."
+            "PyArrow is needed to read Parquet files and lazy tables: pip install"
+            " 'privlp[parquet]'."
         ) from None
     return pyarrow.parquet, pyarrow

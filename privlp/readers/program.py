@@ -19,6 +19,7 @@ from privlp.readers.model_files import read_mps
 from privlp.readers.parquet import ParquetRows
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.combined import relation_of
+from privlp.tables import by_name, listed
 
 if TYPE_CHECKING:
     import cvxpy
@@ -188,19 +189,19 @@ class ProgramReaders:
         require_flag(sparse, "sparse")
         if isinstance(c, Mapping):
             columns = tuple(c) if columns is None else columns
-            c = _by_name(c, columns)
+        costs = by_name(c, columns) if isinstance(c, Mapping) else c
         quote = not hides_rows(neighbours)
         rows = ParquetRows(path, rhs, columns, sparse=sparse, quote=quote)
         rows.limit_memory(memory_limit, spill_folder)
         rows.check(quote=quote)
-        if np.ndim(c) == 1 and np.size(c) != len(rows.columns):
+        if np.ndim(costs) == 1 and np.size(costs) != len(rows.columns):
             raise InvalidParameterError(
-                f"c has {np.size(c)} costs, but A has {len(rows.columns)} columns:"
-                f" {_named(rows.columns)}. Name those of A by columns=.",
+                f"c has {np.size(costs)} costs, but A has {len(rows.columns)} columns:"
+                f" {listed([*map(repr, rows.columns)])}. Name those of A by columns=.",
                 parameter="c",
             )
         fields = {
-            **{"c": c, "A": rows, "b": Sides(rows), "bounds": bounds, "penalty": penalty},
+            **{"c": costs, "A": rows, "b": Sides(rows), "bounds": bounds, "penalty": penalty},
             **{"sense": sense, "offset": offset, "variable_names": rows.columns, "name": name},
         }
         return cls._of(fields | {"groups": groups}, neighbours)
@@ -247,10 +248,10 @@ class ProgramReaders:
         require_continuous(integrality)
         quote = not hides_rows(neighbours)
         fields = unquoted(
-            lambda: read_linprog(c, A_ub, b_ub, A_eq, b_eq, bounds, quote=quote),
+            lambda: read_linprog(c, A_ub, b_ub, A_eq, b_eq, bounds, groups=groups, quote=quote),
             f"The arguments of linprog could not be read. {WHY}",
         )
-        return cls._read(fields, neighbours, private, groups, box, penalty)
+        return cls._read(fields, neighbours, private, fields["groups"], box, penalty)
 
     @classmethod
     def from_cvxpy(
@@ -352,20 +353,6 @@ class ProgramReaders:
 def hides_rows(neighbours: Any) -> bool:
     """Whether a relation, given by the user or not, makes the number of rows private."""
     return bool(getattr(neighbours, "hides_rows", False))
-
-
-def _by_name(c: Mapping[str, float], columns: Sequence[str]) -> list[float]:
-    """Costs in the order of the columns."""
-    if set(c) != set(columns):
-        raise InvalidParameterError(
-            "c must name the cost of each of the columns, and no other name.", parameter="c"
-        )
-    return [c[name] for name in columns]
-
-
-def _named(columns: Sequence[str], most: int = 8) -> str:
-    """The first names of columns."""
-    return ", ".join(map(repr, columns[:most])) + (", ..." if len(columns) > most else "")
 
 
 def _owners(records: npt.NDArray[np.int64], neighbours: Any) -> npt.NDArray[np.int64] | None:

@@ -23,7 +23,7 @@ from svm_models.classifiers import classes as of_two
 from svm_models.parameters import FloatArray, norm_within, share
 from svm_models.records import decisions_of, within_norm
 from svm_models.records.grid import require_exact_sums
-from svm_models.records.validation import scored, validated
+from svm_models.records.validation import scored, validated, without_table
 from svm_models.repeated_fits import warn_if_repeated
 
 #: Parameters that private classifiers share, as their documentation has them.
@@ -152,6 +152,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         >>> HuberSVC(reg=0.1).fit([[1.0], [-1.0]], ["yes", "no"]).score([[2.0]], ["yes"])
         1.0
         """
+        X, y = without_table(X, y) if isinstance(y, str) else (X, y)
         return scored(accuracy_score, y, self.predict(X), sample_weight)
 
     def __sklearn_tags__(self) -> Any:
@@ -361,6 +362,7 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         >>> several.fit(X, y).score(np.eye(3), [0, 1, 2])
         1.0
         """
+        X, y = without_table(X, y) if isinstance(y, str) else (X, y)
         return scored(accuracy_score, y, self.predict(X), sample_weight)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

@@ -16,7 +16,7 @@ from privlp.game.descent import AcceleratedDescent, ElasticDual
 from privlp.game.loop import Game, drive
 from privlp.methods.fallback import HALF_AS_BAD_AGAIN, keeps, shares
 from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism, Ledger
-from privlp.readers.blocks import is_dask
+from privlp.tables import is_dask
 from svm_models.account import Account, Neighbours, adds_or_removes
 from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.lp_svc_plan import Mistakes, Rule, priced

@@ -17,14 +17,15 @@ from sklearn.base import BaseEstimator
 from privlp import InvalidProblemError
 from privlp.checks import unquoted
 from privlp.problem.validation import is_mapped
-from privlp.readers.blocks import in_blocks, is_dask, is_sequence_of_blocks
+from privlp.readers.blocks import in_blocks, is_sequence_of_blocks
 from privlp.rows.access import InMemory, Rows
 from privlp.rows.blocks import InBlocks, MadeBlocks, memory_limit, places_of_blocks
 from privlp.rows.cluster import OnCluster, current_client
+from privlp.tables import is_dask
 from svm_models.parameters import FloatArray
 from svm_models.records.grid import SignedRecords, few_at_a_time
 from svm_models.records.scaled import decisions_of, within_norm
-from svm_models.records.validation import as_labels, as_stored, validated
+from svm_models.records.validation import as_labels, as_stored, in_lazy_blocks, validated
 
 #: Types of numbers that are left as they are.
 AS_GIVEN = [np.float64, np.float32, *(np.dtype(f"{k}{b}").type for k in "iu" for b in (1, 2, 4, 8))]
@@ -115,6 +116,7 @@ def _as_checked(block: _Expected) -> SignedRecords:
 def read(estimator: Any, X: Any, y: Any, *, count_is_private: bool) -> tuple[RecordSource, Any]:
     """Check records and labels, in one array or in blocks; errors hold no record."""
     options: dict[str, Any] = {"dtype": AS_GIVEN, "count_is_private": count_is_private}
+    X, y = in_lazy_blocks(X, y)
     if not is_sequence_of_blocks(X):
         X, y = validated(estimator, X, y, **options)
         if not (isinstance(X, np.ndarray) and is_mapped(X)):

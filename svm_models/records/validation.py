@@ -5,10 +5,8 @@ Strings are no numbers, not even strings of digits.
 
 from __future__ import annotations
 
-import datetime
 import warnings
-from collections.abc import Callable, Iterator
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Real
 from typing import Any
 
@@ -19,9 +17,10 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from privlp import InvalidProblemError
-from privlp.checks import as_floats, harmless_warnings, unquoted
+from privlp import InvalidProblemError, tables
+from privlp.checks import WHY, as_floats, harmless_warnings, unquoted
 from privlp.float_errors import unnoticed
+from privlp.readers.tables import LazyRows, columns_of, read_table
 
 _COMPLEX = "Complex data not supported. Give real numbers."
 #: Beginnings of messages that may go on to quote records, and what to do.
@@ -31,16 +30,11 @@ _QUOTING = {
     ),
     "Expected 2D array, got": "X must have shape (n, p).",
 }
-#: What keeps privacy where numbers are missing. Other libraries' means and medians do not.
-_FILL_IN = (
-    "Fill in each of them by a public number, or from the same record. A mean or a nearest"
-    " neighbour among other records is made of private numbers that no budget pays for."
-)
 #: Beginnings of messages that go on to recommend what is not private, and what to do.
 _ADVISING = {
-    "Input X contains NaN": _FILL_IN,
+    "Input X contains NaN": tables.FILL_IN,
     "Input y contains NaN": "Leave these records out, if that is a public rule for every record.",
-    "Input contains NaN": _FILL_IN,
+    "Input contains NaN": tables.FILL_IN,
     "Input X contains infinity or a value too large for dtype('float64')": (
         "Clip every record to a public bound first."
     ),
@@ -71,14 +65,14 @@ _COUNTING = {
     "y should be a 1d array": "Give one label for each row of X.",
 }
 _MALFORMED = "X must hold real numbers in shape (n, p), and y one label for each row of X."
-_MOST_NAMED = 5
-_NO_DIGITS = " A string of digits is no number."
+# What scikit-learn calls no labels at all.
+_NO_LABELS = "no_validation"
 
 
 def validated(
     estimator: Any,
     X: Any,
-    y: Any = "no_validation",
+    y: Any = _NO_LABELS,
     *,
     count_is_private: bool = False,
     **options: Any,
@@ -87,8 +81,9 @@ def validated(
 
     Only messages known to be harmless pass; none tells the number of records where it is private.
     """
+    X, y = without_table(X, y)
     unquoted(lambda: _require_numbers(X), _MALFORMED, "X")
-    if y is not None and not (isinstance(y, str) and y == "no_validation"):
+    if y is not None and not (isinstance(y, str) and y == _NO_LABELS):
         y = as_numbers(y) if options.get("y_numeric") else as_labels(y)
     quoting, too_large = _QUOTING | _ADVISING, False
     if count_is_private:
@@ -112,6 +107,53 @@ def validated(
     raise (TypeError if issubclass(error, TypeError) else ValueError)(message)
 
 
+def without_table(X: Any, y: Any = _NO_LABELS) -> tuple[Any, Any]:
+    """Records and labels, where X may be a table and y the name of a column of it.
+
+    A table becomes an array with names of its columns, as scikit-learn knows it.
+    """
+    given = {} if isinstance(y, str) and y == _NO_LABELS else {"y": y}
+
+    def read() -> tuple[Any, Any]:
+        found, others, columns = read_table(X, given, "X")
+        return X if sp.issparse(found) else _named(found, columns), others.get("y", y)
+
+    return unquoted(read, f"X could not be read. {WHY}", "X") if tables.is_table(X) else (X, y)
+
+
+def in_lazy_blocks(X: Any, y: Any) -> tuple[Any, Any]:
+    """Records and labels, where X may be a lazy table, which becomes a sequence of blocks."""
+
+    def read() -> tuple[Any, Any]:
+        frame = tables.opened(X, "X")
+        if not tables.is_lazy(frame):
+            return X, y
+        rows = LazyRows(frame, columns_of(frame, {"y": y}, "X"), [y], name="X")
+        return _LazyBlocks(rows), rows.column(y, "y")
+
+    return unquoted(read, f"X could not be read. {WHY}", "X") if tables.is_table(X) else (X, y)
+
+
+def _named(X: npt.NDArray[Any], columns: Sequence[Any]) -> Any:
+    """An array with names of its columns, not copied."""
+    import pandas  # noqa: PLC0415 (tables need it, arrays do not)
+
+    return pandas.DataFrame(X, columns=[*columns], copy=False)
+
+
+class _LazyBlocks(Sequence[Any]):
+    """The rows of a lazy table in blocks."""
+
+    def __init__(self, rows: LazyRows) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, number: Any) -> Any:
+        return _named(self._rows.block(number), self._rows.columns)
+
+
 def as_numbers(y: Any) -> Any:
     """Numbers y as floats; an error quotes none."""
     if sp.issparse(y):
@@ -121,7 +163,7 @@ def as_numbers(y: Any) -> Any:
     def read() -> Any:
         _require_unmasked(y, "y")
         raw = np.asarray(y)
-        if _faults(raw) or raw.dtype.kind in "USmMV":
+        if tables.fault_of(raw) or raw.dtype.kind in "USmMV":
             raise TypeError
         return as_floats(raw, "y")
 
@@ -184,7 +226,7 @@ def require_classes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:
         check_classification_targets(y)
     if len(y) and _are_texts(y) != _are_texts(classes):
         raise InvalidProblemError(
-            f"classes and labels must be of one kind, all numbers or all texts.{_NO_DIGITS}",
+            f"classes and labels must be of one kind, all numbers or all texts.{tables.NO_DIGITS}",
             parameter="y",
         )
 
@@ -213,29 +255,9 @@ def _require_numbers(X: Any) -> None:
                 _COMPLEX if X.dtype.kind == "c" else _MALFORMED, parameter="X"
             )
         return
-    faults: dict[str, list[str]] = {}
-    for name, column in _columns(X):
-        fault = _faults(column)
-        if fault:
-            faults.setdefault(fault, []).append(name)
-    for fault, names in faults.items():
-        shown = ", ".join(names[:_MOST_NAMED]) + (" and others" if names[_MOST_NAMED:] else "")
-        where = f"column{'s' if len(names) > 1 else ''} {shown}"
-        message = f"X holds {fault} in {where}. {_FAULTS[fault][2]}"
-        raise InvalidProblemError(message, parameter="X")
-
-
-def _columns(X: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Columns that may hold other things than numbers, with their names or positions."""
-    if hasattr(X, "iloc") and hasattr(X, "columns"):
-        for k, name in enumerate(X.columns):
-            if getattr(X.dtypes.iloc[k], "kind", "O") not in "biuf":
-                yield repr(name), np.asarray(X.iloc[:, k])
-        return
-    if hasattr(X, "column_names") and hasattr(X, "column"):  # of PyArrow
-        yield from ((repr(name), np.asarray(X.column(name))) for name in X.column_names)
-        return
-    yield from _columns_of_array(X)
+    if not tables.is_table(X):
+        columns = _columns_of_array(X)
+        tables.refuse(((name, tables.fault_of(column)) for name, column in columns), "X")
 
 
 def _columns_of_array(X: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
@@ -249,29 +271,6 @@ def _columns_of_array(X: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
         return
     columns = [raw.ravel()] if raw.ndim < 2 else raw.T
     yield from ((str(k), column) for k, column in enumerate(columns, 1))
-
-
-def _faults(column: npt.NDArray[Any]) -> str:
-    """What in a column is no number, in a word of :data:`_FAULTS`; empty if nothing is."""
-    kind = column.dtype.kind
-    if kind != "O":
-        return next((fault for fault, (_, kinds, _) in _FAULTS.items() if kind in kinds), "")
-    others = [e for e in column.ravel().tolist() if not isinstance(e, Real | np.bool_ | Decimal)]
-    for fault, (types, _, _) in _FAULTS.items():
-        if any(isinstance(entry, types) for entry in others):
-            return fault
-    return "missing entries" if any(type(entry).__name__ == "NAType" for entry in others) else ""
-
-
-_DATES = datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64
-#: What is no number: types of entries, kinds of columns, and what to do.
-_FAULTS: dict[str, tuple[Any, str, str]] = {
-    "text": (str, "UT", "Encode categories as numbers, by a public list of them." + _NO_DIGITS),
-    "bytes": (bytes | bytearray | memoryview, "SV", "Give real numbers."),
-    "dates": (_DATES, "mM", "Give numbers, such as days since a public date."),
-    "complex numbers": (complex | np.complexfloating, "c", "Give real numbers."),
-    "missing entries": (type(None), "", _FILL_IN),
-}
 
 
 def as_stored(X: Any) -> Any:

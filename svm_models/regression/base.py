@@ -21,7 +21,7 @@ from svm_models import account as accounts
 from svm_models.parameters import FloatArray, require_delta
 from svm_models.plan import warn_of_noise
 from svm_models.records.grid import RecordGrid, require_exact_sums
-from svm_models.records.validation import scored, validated
+from svm_models.records.validation import scored, validated, without_table
 from svm_models.regression.descent import descend
 from svm_models.regression.losses import ResidualLoss
 from svm_models.regression.plan import Forecast, Plan
@@ -117,6 +117,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         >>> round(fitted.score([[3.0], [4.0]], [7.0, 9.0]), 6)
         1.0
         """
+        X, y = without_table(X, y) if isinstance(y, str) else (X, y)
         return scored(r2_score, y, self.predict(X), sample_weight, numbers=True)
 
     def _gives_one_fit(self) -> bool:

@@ -1,0 +1,157 @@
+"""Programs whose rows are a table. Lazy tables are computed once, into a temporary file."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp import tables
+from privlp.checks import WHY, FloatArray, frozen, is_real, unquoted
+from privlp.errors import InvalidProblemError
+from privlp.problem.data import ProgramData
+from privlp.problem.row_source import Sides
+from privlp.readers.parquet import ParquetRows, pyarrow_modules
+
+#: Fields with an entry for each row. A text among them names a column.
+_OF_ROWS = ("b", "groups", "row_lower", "penalty", "row_names")
+# Entries that are converted at a time.
+_ENTRIES = 2**18
+
+
+class LazyRows(ParquetRows):
+    """The rows of a lazy table, computed once: the next time they may come in another order.
+
+    They lie in a temporary file that only its owner may read. On Linux and macOS it loses its name
+    at once, and is gone when it is no longer used.
+    """
+
+    def __init__(
+        self,
+        frame: Any,
+        columns: Sequence[str],
+        others: Sequence[str] = (),
+        rhs: str | None = None,
+        *,
+        name: str = "A",
+        quote: bool = True,
+    ) -> None:
+        self._name = name
+        tables.require_numbers(frame, [*columns, *([] if rhs is None else [rhs])], name)
+        wanted = frame.select(*dict.fromkeys([*columns, *others]))
+        _, pyarrow = pyarrow_modules()  # before the query runs
+        with tempfile.TemporaryDirectory(prefix="privlp-", ignore_cleanup_errors=True) as folder:
+            path = Path(folder, "rows.parquet")
+            unquoted(
+                lambda: wanted.sink_parquet(path), f"{name} could not be computed. {WHY}", name
+            )
+            self._file = pyarrow.OSFile(str(path))
+            super().__init__(path, rhs, columns, sparse=False, quote=quote)
+        self.names = self.columns
+
+    def _opened(self, file: Path, **options: Any) -> Any:  # noqa: ARG002 (it has no name any more)
+        return self._parquet.ParquetFile(self._file, **options)
+
+    def _of(self, file: Path) -> str:  # noqa: ARG002 (users know of none)
+        return self._name
+
+    def _numbers(self, batch: Any, name: str, dtype: Any, file: Path) -> npt.NDArray[Any]:
+        nulls = batch.column(name).null_count
+        found = np.empty(0) if nulls else super()._numbers(batch, name, dtype, file)
+        missing = "missing entries" if nulls or np.isnan(found).any() else ""
+        tables.refuse([(repr(name), missing)], self._name)
+        return found
+
+    def _name_of(self, number: int) -> str:  # noqa: ARG002 (users know of none)
+        return "The table"
+
+    def block(self, number: int) -> npt.NDArray[Any]:
+        """The rows of a block."""
+        return next(self._raw([number]))[0]
+
+    def matrix(self) -> FloatArray:
+        """All rows at once, as those of an array lie."""
+        A = np.empty((sum(place.rows for place in self._places), len(self.columns)))
+        low = 0
+        with self._opened(Path()) as data:
+            step = max(1, _ENTRIES // A.shape[1])
+            for batch in data.iter_batches(step, columns=list(self.columns)):
+                for j, name in enumerate(self.columns):
+                    A[low : low + len(batch), j] = self._numbers(batch, name, np.float64, Path())
+                low += len(batch)
+        return frozen(A)
+
+    def column(self, name: str, argument: str) -> npt.NDArray[Any]:
+        """A column, of any kind."""
+        with self._opened(Path()) as data:
+            return tables.column(tables.opened(data.read([name]), argument), name, argument)
+
+
+def read_table(
+    table: Any, given: Mapping[str, Any], name: str = "A"
+) -> tuple[Any, dict[str, Any], list[Any]]:
+    """The numbers of a table, what is `given` beside them, and the names of the columns.
+
+    A text that is given names a column of the table, which is none of a variable.
+    """
+    frame = tables.opened(table, name)
+    columns = columns_of(frame, given, name)
+    named = _named(given)
+    if tables.is_lazy(frame):
+        rows = LazyRows(frame, columns, list(named.values()), name=name)
+        found = {key: rows.column(named[key], key) for key in named}
+        return rows.matrix(), {**given, **found}, columns
+    found = {key: tables.column(frame, named[key], key) for key in named}
+    return tables.matrix(table, name, named.values()), {**given, **found}, columns
+
+
+def columns_of(frame: Any, given: Mapping[str, Any], name: str) -> list[Any]:
+    """The columns of an opened table that are those of variables, not named by what is `given`.
+
+    The rows of a lazy table have no order of their own, so all that belongs to them is in it.
+    """
+    columns, named = frame.collect_schema().names(), _named(given)
+    for key, value in given.items() if tables.is_lazy(frame) else ():
+        if not (value is None or isinstance(value, str | Mapping) or is_real(value)):
+            how = "Name rows by row_names and a pattern" if key == "private" else "Name a column"
+            raise InvalidProblemError(
+                f"The rows of a lazy table have no fixed order, so {key} cannot be matched to those"
+                f" of {name}. {how}, or collect both in one order first.",
+                parameter=key,
+            )
+    tables.require_columns(named, columns)
+    others = [column for column in columns if column not in named.values()]
+    if not others:
+        raise InvalidProblemError(f"The problem is empty: {name} has no column.", parameter=name)
+    return others
+
+
+def _named(given: Mapping[str, Any]) -> dict[str, str]:
+    return {key: value for key, value in given.items() if isinstance(value, str)}
+
+
+def fields_of_table(lp: ProgramData) -> dict[str, Any]:
+    """The fields of a program whose rows are a table, some of whose columns may be named."""
+    given = {field: getattr(lp, field) for field in _OF_ROWS}
+    if not isinstance(lp.private, str):  # which is a pattern over names of rows
+        given["private"] = lp.private
+    frame = tables.opened(lp.A, "A")
+    columns, named = columns_of(frame, given, "A"), _named(given)
+    if tables.is_lazy(frame) and {*named} == {"b"} and hasattr(lp.neighbours, "rows_per_record"):
+        rows = LazyRows(
+            frame, columns, [named["b"]], named["b"], quote=not lp.neighbours.hides_rows
+        )
+        rows.check(quote=not lp.neighbours.hides_rows)
+        fields: dict[str, Any] = {"A": rows, "b": Sides(rows)}
+    else:
+        A, fields, columns = read_table(lp.A, given)
+        fields["A"] = A
+    if lp.variable_names is None:
+        fields["variable_names"] = columns
+    if lp.row_names is None:
+        fields["row_names"] = tables.labels(lp.A, 0)
+    return fields

@@ -1,0 +1,216 @@
+"""Tables of any library that narwhals reads: pandas, polars, PyArrow, DuckDB, Ibis and others.
+
+Entries become numbers here and nowhere else; errors name columns, and quote no entry.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.checks import FloatArray, frozen, is_missing, unquoted
+from privlp.errors import InvalidProblemError, MissingDependencyError
+
+# Entries that are converted at a time: 2 megabytes.
+_ENTRIES = 2**18
+_MOST_NAMED = 8
+
+#: What keeps privacy where numbers are missing. Other libraries' means and medians do not.
+FILL_IN = (
+    "Fill in each of them by a public number, or from the same record. A mean or a nearest"
+    " neighbour among other records is made of private numbers that no budget pays for."
+)
+#: What says that a text is none.
+NO_DIGITS = " A string of digits is no number."
+_DATES = datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64
+#: What is no number: types of entries, kinds of arrays, and what to do.
+_FAULTS: dict[str, tuple[Any, str, str]] = {
+    "text": (str, "UT", "Encode categories as numbers, by a public list of them." + NO_DIGITS),
+    "bytes": (bytes | bytearray | memoryview, "SV", "Give real numbers."),
+    "dates": (_DATES, "mM", "Give numbers, such as days since a public date."),
+    "complex numbers": (complex | np.complexfloating, "c", "Give real numbers."),
+    "missing entries": (type(None), "", FILL_IN),
+    "other things than numbers": ((), "", "Give real numbers, a column for each."),
+}
+#: What columns hold that narwhals calls so.
+_HOLDS = dict.fromkeys(("String", "Categorical", "Enum"), "text") | {"Binary": "bytes"}
+_HOLDS |= dict.fromkeys(("Date", "Datetime", "Duration", "Time"), "dates")
+
+
+def is_dask(thing: Any) -> bool:
+    """Whether something is a collection of Dask, which is imported then."""
+    return type(thing).__module__.partition(".")[0] == "dask" and hasattr(thing, "to_delayed")
+
+
+def is_table(thing: Any) -> bool:
+    """Whether something is a table; Dask's are read in blocks of their own."""
+    return hasattr(type(thing), "columns") and not is_dask(thing)
+
+
+def opened(table: Any, name: str) -> Any:
+    """A table as narwhals has it, which is imported by the first."""
+    try:
+        import narwhals.stable.v2 as narwhals  # noqa: PLC0415 (arrays do without)
+    except ImportError:
+        raise MissingDependencyError(
+            "narwhals is needed to read tables: pip install narwhals. Or give arrays."
+        ) from None
+
+    def read() -> Any:
+        try:
+            return narwhals.from_native(table)
+        except narwhals.exceptions.DuplicateError:
+            raise InvalidProblemError(
+                f"The columns of {name} must have distinct names.", parameter=name
+            ) from None
+
+    kind = type(table).__name__
+    return unquoted(read, f"{name} is no table that narwhals reads, got {kind}.", name)
+
+
+def is_lazy(frame: Any) -> bool:
+    """Whether the rows of an opened table are yet to be computed, in an order that is not known."""
+    return not hasattr(frame, "shape")
+
+
+def as_sparse(table: Any, columns: Sequence[Any]) -> Any:
+    """The columns of a table as a sparse matrix, if all are sparse around zero, or ``None``."""
+    if not columns or not hasattr(type(table), "sparse"):
+        return None
+    sparse = all(getattr(table.dtypes[name], "fill_value", None) == 0 for name in columns)
+    return table[[*columns]].sparse.to_coo() if sparse else None
+
+
+def refuse(faults: Iterable[tuple[str, str]], name: str) -> None:
+    """Refuse columns with faults, given as pairs of their names and of words of `_FAULTS`."""
+    named: dict[str, list[str]] = {}
+    for column, fault in faults:
+        if fault:
+            named.setdefault(fault, []).append(column)
+    for fault, columns in named.items():
+        where = f"column{'s' if len(columns) > 1 else ''} {listed(columns)}"
+        message = f"{name} holds {fault} in {where}. {_FAULTS[fault][2]}"
+        raise InvalidProblemError(message, parameter=name)
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of some names, for messages."""
+    return ", ".join(names[:_MOST_NAMED]) + (" and others" if names[_MOST_NAMED:] else "")
+
+
+def fault_of(column: npt.NDArray[Any]) -> str:
+    """What in a column is no number, in a word of :data:`_FAULTS`; empty if nothing is."""
+    kind = column.dtype.kind
+    if kind != "O":
+        return next((fault for fault, (_, kinds, _) in _FAULTS.items() if kind in kinds), "")
+    others = [e for e in column.ravel().tolist() if not isinstance(e, Real | np.bool_ | Decimal)]
+    for fault, (types, _, _) in _FAULTS.items():
+        if any(isinstance(entry, types) for entry in others):
+            return fault
+    return "missing entries" if any(map(is_missing, others)) else ""
+
+
+def require_numbers(frame: Any, columns: Sequence[Any], name: str) -> None:
+    """Refuse columns of a kind that holds no numbers; of unknown kinds entries are looked at."""
+    kinds = frame.collect_schema()
+    other = {column: "other things than numbers" for column in columns if kinds[column].is_nested()}
+    held = {column: _HOLDS.get(type(kinds[column]).__name__, "") for column in columns}
+    refuse(((repr(column), fault) for column, fault in (held | other).items()), name)
+
+
+def matrix(table: Any, name: str, leave_out: Collection[str] = ()) -> Any:
+    """The numbers of a table that is not lazy, (n, d): row by row as in an array, or sparse."""
+    frame = opened(table, name)
+    columns = [column for column in frame.columns if column not in leave_out]
+    sparse = as_sparse(table, columns)
+    if sparse is not None:
+        return sparse
+    require_numbers(frame, columns, name)
+    A, places = np.empty((len(frame), len(columns))), {c: j for j, c in enumerate(columns)}
+    step = max(1, _ENTRIES // max(1, len(columns)))
+    for low in range(0, len(A), step):
+        for column in frame[low : low + step].iter_columns():
+            if column.name in places:
+                values = _numbers(column.to_numpy(), column.name, name)
+                A[low : low + step, places[column.name]] = values
+    return frozen(A)
+
+
+def _numbers(values: npt.NDArray[Any], column: Any, name: str) -> FloatArray:
+    """The entries of a column; none is missing."""
+    fault = fault_of(values)
+    if not fault:
+        try:
+            values = values.astype(float, copy=False)
+        except (TypeError, ValueError):
+            fault = "other things than numbers"
+        else:
+            fault = "missing entries" if np.isnan(values).any() else ""
+    refuse([(repr(column), fault)], name)
+    return values
+
+
+def column(frame: Any, column: str, name: str) -> npt.NDArray[Any]:
+    """A column of an opened table as an array; no entry is missing."""
+    found = frame.get_column(column)
+    if found.null_count():
+        refuse([(repr(column), "missing entries")], name)
+    return np.asarray(found.to_native())
+
+
+def require_columns(named: Mapping[str, Any], columns: Sequence[Any]) -> None:
+    """Refuse arguments that name columns which a table does not have."""
+    for argument, wanted in named.items():
+        if wanted not in columns:
+            raise InvalidProblemError(
+                f"{argument}={wanted!r} names no column of the table. Its columns are:"
+                f" {listed([*map(repr, columns)])}.",
+                parameter=argument,
+            )
+
+
+def labels(values: Any, axis: int) -> list[str] | None:
+    """Names along an axis of a table, or of a column of pandas; ``None`` where there are none.
+
+    Rows have names where pandas has done more than count them.
+    """
+    if axis and is_table(values):
+        return [*map(str, opened(values, "a table").columns)]
+    index = getattr(values, ("index", "columns")[axis], None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return [str(label) for label in index]
+
+
+def by_name(c: Any, names: Sequence[str] | None) -> Any:
+    """Costs that are given by name, in the order of the variables; others as they are.
+
+    A column of pandas gives them by name if it has the name of any variable.
+    """
+    if not isinstance(c, Mapping):
+        own = None if names is None or is_table(c) else labels(c, 0)
+        if own is None or not {*own} & {*(names or ())} or len({*own}) < len(own):
+            return c
+        c = dict(zip(own, c, strict=True))
+    if names is None:
+        raise InvalidProblemError(
+            "c gives costs by name, but the variables have no names. Give A as a table, or"
+            " variable_names.",
+            parameter="c",
+        )
+    without = [repr(name) for name in names if name not in c]
+    unknown = [repr(name) for name in c if name not in names]
+    if without or unknown:
+        said = [f"no cost is given for {listed(without)}"] if without else []
+        said += [f"no variable is called {listed(unknown)}"] if unknown else []
+        raise InvalidProblemError(
+            f"c must name the cost of each variable, and no other name: {'; '.join(said)}.",
+            parameter="c",
+        )
+    return [c[name] for name in names]
