@@ -17,8 +17,8 @@ import numpy.typing as npt
 from privlp.checks import FloatArray, frozen, is_missing, unquoted
 from privlp.errors import InvalidProblemError, MissingDependencyError
 
-# Entries that are converted at a time: 2 megabytes.
-_ENTRIES = 2**18
+# Entries that are converted at a time: 4 megabytes.
+_ENTRIES = 2**19
 _MOST_NAMED = 8
 
 #: What keeps privacy where numbers are missing. Other libraries' means and medians do not.
@@ -176,16 +176,11 @@ def require_columns(named: Mapping[str, Any], columns: Sequence[Any]) -> None:
 
 
 def labels(values: Any, axis: int) -> list[str] | None:
-    """Names along an axis of a table, or of a column of pandas; ``None`` where there are none.
-
-    Rows have names where pandas has done more than count them.
-    """
-    if axis and is_table(values):
-        return [*map(str, opened(values, "a table").columns)]
+    """Names along an axis of a table, or of a column; ``None`` where pandas has only counted."""
     index = getattr(values, ("index", "columns")[axis], None)
     if index is None or callable(index) or type(index).__name__ == "RangeIndex":
         return None
-    return [str(label) for label in index]
+    return [*map(str, opened(values, "A table").columns if axis and is_table(values) else index)]
 
 
 def by_name(c: Any, names: Sequence[str] | None) -> Any:

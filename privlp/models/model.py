@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from privlp.checks import FloatArray, as_floats, frozen, require, require_data, unquoted
 from privlp.linear_program import LinearProgram
+from privlp.tables import labels as names_of
 
 
 def table(
@@ -75,7 +76,7 @@ def each(values: Any, name: str, meaning: str, size: int, positive: bool = False
 
 
 def labels(given: Any, name: str, size: int, what: str, read: Sequence[str] | None) -> list[str]:
-    """Names as given, else those `read` from pandas objects, else "food 1", "food 2", and so on."""
+    """Names as given, else those `read` from tables, else "food 1", "food 2", and so on."""
     if given is None:
         return list(read or (f"{what} {number + 1}" for number in range(size)))
     needed = f"{name} must hold {size} names, one for each {what}"
@@ -86,11 +87,11 @@ def labels(given: Any, name: str, size: int, what: str, read: Sequence[str] | No
 
 
 def names_along(what: str, *given: tuple[str, Any, int]) -> list[str] | None:
-    """Names that pandas objects share along an axis, in one order, as entries go by place."""
+    """Names that tables and columns share along an axis, in one order, as entries go by place."""
     first, found = "", None
     for argument, values, axis in given:
         message = f"{argument} has names of {what} that are no text."
-        names = unquoted(partial(_names, values, axis), message, argument)
+        names = unquoted(partial(names_of, values, axis), message, argument)
         require_data(
             names is None or found is None or names == found,
             f"{first} and {argument} name the {what} differently, or in another order. Arrange them"
@@ -100,14 +101,6 @@ def names_along(what: str, *given: tuple[str, Any, int]) -> list[str] | None:
         if found is None and names is not None:
             first, found = argument, names
     return found
-
-
-def _names(values: Any, axis: int) -> list[str] | None:
-    """Labels of an axis of a DataFrame or Series; None where pandas has only counted."""
-    index = getattr(values, ("index", "columns")[axis], None)
-    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
-        return None
-    return [str(label) for label in index]
 
 
 def distinct(names: Sequence[str]) -> list[str]:

@@ -100,9 +100,9 @@ class ParquetRows(RowSource):
                     for number, start in enumerate(range(0, rows, self._step))
                 )
 
-    def _opened(self, file: Path, **options: Any) -> Any:
+    def _opened(self, file: Path) -> Any:
         """A file for reading."""
-        return self._parquet.ParquetFile(file, **options)
+        return self._parquet.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
 
     def _check_column(self, file: Path, schema: Any, name: str) -> None:
         if name not in schema.names:
@@ -151,7 +151,7 @@ class ParquetRows(RowSource):
                 A = np.empty((0, len(self.columns)), self._kind())
                 yield (sp.csr_array(A) if self._sparse else frozen(A)), np.empty(0)
                 continue
-            with self._opened(file, buffer_size=_BUFFER) as data:
+            with self._opened(file) as data:
                 batches = data.iter_batches(self._step, row_groups=[group], columns=self._read)
                 for number, batch in enumerate(batches):
                     if number in numbers:

@@ -20,7 +20,7 @@ from privlp.readers.parquet import ParquetRows, pyarrow_modules
 #: Fields with an entry for each row. A text among them names a column.
 _OF_ROWS = ("b", "groups", "row_lower", "penalty", "row_names")
 # Entries that are converted at a time.
-_ENTRIES = 2**18
+_ENTRIES = 2**19
 
 
 class LazyRows(ParquetRows):
@@ -53,8 +53,8 @@ class LazyRows(ParquetRows):
             super().__init__(path, rhs, columns, sparse=False, quote=quote)
         self.names = self.columns
 
-    def _opened(self, file: Path, **options: Any) -> Any:  # noqa: ARG002 (it has no name any more)
-        return self._parquet.ParquetFile(self._file, **options)
+    def _opened(self, file: Path) -> Any:  # noqa: ARG002 (it has no name any more)
+        return super()._opened(self._file)
 
     def _of(self, file: Path) -> str:  # noqa: ARG002 (users know of none)
         return self._name

@@ -1,0 +1,312 @@
+"""Tables of six libraries: the same program, the same fit, and no entry in an error."""
+
+import functools
+import sys
+import traceback
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from effort import each
+
+from privlp import (
+    ConstraintPrivate,
+    InvalidProblemError,
+    LinearProgram,
+    MissingDependencyError,
+    ScalarPrivate,
+    models,
+    solve,
+    solve_exact,
+)
+from svm_models import OutputPerturbationSVC, PrivateLPSVC, PrivateQuantileRegressor
+
+N = 300
+RNG = np.random.default_rng(0)
+WHO = [f"home {i // 2} {'xy'[i % 2]}" for i in range(N)]
+FOODS = ("oats", "milk", "beans")
+ROWS = -RNG.uniform(0.2, 1.0, (N, 3))
+NEED = -RNG.uniform(0.9, 1.0, N)
+HOME = np.repeat([f"home {i}" for i in range(N // 2)], 2)
+COSTS = {"beans": 1.5, "oats": 1.0, "milk": 2.0}
+PEOPLE = dict(zip(FOODS, ROWS.T, strict=True)) | {"need": NEED, "home": HOME}
+PAIRS = {"neighbours": ConstraintPrivate(rows_per_record=2)}
+
+
+def pandas(columns):
+    return pd.DataFrame(columns)
+
+
+def polars(columns):
+    return pytest.importorskip("polars", reason="makes the table").DataFrame(columns)
+
+
+def lazy(columns):
+    return polars(columns).lazy()
+
+
+def arrow(columns):
+    return pytest.importorskip("pyarrow", reason="makes the table").table(columns)
+
+
+def duckdb(columns):
+    connection = pytest.importorskip("duckdb", reason="makes the table").connect()
+    connection.register("people", arrow(columns))
+    return connection.sql("select * from people")
+
+
+def ibis(columns):
+    return pytest.importorskip("ibis", reason="makes the table").memtable(arrow(columns))
+
+
+EAGER, LAZY = (pandas, polars, arrow), (lazy, duckdb, ibis)
+TABLES = pytest.mark.parametrize("table", EAGER + LAZY)
+
+
+def without(*names):
+    return {name: values for name, values in PEOPLE.items() if name not in names}
+
+
+def solved(lp):
+    return solve(lp, 4.0, 1e-6, 60, method="staged", rng=0).x.tobytes()
+
+
+@functools.cache
+def of_arrays(of_pairs):
+    options = PAIRS | {"groups": HOME} if of_pairs else {}
+    return solved(LinearProgram([1.0, 2.0, 1.5], ROWS, NEED, **options))
+
+
+@TABLES
+def test_a_table_says_what_arrays_say(table):
+    """Sides, owners and costs by name; the bits of a solve are those of arrays."""
+    lp = LinearProgram(COSTS, table(PEOPLE), b="need", groups="home", **PAIRS)
+    assert lp.variable_names == FOODS
+    assert (lp.A == ROWS).all()
+    assert not lp.in_blocks
+    assert lp.groups.tolist() == HOME.tolist()
+    assert solved(lp) == of_arrays(of_pairs=True)
+
+
+@TABLES
+def test_a_lazy_table_becomes_blocks(table):
+    """Unless owners are given, for whom all rows are needed at once."""
+    lp = LinearProgram(COSTS, table(without("home")), b="need")
+    assert lp.in_blocks == (table in LAZY)
+    assert lp.variable_names == FOODS
+    assert solved(lp) == of_arrays(of_pairs=False)
+    numbers = LinearProgram(
+        COSTS, table(without("home")), b="need", neighbours=ScalarPrivate(0.1, norm="1")
+    )
+    assert not numbers.in_blocks
+
+
+@TABLES
+def test_more_columns_that_are_no_variables(table):
+    columns = without("home") | {"least": NEED - 1, "price": np.ones(N), "who": WHO}
+    lp = LinearProgram(
+        COSTS, table(columns), "need", row_lower="least", penalty="price", row_names="who",
+        private="home 1*",
+    )  # fmt: skip
+    assert lp.A.shape == (N, 3)
+    assert (lp.row_lower == NEED - 1).all()
+    assert lp.private.sum() == 2 * sum(f"{i}".startswith("1") for i in range(N // 2))
+    assert lp.penalty.tolist() == [1.0] * N
+
+
+@TABLES
+def test_arguments_of_linprog(table):
+    total = arrow({name: [1.0] for name in FOODS})
+    given = (COSTS, table(PEOPLE | {"home": np.arange(N) // 2}), "need")
+    lp = LinearProgram.from_linprog(*given, groups="home", **PAIRS)
+    assert (lp.A == ROWS).all()
+    assert lp.variable_names == FOODS
+    assert lp.c.tolist() == [1.0, 2.0, 1.5]
+    both = LinearProgram.from_linprog(COSTS, table(without("home")), "need", total, [4.0])
+    assert both.private.sum() == N
+    assert solve_exact(both).x.sum() == pytest.approx(4.0)
+    with pytest.raises(InvalidProblemError, match="same columns in one order: 'oats'"):
+        LinearProgram.from_linprog(
+            COSTS, table(without("home")), "need", total.select(FOODS[::-1]), [1]
+        )
+
+
+ESTIMATORS = {
+    "ill": (PrivateLPSVC, {"classes": ("no", "yes")}),
+    "sick": (OutputPerturbationSVC, {"classes": (0, 1), "reg": 0.1}),
+    "pay": (PrivateQuantileRegressor, {"y_bounds": (0, 100)}),
+}
+
+
+@pytest.mark.parametrize(("table", "label"), each(EAGER + LAZY, ESTIMATORS))
+def test_records_in_a_table(table, label):
+    kind, options = ESTIMATORS[label]
+    values = {
+        "ill": np.where(ROWS[:, 0] < ROWS[:, 1], "yes", "no"),
+        "sick": (ROWS[:, 0] < ROWS[:, 1]).astype(int),
+        "pay": 30 + ROWS[:, 0],
+    }[label]
+    estimator = kind(eps=4.0, data_norm=2.0, random_state=0, **options)
+    features, both = without("need", "home"), without("need", "home") | {label: values}
+    plain = estimator.fit(ROWS, values)
+    coef, predicted, score = plain.coef_.copy(), plain.predict(ROWS), plain.score(ROWS, values)
+    fitted = estimator.fit(table(both), label)
+    assert fitted.coef_.tobytes() == coef.tobytes()
+    assert fitted.feature_names_in_.tolist() == [*FOODS]
+    assert (fitted.predict(table(features)) == predicted).all()
+    assert fitted.score(table(both), label) == score
+    if table in LAZY:
+        with pytest.raises(InvalidProblemError, match="so y cannot be matched to those of X"):
+            estimator.fit(table(features), values)
+    else:
+        assert estimator.fit(table(features), values).coef_.tobytes() == coef.tobytes()
+
+
+@TABLES
+def test_kinds_of_numbers(table):
+    columns = {"x": [1, 2], "y": [True, False], "z": [Decimal("0.1"), Decimal(2)], "b": [3, 4]}
+    lp = LinearProgram([1, 1, 1], table(columns), b="b", **PAIRS)
+    assert np.asarray(lp.in_memory().A).tolist() == [[1.0, 1.0, 0.1], [2.0, 0.0, 2.0]]
+    assert np.asarray(lp.b).tolist() == [3.0, 4.0]
+
+
+X = [1.0, 2.0]
+WRONG = {
+    "a side that is no column": ({"x": X}, {"b": "ned"}, "b='ned' names no column.*are: 'x'"),
+    "an owner that is none": ({"x": X, "b": X}, {"groups": "who"}, "groups='who' names no column"),
+    "text": ({"x": X, "town": ["a", "b"], "b": X}, {}, "A holds text in column 'town'. Encode"),
+    "a null": ({"x": [1.0, None], "b": X}, {}, "A holds missing entries in column 'x'. Fill in"),
+    "a missing flag": ({"x": [True, None], "b": X}, {}, "missing entries in column 'x'"),
+    "a null side": ({"x": X, "b": [1, None]}, {}, "missing entries in column 'b'"),
+    "a null owner": ({"x": X, "b": X, "g": ["a", None]}, {"groups": "g"}, "entries in column 'g'"),
+    "dates": (
+        {"x": np.array(["2020-01-01", "2020-01-02"], "M8[ns]"), "b": X},
+        {},
+        "A holds dates in column 'x'. Give numbers, such as days",
+    ),
+    "sides alone": ({"b": X}, {}, "The problem is empty: A has no column"),
+    "no cost": ({"x": X, "y": X, "b": X}, {}, "no cost is given for 'y'"),
+    "an unknown cost": (
+        {"b": X, "z": X},
+        {},
+        "no cost is given for 'z'; no variable is called 'x'",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("fault", "table", "change"),
+    [*each(WRONG, EAGER, ["replace", "add-remove"]), *each(WRONG, LAZY, ["replace"])],
+)
+def test_what_is_refused(table, fault, change):
+    columns, changes, message = WRONG[fault]
+    relation = ConstraintPrivate(change, nominal_n=2 if change == "add-remove" else None)
+    with pytest.raises(InvalidProblemError, match=message):
+        LinearProgram({"x": 1.0}, table(columns), **({"b": "b"} | changes), neighbours=relation)
+
+
+@pytest.mark.parametrize("table", EAGER)
+def test_tables_of_different_lengths(table):
+    sides = table({"b": [1.0]})["b"]
+    with pytest.raises(InvalidProblemError, match=r"b has shape \(1,\), but A asks for \(2,\)"):
+        LinearProgram([1.0], table({"x": X}), sides)
+    hidden = ConstraintPrivate("add-remove", nominal_n=2)
+    with pytest.raises(InvalidProblemError, match="b does not have the shape that A asks for"):
+        LinearProgram([1.0], table({"x": X}), sides, neighbours=hidden)
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        PrivateLPSVC(classes=(0, 1)).fit(table({"x": X}), [1])
+
+
+@pytest.mark.parametrize("table", LAZY)
+def test_a_lazy_table_has_no_order(table):
+    """So nothing outside is matched to its rows by place."""
+    for given in ({"b": X}, {"b": "b", "groups": X}, {"b": "b", "private": [True, False]}):
+        with pytest.raises(InvalidProblemError, match="a lazy table have no fixed order, so"):
+            LinearProgram([1.0], table({"x": X, "b": X}), **given)
+    with pytest.raises(InvalidProblemError, match="b_ub cannot be matched to those of A_ub"):
+        LinearProgram.from_linprog([1.0], table({"x": X}), X)
+
+
+@pytest.mark.parametrize("table", [pandas, polars])
+def test_no_columns_and_names_given_twice(table):
+    with pytest.raises(InvalidProblemError, match="The problem is empty: A has no column"):
+        LinearProgram([], table({}), [])
+    twice = arrow({"x": X, "y": X}).rename_columns(["x", "x"])
+    with pytest.raises(InvalidProblemError, match="The columns of A must have distinct names"):
+        LinearProgram([1.0, 1.0], twice, X)
+    with pytest.raises(InvalidProblemError, match="A is no table that narwhals reads, got RecordB"):
+        LinearProgram([1.0], arrow({"x": X}).to_batches()[0], X)
+    with pytest.raises(InvalidProblemError, match="c gives costs by name, but the variables have"):
+        LinearProgram({"x": 1.0}, [[1.0]], [1.0])
+
+
+def test_costs_by_name():
+    """Of a dict, or of a column of pandas that has names of variables."""
+    table = pandas({"x": X, "y": X})
+    for c in ({"y": 2.0, "x": 1.0}, pd.Series({"y": 2.0, "x": 1.0}), pd.Series([1.0, 2.0])):
+        assert LinearProgram(c, table, X).c.tolist() == [1.0, 2.0]
+    with pytest.raises(InvalidProblemError, match="no variable is called 'z'"):
+        LinearProgram(pd.Series({"x": 2.0, "z": 1.0}), table, X)
+
+
+PLANTED = "51309"
+
+
+def failing_cast_of_polars():
+    pl = pytest.importorskip("polars", reason="makes the table")
+    text = pl.LazyFrame({"x": [f"{PLANTED} HIV"], "b": [1.0]})
+    return text.with_columns(pl.col("x").str.to_integer())
+
+
+def failing_cast_of_duckdb():
+    import duckdb
+
+    return duckdb.sql(f"select cast(x as int) as x, 1.0 as b from (values ('{PLANTED} HIV')) t(x)")
+
+
+@pytest.mark.parametrize("table", [failing_cast_of_polars, failing_cast_of_duckdb])
+def test_errors_of_queries_are_not_shown(table):
+    with pytest.raises(Exception, match=PLANTED):
+        (getattr(table(), "collect", None) or table().fetchall)()
+    for use in (
+        lambda: LinearProgram({"x": 1.0}, table(), b="b"),
+        lambda: LinearProgram.from_linprog({"x": 1.0}, table(), "b"),
+        lambda: PrivateLPSVC(classes=(0, 1)).fit(table(), "b"),
+        lambda: OutputPerturbationSVC(classes=(0, 1)).fit(table(), "b"),
+    ):
+        with pytest.raises(InvalidProblemError, match="could not be computed") as caught:
+            use()
+        assert PLANTED not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_query_runs_once_and_leaves_no_file(tmp_path, monkeypatch):
+    """The next time it might give other rows, or the same in another order."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    connection = pytest.importorskip("duckdb", reason="makes the table").connect()
+    rows = connection.sql("select -random() - 0.1 as x, -random() as b from range(100)")
+    lp = LinearProgram({"x": 1.0}, rows, b="b")
+    assert list(tmp_path.iterdir()) == []
+    first, second = lp.in_memory(), lp.in_memory()
+    assert (first.A == second.A).all()
+    assert (first.b == np.asarray(lp.b)).all()
+
+
+@pytest.mark.parametrize(
+    ("module", "table", "message"),
+    [
+        ("narwhals.stable.v2", polars, "pip install narwhals"),
+        ("pyarrow", lazy, r"'privlp\[parquet\]'"),
+    ],
+)
+def test_what_is_not_installed(module, table, message, monkeypatch):
+    rows = table({"x": X, "b": X})
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingDependencyError, match=message):
+        LinearProgram({"x": 1.0}, rows, b="b")
+
+
+@pytest.mark.parametrize("table", EAGER)
+def test_models_read_names(table):
+    content = table({"oats": [1.0], "milk": [2.0]})
+    assert models.diet([1.0, 3.0], content, [[1.0], [2.0]]).variable_names == ("oats", "milk")
