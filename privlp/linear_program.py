@@ -38,12 +38,19 @@ class LinearProgram(ModelReaders, ProgramData):
 
     Parameters
     ----------
-    c : array_like, shape (d,)
-        Objective; public.
-    A : array, sparse array or DataFrame, shape (n, d)
+    c : array_like, shape (d,), or mapping of str to float
+        Objective; public. A mapping gives the cost of each variable by its name, in any order; so
+        does a Series of pandas whose labels are names of variables.
+    A : array, sparse array or table, shape (n, d)
         Constraint matrix. Copied once: a dense one in its own order, a sparse one as CSR. An array
         of floats that nobody can write to, such as a memory map opened with ``mode="r"``, and a
-        CSR array of such arrays, is not copied. A DataFrame gives its names.
+        CSR array of such arrays, is not copied.
+
+        Or a table that narwhals reads, of pandas, polars, PyArrow, DuckDB or Ibis for instance. It
+        names the variables, and pandas the rows. Of `b`, `groups`, `row_lower`, `penalty` and
+        `row_names` each may be the name of a column, which then is no variable. A lazy table is
+        computed once, into a temporary file, and read in blocks where no more than `b` is asked of
+        it.
 
         Or a sequence of such blocks of rows, which are read one after the other and not copied, or
         a ``dask.array`` or ``dask.dataframe``. Then all rows are private. See the guide "Rows that

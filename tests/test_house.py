@@ -194,10 +194,10 @@ SOLVE = "import privlp; privlp.solve(privlp.examples.diet(), eps=1.0, delta=0.0)
 @pytest.mark.parametrize(
     ("code", "heavy", "printed"),
     [
-        ("import privlp", "highspy matplotlib numpy scipy", ""),
+        ("import privlp", "highspy matplotlib narwhals numpy scipy", ""),
         (VERSION, "numpy scipy", f"privlp, version {privlp.__version__}\n"),
-        (SOLVE, "cvxpy dp_accounting matplotlib pandas sklearn", ""),
-        (SEARCH, "cvxpy dp_accounting matplotlib pandas sklearn tqdm", ""),
+        (SOLVE, "cvxpy dp_accounting matplotlib narwhals pandas sklearn", ""),
+        (SEARCH, "cvxpy dp_accounting matplotlib narwhals pandas sklearn tqdm", ""),
     ],
     ids=["import", "version", "solve", "search"],
 )

@@ -56,8 +56,10 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse array, shape (n, p)
-        y : array_like, shape (n,)
+        X : array, sparse array or table, shape (n, p)
+            A table of any library that narwhals reads; its columns are the features.
+        y : array_like, shape (n,), or str
+            Numbers; or the column of the table that holds them, as it must be of a lazy one.
 
         Examples
         --------
