@@ -137,12 +137,12 @@ def matrix(table: Any, name: str, leave_out: Collection[str] = ()) -> Any:
     for low in range(0, len(A), step):
         for column in frame[low : low + step].iter_columns():
             if column.name in places:
-                values = _numbers(column.to_numpy(), column.name, name)
-                A[low : low + step, places[column.name]] = values
+                j, values = places[column.name], column.to_numpy()
+                A[low : low + step, j] = numbers(values, column.name, name)
     return frozen(A)
 
 
-def _numbers(values: npt.NDArray[Any], column: Any, name: str) -> FloatArray:
+def numbers(values: npt.NDArray[Any], column: Any, name: str) -> FloatArray:
     """The entries of a column; none is missing."""
     fault = fault_of(values)
     if not fault:
@@ -162,17 +162,6 @@ def column(frame: Any, column: str, name: str) -> npt.NDArray[Any]:
     if found.null_count():
         refuse([(repr(column), "missing entries")], name)
     return np.asarray(found.to_native())
-
-
-def require_columns(named: Mapping[str, Any], columns: Sequence[Any]) -> None:
-    """Refuse arguments that name columns which a table does not have."""
-    for argument, wanted in named.items():
-        if wanted not in columns:
-            raise InvalidProblemError(
-                f"{argument}={wanted!r} names no column of the table. Its columns are:"
-                f" {listed([*map(repr, columns)])}.",
-                parameter=argument,
-            )
 
 
 def labels(values: Any, axis: int) -> list[str] | None:

@@ -230,8 +230,8 @@ class ProgramReaders:
 
         The rows of A_ub come first, then those of A_eq. By default inequalities are private and
         equalities public; under ``change="add-remove"`` every row is private. The options are those
-        of :meth:`from_mps`. Matrices may be tables, as in :class:`~privlp.LinearProgram`, and `b_ub`
-        and `b_eq` names of their columns; without A_eq, `groups` may name a column of A_ub. Of
+        of :meth:`from_mps`. Tables may stand for matrices, as in :class:`~privlp.LinearProgram`:
+        `b_ub` and `b_eq` may name columns of theirs and, without A_eq, `groups` one of A_ub. Of
         `integrality` only zeros are taken, for variables of any value.
 
         Raises

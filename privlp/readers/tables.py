@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,24 +31,15 @@ class LazyRows(ParquetRows):
     """
 
     def __init__(
-        self,
-        frame: Any,
-        columns: Sequence[str],
-        others: Sequence[str] = (),
-        rhs: str | None = None,
-        *,
-        name: str = "A",
-        quote: bool = True,
+        self, frame: Any, columns: Any, rhs: str | None = None, *, name: str, quote: bool = True
     ) -> None:
         self._name = name
         tables.require_numbers(frame, [*columns, *([] if rhs is None else [rhs])], name)
-        wanted = frame.select(*dict.fromkeys([*columns, *others]))
         _, pyarrow = pyarrow_modules()  # before the query runs
         with tempfile.TemporaryDirectory(prefix="privlp-", ignore_cleanup_errors=True) as folder:
             path = Path(folder, "rows.parquet")
-            unquoted(
-                lambda: wanted.sink_parquet(path), f"{name} could not be computed. {WHY}", name
-            )
+            failure = f"{name} could not be computed. {WHY}"
+            unquoted(lambda: frame.sink_parquet(path), failure, name)
             self._file = pyarrow.OSFile(str(path))
             super().__init__(path, rhs, columns, sparse=False, quote=quote)
         self.names = self.columns
@@ -60,11 +51,9 @@ class LazyRows(ParquetRows):
         return self._name
 
     def _numbers(self, batch: Any, name: str, dtype: Any, file: Path) -> npt.NDArray[Any]:
-        nulls = batch.column(name).null_count
-        found = np.empty(0) if nulls else super()._numbers(batch, name, dtype, file)
-        missing = "missing entries" if nulls or np.isnan(found).any() else ""
-        tables.refuse([(repr(name), missing)], self._name)
-        return found
+        some = not batch.column(name).null_count
+        found = super()._numbers(batch, name, dtype, file) if some else np.array([np.nan])
+        return tables.numbers(found, name, self._name)
 
     def _name_of(self, number: int) -> str:  # noqa: ARG002 (users know of none)
         return "The table"
@@ -99,10 +88,9 @@ def read_table(
     A text that is given names a column of the table, which is none of a variable.
     """
     frame = tables.opened(table, name)
-    columns = columns_of(frame, given, name)
-    named = _named(given)
+    columns, named = columns_of(frame, given, name), _named(given)
     if tables.is_lazy(frame):
-        rows = LazyRows(frame, columns, list(named.values()), name=name)
+        rows = LazyRows(frame, columns, name=name)
         found = {key: rows.column(named[key], key) for key in named}
         return rows.matrix(), {**given, **found}, columns
     found = {key: tables.column(frame, named[key], key) for key in named}
@@ -115,15 +103,21 @@ def columns_of(frame: Any, given: Mapping[str, Any], name: str) -> list[Any]:
     The rows of a lazy table have no order of their own, so all that belongs to them is in it.
     """
     columns, named = frame.collect_schema().names(), _named(given)
-    for key, value in given.items() if tables.is_lazy(frame) else ():
-        if not (value is None or isinstance(value, str | Mapping) or is_real(value)):
+    for key, value in given.items():
+        by_place = not (value is None or isinstance(value, str | Mapping) or is_real(value))
+        if by_place and tables.is_lazy(frame):
             how = "Name rows by row_names and a pattern" if key == "private" else "Name a column"
             raise InvalidProblemError(
                 f"The rows of a lazy table have no fixed order, so {key} cannot be matched to those"
                 f" of {name}. {how}, or collect both in one order first.",
                 parameter=key,
             )
-    tables.require_columns(named, columns)
+        if key in named and value not in columns:
+            raise InvalidProblemError(
+                f"{key}={value!r} names no column of {name}. Its columns are:"
+                f" {tables.listed([*map(repr, columns)])}.",
+                parameter=key,
+            )
     others = [column for column in columns if column not in named.values()]
     if not others:
         raise InvalidProblemError(f"The problem is empty: {name} has no column.", parameter=name)
@@ -142,10 +136,9 @@ def fields_of_table(lp: ProgramData) -> dict[str, Any]:
     frame = tables.opened(lp.A, "A")
     columns, named = columns_of(frame, given, "A"), _named(given)
     if tables.is_lazy(frame) and {*named} == {"b"} and hasattr(lp.neighbours, "rows_per_record"):
-        rows = LazyRows(
-            frame, columns, [named["b"]], named["b"], quote=not lp.neighbours.hides_rows
-        )
-        rows.check(quote=not lp.neighbours.hides_rows)
+        quote = not lp.neighbours.hides_rows
+        rows = LazyRows(frame, columns, named["b"], name="A", quote=quote)
+        rows.check(quote=quote)
         fields: dict[str, Any] = {"A": rows, "b": Sides(rows)}
     else:
         A, fields, columns = read_table(lp.A, given)

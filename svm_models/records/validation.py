@@ -128,7 +128,7 @@ def in_lazy_blocks(X: Any, y: Any) -> tuple[Any, Any]:
         frame = tables.opened(X, "X")
         if not tables.is_lazy(frame):
             return X, y
-        rows = LazyRows(frame, columns_of(frame, {"y": y}, "X"), [y], name="X")
+        rows = LazyRows(frame, columns_of(frame, {"y": y}, "X"), name="X")
         return _LazyBlocks(rows), rows.column(y, "y")
 
     return unquoted(read, f"X could not be read. {WHY}", "X") if tables.is_table(X) else (X, y)
