@@ -81,7 +81,7 @@ def whole_solves(turns: int) -> list[list[object]]:
         actions[f"covering program, {method}"] = solve
     adult = data_set("adult")
     X, y = adult.X.toarray(), adult.y
-    seeded: dict[str, Any] = {"classes": (-1, 1), "random_state": 0}
+    seeded: dict[str, Any] = {"classes": (-1, 1), "fit_intercept": False, "random_state": 0}
     for name, model in {
         "PrivateLPSVC": PrivateLPSVC(1.0, DELTA, **seeded),
         "DMWSVC, radius bought": DMWSVC(1.0, DELTA, s=0.2 * len(y), alpha=30.0, **seeded),

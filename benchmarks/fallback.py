@@ -252,15 +252,18 @@ def regressions(name: str) -> Iterator[Outcome]:
             yield Outcome(name, n, eps, *told, *losses, instead, bool(warned))
 
 
+CLASSIFIER: dict[str, Any] = {"classes": (0, 1), "fit_intercept": False}
+
+
 def classified(name: str) -> Iterator[Outcome]:
     """Mistakes on other records; the constant is the larger class."""
     for n, seed in product(CLASSIFIED, SEEDS):
         X, y = CLASSIFIERS[name](np.random.default_rng(seed), n + TESTED)
         train, test = (X[:n], y[:n]), (X[n:], y[n:])
-        exact = PrivateLPSVC(np.inf, DELTA, rounds=100, classes=(0, 1)).fit(*train)
+        exact = PrivateLPSVC(np.inf, DELTA, rounds=100, **CLASSIFIER).fit(*train)
         constant = float(min(test[1].mean(), 1 - test[1].mean()))
         for eps in EPSILONS:
-            fit = PrivateLPSVC(eps, DELTA, classes=(0, 1), random_state=seed)
+            fit = PrivateLPSVC(eps, DELTA, random_state=seed, **CLASSIFIER)
             found = plan(fit, n, X.shape[1])
             _, warned = _caught(lambda fit=fit, train=train: fit.fit(*train))
             losses = 1 - fit.score(*test), 1 - exact.score(*test), constant

@@ -37,9 +37,10 @@ def ways(eps: float, delta: float) -> dict[str, Any]:
     share = f"threshold_share={SHARE:g}"
     options = {"as it is": {}, share: threshold, f"class_weight={{1: {WEIGHT:g}}}": weight}
     options["both"] = threshold | weight
-    perturbed = partial(ObjectivePerturbationSVC, eps, REG, delta)
+    perturbed = partial(ObjectivePerturbationSVC, eps, REG, delta, fit_intercept=False)
+    by_game = partial(PrivateLPSVC, eps, delta, fit_intercept=False)
     return {
-        **{f"PrivateLPSVC, {name}": PrivateLPSVC(eps, delta, **o) for name, o in options.items()},
+        **{f"PrivateLPSVC, {name}": by_game(**o) for name, o in options.items()},
         "objective perturbation, Gaussian": perturbed(),
         f"objective perturbation, {share}": perturbed(**threshold),
     }

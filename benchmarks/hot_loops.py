@@ -52,7 +52,8 @@ def _classifier() -> Action:
     from svm_models import PrivateLPSVC
 
     X, noisy = _records(500_000, 100, 0.05)
-    model = PrivateLPSVC(1.0, 1e-8, classes=(-1, 1), data_norm=3.0, random_state=0)
+    options = {"classes": (-1, 1), "data_norm": 3.0, "fit_intercept": False, "random_state": 0}
+    model = PrivateLPSVC(1.0, 1e-8, **options)
     return lambda: model.fit(X, np.where(noisy > 0, 1, -1))
 
 

@@ -73,11 +73,14 @@ STYLES: dict[str, dict[str, Any]] = {
 def models(relation: str) -> dict[Any, Model]:
     """Ours, and objective perturbation at each regularisation, under one relation."""
     found: dict[Any, Model] = {
-        ("lp", eps, ""): lambda n, eps=eps: PrivateLPSVC(eps, 1 / n**2, relation=relation)
+        ("lp", eps, ""): lambda n, eps=eps: PrivateLPSVC(
+            eps, 1 / n**2, relation=relation, fit_intercept=False
+        )
         for eps in EPSILONS
     }
     for (way, (estimator, pure, options)), eps, reg in product(OBJECTIVE.items(), EPSILONS, REGS):
-        fitted = partial(estimator, eps=eps, reg=reg, relation=relation, **options)
+        given = {"relation": relation, "fit_intercept": False, **options}
+        fitted = partial(estimator, eps=eps, reg=reg, **given)
         found[way, eps, f"reg = {power_of_ten(reg)}"] = lambda n, fitted=fitted, pure=pure: fitted(
             delta=0.0 if pure else 1 / n**2
         )

@@ -6,6 +6,7 @@ names and new words leave them as they are; another noise, step, charge or rule 
 
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -177,26 +178,30 @@ def _perturbed() -> list[float]:
         for what in ("SVC", "LogisticRegression")
     ]
     pairs = ((1.0, 0.0), (0.5, 1e-5))
-    return _fitted(*(kind(eps=eps, delta=delta) for kind in kinds for eps, delta in pairs))
+    return _fitted(
+        *(kind(eps=eps, delta=delta, fit_intercept=False) for kind in kinds for eps, delta in pairs)
+    )
 
 
 def _kernel() -> list[float]:
     X, y = svm_models.make_nested_balls(300, random_state=2)
     lifted = svm_models.RandomFourierFeatures(0.5, 20, random_state=1).fit_transform(X)
-    models = [svm_models.ObjectivePerturbationSVC(1.0, reg=reg) for reg in (1e-3, 1e-1)]
+    perturbed = partial(svm_models.ObjectivePerturbationSVC, 1.0, fit_intercept=False)
+    models = [perturbed(reg=reg) for reg in (1e-3, 1e-1)]
     selected = svm_models.PrivateModelSelector(models, 1.0, random_state=1).fit(lifted, y)
     return [lifted.sum(), selected.best_index_]
 
 
 def _whole_rows(method: str, score: str) -> Any:
-    asked = {"s": 60, "alpha": 0.5, "radius": 4.0, "random_state": 1}
+    asked = {"s": 60, "alpha": 0.5, "radius": 4.0, "random_state": 1, "fit_intercept": False}
     return svm_models.DMWSVC(5.0, 1e-6, method=method, score=score, **asked)
 
 
 def _private_lp_svc() -> list[float]:
     budgets = ((1.0, 1e-6), (0.1, 1e-5))
-    added = svm_models.PrivateLPSVC(1.0, 1e-6, relation="add-remove", nominal_n=600)
-    return _fitted(*(svm_models.PrivateLPSVC(*budget) for budget in budgets), added)
+    by_game = partial(svm_models.PrivateLPSVC, fit_intercept=False)
+    added = by_game(1.0, 1e-6, relation="add-remove", nominal_n=600)
+    return _fitted(*(by_game(*budget) for budget in budgets), added)
 
 
 def _quantiles() -> list[float]:

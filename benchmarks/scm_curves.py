@@ -7,7 +7,7 @@ interrupted run goes on where it stopped. About 10 minutes of one core by itself
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -94,7 +94,8 @@ def _trained(
 ) -> Any:
     """A classifier tuned within the records: privately if there is an eps."""
     if eps is not None:
-        candidates = [CLASSIFIERS[learner](eps=eps, reg=reg) for reg in GRID]
+        perturbed = partial(CLASSIFIERS[learner], eps=eps, fit_intercept=False)
+        candidates = [perturbed(reg=reg) for reg in GRID]
         return PrivateModelSelector(candidates, eps, classes=(-1, 1), random_state=seed).fit(X, y)
     validation = len(y) // (len(GRID) + 1)
     tried = [HuberSVC(reg).fit(X[validation:], y[validation:]) for reg in GRID_WITHOUT_PRIVACY]

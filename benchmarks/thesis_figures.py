@@ -75,7 +75,7 @@ def dmw(way: str, alpha: float | None, *, eps: float = EPS, s: float = S, **more
     """Algorithm 3: `way` is a key of NAMES."""
     method = "dmw-published" if way.startswith("published") else "dmw"
     asked = {"score": "count" if way.endswith("count") else "distance", "method": method, **more}
-    return lambda n: DMWSVC(eps, 1 / n, s, alpha, **asked)
+    return lambda n: DMWSVC(eps, 1 / n, s, alpha, fit_intercept=False, **asked)
 
 
 def models(data: DataSet) -> dict[Any, Model]:
@@ -87,7 +87,7 @@ def models(data: DataSet) -> dict[Any, Model]:
         ("argmax",): point("published", ALPHA, eps=math.inf),
     }
     for eps in EPSILONS:
-        private = partial(ObjectivePerturbationSVC, eps, reg=data.reg)
+        private = partial(ObjectivePerturbationSVC, eps, reg=data.reg, fit_intercept=False)
         cells["2", "objective", eps] = lambda _n, private=private: private()
     for way in ("tight", "published"):
         alphas: dict[str, Any] = dict.fromkeys(("1a", "2", "3"))
@@ -107,7 +107,7 @@ def soft_models() -> dict[Any, Model]:
     """The soft form with 2p + n vertices and the hard form with 2p, both told the exact optimum."""
     found: dict[Any, Model] = {}
     for method, form, eps in product(("dmw", "dmw-published"), ("hard", "soft"), SOFT_EPSILONS):
-        made = partial(OracleDMWSVC, eps, s=S, form=form, method=method)
+        made = partial(OracleDMWSVC, eps, s=S, form=form, method=method, fit_intercept=False)
         found[method, form, eps] = lambda n, made=made: made(delta=1 / n)
     return found
 

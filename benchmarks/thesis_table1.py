@@ -35,7 +35,7 @@ SETTINGS = {
 
 def models(data: DataSet) -> dict[str, Model]:
     """The rows of the table."""
-    dmw = partial(DMWSVC, reg=data.reg)
+    dmw = partial(DMWSVC, reg=data.reg, fit_intercept=False)
     return {
         "fixed": lambda _n: DummyClassifier(),
         "QP-SVM": lambda _n: HuberSVC(reg=data.reg),

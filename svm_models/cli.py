@@ -79,6 +79,12 @@ def main() -> None:
     help="Public bound on the Euclidean norm of a record.",
 )
 @click.option(
+    "--intercept/--no-intercept",
+    "fit_intercept",
+    default=True,
+    help="Whether an intercept is fitted. By default yes; say no where FILE has a column of ones.",
+)
+@click.option(
     "--seed",
     type=click.IntRange(min=0),
     help="Reproducible noise, for experiments only: not for release.",
@@ -101,8 +107,7 @@ def _fit(
     It holds numbers separated by commas, and a column of labels. With --header, or if --label is
     an entry of it and none of the two labels, line 1 names the columns, and they are printed: a
     line that holds a number is never taken for names. Else columns go by their numbers. Scale the
-    columns before, by public numbers; records of a norm beyond --data-norm are scaled down. There
-    is no intercept: for one, add a column of ones.
+    columns before, by public numbers; records of a norm beyond --data-norm are scaled down.
 
     One record may be replaced; their number, the names of the columns and the two labels are
     public. Errors about FILE tell numbers of lines and columns, never what stands there. They are
@@ -116,12 +121,13 @@ def _fit(
     budget = None if budget_file is None else _opened(budget_file)
     records = read_csv_file(file, label, header, options["classes"])
     svm = PrivateLPSVC(**options, budget=budget, random_state=seed).fit(records.X, records.y)
-    weights = svm.coef_[0].tolist()
+    weights, intercept = svm.coef_[0].tolist(), float(svm.intercept_[0])
     negative, positive = svm.classes_.tolist()
     if as_json:
         document = {
             "columns": records.columns,
             "weights": weights,
+            "intercept": intercept,
             "negative": negative,
             "positive": positive,
         }
@@ -129,14 +135,14 @@ def _fit(
         return
     click.echo(
         tabulate(
-            zip(records.columns, weights, strict=True),
+            [*zip(records.columns, weights, strict=True), ("(intercept)", intercept)],
             headers=("column", "weight"),
             disable_numparse=[0],
         )
     )
     click.echo(
-        f"\n{positive!r} where the weighted sum of a record is positive, else"
-        f" {negative!r}.\n\nPrivacy\n{svm.privacy_}"
+        f"\n{positive!r} where the weighted sum of a record, plus the intercept, is"
+        f" positive, else {negative!r}.\n\nPrivacy\n{svm.privacy_}"
     )
     if seed is not None:
         click.echo("Seeded noise: an experiment, not for release.")

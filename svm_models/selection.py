@@ -12,15 +12,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.float_errors import unnoticed
 from privlp.privacy import ExponentialMechanism, Randomness
 from svm_models import account as accounts
-from svm_models.classifiers.base import PrivateLinearClassifier, PrivateMetaClassifier
+from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.classes import declared_classes, two_classes, warn_of_read_classes
+from svm_models.classifiers.meta import PrivateMetaClassifier
 from svm_models.kernel import RandomFourierFeatures
-from svm_models.records.validation import validated
 from svm_models.repeated_fits import warn_if_repeated
 
 #: Least nominal number of a part, which then is of the right order; and how many times the nominal
@@ -131,7 +132,7 @@ class PrivateModelSelector(PrivateMetaClassifier):
         randomness = accounts.randomness_of(self.random_state)
         warn_of_read_classes(self.classes, self.eps)
         # As the candidates will, who must have nothing left to refuse.
-        X, y = validated(self, X, y, dtype=np.float64, count_is_private=adding)
+        X, y = self._read(X, y, map(_classifier, candidates))
         self.classes_, _ = two_classes(y, self.classes)
         _check_classes(candidates, self.classes_)
         accounts.require_nominal(len(y), self.nominal_n, times=_MOST_TIMES)
@@ -150,11 +151,13 @@ class PrivateModelSelector(PrivateMetaClassifier):
         choose = accounts.Account(choice, randomness, words, neighbours).charge(
             choosing, "choose a candidate"
         )
+
+        def some(rows: npt.NDArray[np.int64]) -> tuple[Any, Any]:
+            return _safe_indexing(X, rows), y[rows]
+
         try:
             mistakes = [
-                self._mistakes(
-                    candidate, part, randomness, (X[rows], y[rows]), (X[held_out], y[held_out])
-                )
+                self._mistakes(candidate, part, randomness, some(rows), some(held_out))
                 for candidate, part, rows in zip(candidates, ledgers, deal, strict=False)
             ]
         finally:

@@ -26,6 +26,7 @@ from svm_models.classifiers.losses import huber
 from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.plan import OF_ANSWER, OF_CHOICE
 from svm_models.records import grid as records_on_grid
+from svm_models.records import scaled
 from svm_models.records.grid import WhitenedRecords
 from svm_models.regression import descent as regression_descent
 from svm_models.regression import records as regression_records
@@ -50,7 +51,10 @@ def _opposite(size: float = 1.0) -> tuple[Records, Records]:
 
 
 def _fit(estimator: Callable[..., Any], **options: Any) -> Callable[[Records], Any]:
-    return lambda records: estimator(classes=(-1, 1), random_state=0, **options).fit(*records)
+    given = {"classes": (-1, 1), "random_state": 0, **options}
+    if estimator is not sm.PrivateModelSelector and estimator is not sm.PrivateOneVsRestClassifier:
+        given.setdefault("fit_intercept", False)  # audits are sharpest in one dimension
+    return lambda records: estimator(**given).fit(*records)
 
 
 def _without_the_first(records: Records) -> tuple[Records, Records]:
@@ -100,7 +104,7 @@ def _loose_tolerance() -> Iterator[None]:
 
 
 _MOMENTS = "release the second moments"
-_UNSCALED = replaced(base, "within_norm", lambda X, data_norm: X)
+_UNSCALED = replaced(scaled, "within_norm", lambda X, data_norm: X)
 #: The noise of a record that is added or removed, where one is replaced.
 _REMOVED = replaced(Neighbours, "replacing", classmethod(lambda cls, n: cls(n, n, 1)))
 _HALF_A_RECORD_ADDED = replaced(Neighbours, "adding", classmethod(lambda cls, n: cls(n, n, 0.5)))
@@ -401,7 +405,7 @@ def _unscaled() -> Iterator[None]:
     """Long records are neither scaled down nor left out."""
     with (
         mock.patch.object(records_on_grid, "within_norm", lambda X, data_norm: X),
-        mock.patch.object(base, "within_norm", lambda X, data_norm: X),
+        mock.patch.object(scaled, "within_norm", lambda X, data_norm: X),
         mock.patch.object(records_on_grid, "bounded", _any_length),
     ):
         yield
@@ -572,8 +576,8 @@ _DMW = [
 
 def _tune(records: Records) -> Any:
     candidates = [
-        sm.OutputPerturbationSVC(eps=1.0, reg=1.0),
-        sm.OutputPerturbationSVC(eps=1.0, reg=2.0),
+        sm.OutputPerturbationSVC(eps=1.0, reg=1.0, fit_intercept=False),
+        sm.OutputPerturbationSVC(eps=1.0, reg=2.0, fit_intercept=False),
     ]
     return sm.PrivateModelSelector(candidates, eps=1.0, classes=(-1, 1), random_state=0).fit(
         *records
@@ -603,7 +607,11 @@ _ONE_VS_REST = kit.Played(
     "PrivateOneVsRestClassifier: minimiser",
     frozenset(["PrivateOneVsRestClassifier"]),
     lambda records: sm.PrivateOneVsRestClassifier(
-        sm.OutputPerturbationSVC(reg=4.0), eps=6.0, delta=0.0, classes=(-1, 1, 2), random_state=0
+        sm.OutputPerturbationSVC(reg=4.0, fit_intercept=False),
+        eps=6.0,
+        delta=0.0,
+        classes=(-1, 1, 2),
+        random_state=0,
     ).fit(*records),
     _opposite(),
     "perturb the minimiser",
@@ -788,6 +796,26 @@ _THRESHOLDS = [
     ),
 ]
 
+
+def _after_all(prepare: Any, X: Any) -> np.ndarray:
+    """A constant beside records that were shortened before."""
+    return np.column_stack([scaled.within_norm(X, prepare.norm), np.full(len(X), 3.0)])
+
+
+_INTERCEPT = kit.Played(
+    "private classifiers: minimiser, with an intercept",
+    frozenset(["OutputPerturbationSVC"]),
+    _fit(sm.OutputPerturbationSVC, eps=2.0, reg=40.0, fit_intercept=True),
+    _opposite(),
+    "perturb the minimiser",
+    _one_draw(
+        SCALE=kit.Patch(replaced(scaled.Preparation, "__call__", _after_all)),
+        RELATION=kit.Patch(_REMOVED),
+        MINIMISER=_AS_REPLACED,
+    ),
+    0.95,
+)
+
 _COUNT = kit.Played(
     "private classifiers: number of records",
     frozenset(["OutputPerturbationSVC"]),
@@ -808,7 +836,7 @@ _REGS = (1.0, *[2.0] * 7)
 
 
 def _tune_added(records: Records) -> Any:
-    candidates = [sm.OutputPerturbationSVC(reg=reg) for reg in _REGS]
+    candidates = [sm.OutputPerturbationSVC(reg=reg, fit_intercept=False) for reg in _REGS]
     return _fit(sm.PrivateModelSelector, estimators=candidates, eps=1.0, **_added(90))(records)
 
 
@@ -1040,6 +1068,7 @@ ESTIMATORS: list[kit.Subject] = [
     *_WEIGHTED,
     *_THRESHOLDS,
     *_REGRESSION,
+    _INTERCEPT,
     _COUNT,
     _ONE_VS_REST,
     _CHOICE,

@@ -98,7 +98,7 @@ def test_a_twin_that_knows_the_true_number_is_seen(name, monkeypatch):
 def test_a_twin_with_half_the_noise_is_seen(monkeypatch):
     """Of a record that is replaced, at the price of one that is added or removed."""
     monkeypatch.setattr(Neighbours, "replacing", classmethod(lambda cls, n: cls(n, n, 1)))
-    replaced = sm.PrivateLPSVC(delta=1e-3, fallback=False)
+    replaced = sm.PrivateLPSVC(delta=1e-3, fallback=False, fit_intercept=False)
     pair = csr(rows_of([(0, 1.0)])), csr(rows_of([(0, -1.0)]))
     with pytest.raises(AssertionError, match="release half of the sum"):
         assert_neighbours_are_alike(replaced, *pair, (labels_ending_in(1),) * 2, quiet=True)
@@ -111,7 +111,7 @@ def test_audit_of_a_selection():
         "DMWSVC: selection, record added",
         frozenset(),
         lambda records: sm.DMWSVC(
-            1.0, 1e-6, 19.9, 0.09, radius=2.0, classes=(-1, 1), **DECLARED
+            1.0, 1e-6, 19.9, 0.09, radius=2.0, classes=(-1, 1), fit_intercept=False, **DECLARED
         ).fit(*records),
         ((np.eye(21, 1), np.ones(21, dtype=int)), (np.zeros((20, 1)), np.ones(20, dtype=int))),
         "select a vertex",

@@ -135,7 +135,7 @@ def test_private_lines_are_those_of_the_mechanisms(sample, write):
     )
     generator = np.random.default_rng(7)
     output = sm.OutputPerturbationSVC(
-        eps=2.0, reg=0.05, h=0.5, classes=(-1, 1), random_state=generator
+        eps=2.0, reg=0.05, h=0.5, fit_intercept=False, classes=(-1, 1), random_state=generator
     ).fit(*sample)
     assert np.array_equal(weights[1], output.coef_[0])
     ledger = Ledger(2.0, 0.0)
@@ -449,9 +449,12 @@ def test_fit_is_that_of_the_estimator(sample, write):
     found = json.loads(call("fit", path, *FIT, "--seed", 3, "--json").stdout)
     assert (found["columns"], found["negative"], found["positive"]) == (["a", "b", "c"], "f", "m")
     assert found["weights"] == svm.coef_[0].tolist()
+    assert found["intercept"] == svm.intercept_[0] != 0
     assert found["privacy"] == svm.privacy_.statement()
     shown = call("fit", path, *FIT, "--seed", 3).stdout
-    assert "'m' where the weighted sum of a record is positive, else 'f'" in shown
+    assert (
+        "'m' where the weighted sum of a record, plus the intercept, is positive, else 'f'" in shown
+    )
     assert str(svm.privacy_) in shown
     assert "Seeded noise: an experiment, not for release." in shown
     unseeded = [call("fit", path, *FIT).stdout for _ in range(2)]

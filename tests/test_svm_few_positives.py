@@ -57,7 +57,8 @@ def test_without_noise_it_is_the_minimiser_of_the_weighted_losses(estimator, los
     def objective(w):
         return 0.05 * w @ w + (weights * loss.value(signs * (rows @ w))).mean()
 
-    model = estimator(eps=math.inf, reg=0.1, class_weight={"rare": 7.0, "usual": 0.5}, **OPTIONS)
+    given = {"class_weight": {"rare": 7.0, "usual": 0.5}, "fit_intercept": False, **OPTIONS}
+    model = estimator(eps=math.inf, reg=0.1, **given)
     w = model.fit(container(rows), Y[:300]).coef_[0]
     found = minimize(objective, np.zeros(5), method="L-BFGS-B", options={"ftol": 1e-15})
     assert objective(w) <= found.fun + 1e-12
@@ -154,7 +155,7 @@ def test_a_threshold_finds_the_rare_class(model, least, relation):
     decisions = fitted.decision_function(X)
     np.testing.assert_allclose(decisions, X @ fitted.coef_[0] + fitted.intercept_[0])
     assert roc_auc_score(Y == "usual", decisions) > least
-    model.set_params(threshold_share=None)
+    model.set_params(threshold_share=None, fit_intercept=False)
     assert model.fit(X, Y).intercept_ == 0.0
 
 

@@ -24,7 +24,7 @@ from svm_models.account import DECLARED, READ
 from svm_models.classifiers.losses import huber
 from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.records import grid as records_on_grid
-from svm_models.records import within_norm
+from svm_models.records import scaled, within_norm
 from tests.conformance_estimators import ESTIMATORS as CONFORMING
 from tests.effort import THOROUGH, each, examples
 
@@ -391,7 +391,7 @@ def test_every_private_estimator_is_replayed():
 
 def test_a_wrong_sensitivity_is_seen(monkeypatch):
     """The replay has teeth."""
-    monkeypatch.setattr(records_on_grid, "within_norm", lambda X, data_norm: X)
+    monkeypatch.setattr(scaled, "within_norm", lambda X, data_norm: X)
     monkeypatch.setattr(records_on_grid, "bounded", lambda part, grid: part)
     pair = csr(ORDINARY), csr(rows_of([(0, 40.0)]))
     with pytest.raises(AssertionError, match="release the second moments"):

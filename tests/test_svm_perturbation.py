@@ -425,7 +425,8 @@ def test_long_records_are_scaled_down_each_by_itself(estimator, form):
     )
     shortened = stretched / np.maximum(1.0, np.linalg.norm(stretched, axis=1))[:, None]
     first, second = (
-        estimator(random_state=5).fit(side, Y) for side in (form(stretched), shortened)
+        estimator(random_state=5, fit_intercept=False).fit(side, Y)
+        for side in (form(stretched), shortened)
     )
     np.testing.assert_allclose(first.coef_, second.coef_, rtol=1e-6)
     assert first.privacy_ == second.privacy_
@@ -433,9 +434,9 @@ def test_long_records_are_scaled_down_each_by_itself(estimator, form):
 
 @pytest.mark.parametrize("data_norm", [1e-90, 1e-3, 1e3, 1e13])
 def test_extreme_norms(data_norm):
-    svm = sm.ObjectivePerturbationSVC(eps=math.inf, reg=data_norm**2, data_norm=data_norm).fit(
-        1e10 * data_norm * X, Y
-    )
+    svm = sm.ObjectivePerturbationSVC(
+        eps=math.inf, reg=data_norm**2, data_norm=data_norm, fit_intercept=False
+    ).fit(1e10 * data_norm * X, Y)
     reference = RegularizedRisk.in_memory(signed(X / (1 - 1e-9), Y), huber(), 1.0, 1.0).minimise()
     np.testing.assert_allclose(data_norm * svm.coef_[0], reference, rtol=1e-6)
 
@@ -484,7 +485,7 @@ CLIPPED_SQUARED_HINGE = sm.MarginLoss(
 )
 def test_a_loss_of_ones_own(estimator):
     loss = CLIPPED_SQUARED_HINGE
-    svm = estimator(loss, eps=1.0, reg=0.05, random_state=0).fit(X, Y)
+    svm = estimator(loss, eps=1.0, reg=0.05, random_state=0, fit_intercept=False).fit(X, Y)
     assert svm.privacy_.eps == pytest.approx(1.0)
     exact = clone(svm).set_params(eps=math.inf).fit(X, Y)
     risk = RegularizedRisk.in_memory(signed(X, Y), loss, 0.05, 1.0)

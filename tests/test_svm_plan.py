@@ -363,7 +363,8 @@ def test_features_that_tell_nothing_give_way_to_the_larger_class():
     X, y = two_classes(750, told=0.0, positive=0.3)
     named = 0
     for seed in range(10):
-        svm = sm.PrivateLPSVC(0.4, 1e-6, classes=(0, 1), random_state=seed)
+        options = {"classes": (0, 1), "fit_intercept": False, "random_state": seed}
+        svm = sm.PrivateLPSVC(0.4, 1e-6, **options)
         said = warned(svm, X, y)
         assert bool(said) is bool(svm.intercept_[0])
         assert svm.score(X, y) > 0.68
@@ -373,7 +374,7 @@ def test_features_that_tell_nothing_give_way_to_the_larger_class():
             assert not svm.predict(-X).any()
             named += 1
     assert named
-    exact = sm.PrivateLPSVC(math.inf, 1e-6, classes=(0, 1), random_state=0).fit(X, y)
+    exact = sm.PrivateLPSVC(math.inf, 1e-6, **options).fit(X, y)
     assert exact.intercept_[0] == 0
 
 

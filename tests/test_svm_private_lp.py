@@ -316,7 +316,7 @@ def test_everything_is_paid_for_before_the_first_draw(monkeypatch):
         return release(self, value, randomness)
 
     monkeypatch.setattr(GaussianMechanism, "release", spying)
-    svm = PrivateLPSVC(1.0, 1e-6, budget=budget).fit(X, Y)
+    svm = PrivateLPSVC(1.0, 1e-6, budget=budget, fit_intercept=False).fit(X, Y)
     assert [size for size, _ in seen] == [10, 4] + [4] * svm.rounds_ + [1, 1]
     assert {spent for _, spent in seen} == {budget.spent()}
     assert 0.999 < svm.privacy_.eps <= 1.0

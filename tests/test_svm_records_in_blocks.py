@@ -73,7 +73,7 @@ def narrow_csr(records):
 
 @pytest.mark.parametrize(
     ("form", "most"),
-    [(np.asarray, 0.75), (np.float32, 1.3), (sp.csr_array, 0.9), (narrow_csr, 1.1)],
+    [(np.asarray, 0.75), (np.float32, 1.35), (sp.csr_array, 1.2), (narrow_csr, 1.75)],
 )
 def test_memory_beyond_the_records(form, most):
     """Of 120,000 records with 50 features."""

@@ -462,3 +462,21 @@ def test_outer_quantiles_of_five_thousand_people(eps, most):
         for s in range(10)
     ]
     assert np.mean([pinball(y - fit.predict(X), 0.9) for fit in fits]) <= best * most
+
+
+@pytest.mark.filterwarnings("ignore::privlp.MostlyNoiseWarning")
+@pytest.mark.parametrize("bounds", [(0, 60), (-60, -10)])
+def test_predictions_never_leave_the_bounds_of_y(bounds):
+    """Without an intercept too, where y is counted from 0 to both sides."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(0, 10, (2000, 3))
+    targets = np.clip(
+        rows @ [3.0, -2.0, 1.0] + rng.normal(0, 2, 2000) + 20 * bounds[1] / 60, *bounds
+    )
+    options = {"X_bounds": (0, 10), "y_bounds": bounds, "fit_intercept": False, "random_state": 3}
+    fitted = PrivateQuantileRegressor(0.1, 1e-6, **options).fit(rows, targets)
+    assert (
+        not (bounds[0] <= rows @ fitted.coef_).all() or not (rows @ fitted.coef_ <= bounds[1]).all()
+    )
+    predicted = fitted.predict(100 * rows - 500)
+    assert bounds[0] <= predicted.min() <= predicted.max() <= bounds[1]

@@ -118,7 +118,10 @@ def test_norms_out_of_range_are_refused(norm):
 
 @pytest.mark.parametrize(
     "classifier",
-    [sm.OutputPerturbationSVC(reg=1e-11), sm.ObjectivePerturbationSVC(eps=np.inf, reg=1e-11)],
+    [
+        sm.OutputPerturbationSVC(reg=1e-11, fit_intercept=False),
+        sm.ObjectivePerturbationSVC(eps=np.inf, reg=1e-11, fit_intercept=False),
+    ],
 )
 def test_hopeless_regularisation_is_refused(classifier):
     with pytest.raises(

@@ -47,7 +47,7 @@ def test_without_noise_it_is_the_minimiser_in_whitened_coordinates(container, no
     whiten = np.real(np.linalg.inv(sqrtm(moments + ridge * np.eye(10)))) / reach
     risk = RegularizedRisk.in_memory(signs[:, None] * X @ whiten, logistic(), 0.01, 1.0)
     model = sm.ObjectivePerturbationLogisticRegression(
-        eps=math.inf, reg=0.01, whiten=True, data_norm=norm, **OPTIONS
+        eps=math.inf, reg=0.01, whiten=True, data_norm=norm, fit_intercept=False, **OPTIONS
     )
     found = model.fit(container(norm * X), Y).coef_[0]
     np.testing.assert_allclose(norm * found, whiten @ risk.minimise(), rtol=2e-5, atol=1e-9)

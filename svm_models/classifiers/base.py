@@ -5,31 +5,45 @@ Records longer than the public `data_norm` are scaled down silently: how many th
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError
-from privlp.checks import warn_of_large_delta
+from privlp.checks import require_flag, warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord, Randomness
 from svm_models import account as accounts
 from svm_models.classifiers import classes as of_two
 from svm_models.parameters import FloatArray, norm_within, share
-from svm_models.records import decisions_of, within_norm
+from svm_models.records import Preparation, decisions_of
+from svm_models.records.columns import OfDeclaredColumns, ranges_of
 from svm_models.records.grid import require_exact_sums
 from svm_models.records.validation import scored, validated, without_table
 from svm_models.repeated_fits import warn_if_repeated
 
 #: Parameters that private classifiers share, as their documentation has them.
-COMMON = """data_norm : float
+COMMON = """data_norm : float, optional
         Public bound on the Euclidean norm of a record. Longer ones are scaled down to it, and how
-        many is not told.
+        many is not told. ``None``: 1; with `X_bounds`, the square root of the number of columns,
+        which no record exceeds.
+    X_bounds : dict, or pair of floats or of (p,) arrays, optional
+        Public ranges of the columns: values beyond them are moved to them, and then counted from -1
+        to 1 (without an intercept nothing is centred). A dict has for each column, by name or
+        position, a tuple (low, high) or a list of categories: these become columns of 0 and 1, in
+        the place of theirs and in the order of the list; others leave zeros. ``coef_`` is in the
+        user's units.
+    fit_intercept : bool
+        Whether a constant, half of `data_norm`, is appended to each record: ``intercept_`` is its
+        weight times the constant. The noise is that for records of norm 1.118 data_norm, and what
+        is said of weights counts its weight too. ``False`` where X has a constant column, or where
+        the classes lie on both sides of the origin.
     classes : pair of labels, optional
         The two labels, public. ``None`` reads them from y, which no budget pays for: a warning
         says so.
@@ -50,11 +64,12 @@ COMMON = """data_norm : float
         labels.
     threshold_share : float, optional
         Share of eps, in (0, 1), that buys a threshold for balanced accuracy: it becomes
-        ``intercept_``. For data with few records of a class. ``None``: decide at 0."""
+        ``intercept_``, in place of the one that was fitted. For data with few records of a class.
+        ``None``: decide at 0."""
 
 
 class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
-    """Sign of x·w for two classes, without intercept: append a constant column to X for one."""
+    """Sign of x·w for two classes, plus an intercept where there is one."""
 
     classes: Any = None
     #: Which data sets are neighbours; unless a record is replaced, their number is private.
@@ -98,7 +113,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         self._warn_before_reading()
         # Whether a number overflows depends on the records; nobody may learn it from a warning.
         with unnoticed():
-            X, y = self._read(X, y)
+            X, y = self._read(self._numbers(X, new=True), y)
             self.classes_, signs = of_two.two_classes(y, self.classes)
             self.intercept_ = np.zeros(1)
             self.privacy_ = None
@@ -114,12 +129,16 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         found: tuple[Any, Any] = validated(self, X, y, dtype=np.float64, count_is_private=hidden)
         return found
 
+    def _numbers(self, X: Any, *, new: bool = False) -> Any:  # noqa: ARG002
+        """X with what is declared of its columns; `new` ones, or those of fit."""
+        return X
+
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         """The weights for records X and labels -1.0 or 1.0."""
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> FloatArray:
-        """x·w, plus the intercept if a threshold was bought, for each row of X, shape (n,).
+        """x·w plus the intercept for each row of X, shape (n,).
 
         Examples
         --------
@@ -129,7 +148,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         array([ True, False])
         """
         check_is_fitted(self, "coef_")
-        X = validated(self, X, dtype=np.float64, reset=False)
+        X = validated(self, self._numbers(X), dtype=np.float64, reset=False)
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -164,14 +183,16 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLinearClassifier(LinearBinaryClassifier):
+class PrivateLinearClassifier(OfDeclaredColumns, LinearBinaryClassifier):
     """A linear classifier that protects each record it was trained on.
 
     Subclasses are dataclasses; their documentation writes ``common_parameters`` for those below.
     """
 
     _: KW_ONLY
-    data_norm: float = 1.0
+    data_norm: float | None = None
+    X_bounds: Any = None
+    fit_intercept: bool = True
     classes: Any = None
     budget: Budget | None = None
     random_state: Any = None
@@ -180,6 +201,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     class_weight: Any = None
     threshold_share: float | None = None
     privacy_: PrivacyRecord = field(init=False)
+    _prepare: Preparation = field(init=False)
 
     #: Whether training makes several calls, later ones in view of earlier ones.
     plans_several_calls: ClassVar[bool] = False
@@ -212,24 +234,37 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         of_two.warn_of_read_classes(self.classes, self.eps, stacklevel=4)
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
-        data_norm = norm_within(self.data_norm)
+        constant, count = require_flag(self.fit_intercept, "fit_intercept"), X.shape[1]
+        bounds = self._bounds()
+        norm = norm_within(self._usual_norm(count) if self.data_norm is None else self.data_norm)
+        ranges = None if bounds is None else ranges_of(bounds, count)
+        self._prepare = Preparation.of(norm, ranges, intercept=constant)
         require_exact_sums(X.shape[0])
         account = self._open(accounts.randomness_of(self.random_state))
         self._class_weights()
-        self._check_parameters(X.shape[1])
+        self._check_parameters(X.shape[1] + constant)
         eps, delta = account.ledger.eps, account.ledger.delta
         warn_if_repeated(self, eps, delta)
         try:
             neighbours = self._neighbours(X.shape[0], account)
             warn_of_large_delta(eps, delta, neighbours.n, stacklevel=4)
-            X = self._bounded(X, data_norm)
+            X = self._bounded(X)
             left, several = self._share_left(), self.plans_several_calls
             part = account if left == 1 else account.part(left, self.delta, several_calls=several)
             w = self._train_privately(X, signs, part, neighbours)
-            self._buy_threshold(X, signs, w, account, neighbours)
-            return w
+            if self.threshold_share is not None:
+                w = self._prepare.without_intercept(w)
+                self._buy_threshold(X, signs, w, account, neighbours)
+            coef, intercept = self._prepare.weights(w)
+            self.intercept_ += intercept
+            return coef
         finally:
             self.privacy_ = account.record()
+
+    def _usual_norm(self, count: int) -> float:
+        """What no record of declared columns exceeds: of categories it has one at most."""
+        count = count if self._columns is None else len(self._columns.declared)
+        return 1.0 if self.X_bounds is None else math.sqrt(count)
 
     def _open(self, randomness: Randomness) -> accounts.Account:
         """The account of the fit: one planned call, or several whose eps and delta add up."""
@@ -246,10 +281,8 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 
     def _share_left(self) -> float:
         """The share of eps that training may take."""
-        left = 1 - accounts.SHARE_OF_THE_COUNT * accounts.counts(self)
-        if self.threshold_share is None:
-            return left
-        return left - share(self.threshold_share, "threshold_share", left)
+        left, asked = 1 - accounts.SHARE_OF_THE_COUNT * accounts.counts(self), self.threshold_share
+        return left if asked is None else left - share(asked, "threshold_share", left)
 
     def _neighbours(self, count: int, account: accounts.Account) -> accounts.Neighbours:
         """What mechanisms may know of the number of records."""
@@ -275,28 +308,24 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         account: accounts.Account,
         neighbours: accounts.Neighbours,
     ) -> None:
-        """Choose the intercept for balanced accuracy, if a share of eps is set aside for it."""
-        if self.threshold_share is None:
-            return
-        reach = float(np.linalg.norm(w)) * float(self.data_norm)
-        part = account.part(float(self.threshold_share))
-        decisions = self._decisions(X, w)
-        self.intercept_ = np.array(
-            [-of_two.private_threshold(decisions, signs, reach, part, neighbours)]
-        )
+        """Choose the intercept for balanced accuracy, for the share of eps that is set aside."""
+        reach = float(np.linalg.norm(w)) * self._prepare.norm
+        part = account.part(float(self.threshold_share or 0.0))
+        found = of_two.private_threshold(self._decisions(X, w), signs, reach, part, neighbours)
+        self.intercept_ = np.array([-found])
 
-    def _bounded(self, X: Any, data_norm: float) -> Any:
-        """The records, none longer than `data_norm`, unless training sees to that."""
-        return within_norm(X, data_norm)
+    def _bounded(self, X: Any) -> Any:
+        """The records made ready, none longer than its bound, unless training sees to that."""
+        return self._prepare(X)
 
     def _decisions(self, X: Any, w: FloatArray) -> FloatArray:
-        """x·w of each record of norm data_norm at most."""
+        """x·w of each record that was made ready."""
         return decisions_of(X, w)
 
     def _train_privately(
         self, X: Any, signs: FloatArray, account: accounts.Account, neighbours: accounts.Neighbours
     ) -> FloatArray:
-        """The weights, from records within ``data_norm``; every draw goes through `account`."""
+        """Weights, from records within their bound; every draw goes through `account`."""
         raise NotImplementedError
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -306,72 +335,4 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None
         tags.classifier_tags.poor_score = True
-        return tags
-
-
-@dataclass(eq=False, repr=False)
-class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """A classifier made of several private ones, within one budget."""
-
-    _: KW_ONLY
-    classes: Any = None
-    budget: Budget | None = None
-    random_state: Any = None
-    relation: str = "replace"
-    nominal_n: int | None = None
-    privacy_: PrivacyRecord = field(init=False)
-
-    #: What a fit leaves last.
-    _last: ClassVar[str]
-
-    def _begin(self, unsupported: dict[str, Any]) -> None:
-        """Refuse what fit does not take, and forget an earlier fit."""
-        if unsupported:
-            raise InvalidParameterError(
-                f"{type(self).__name__}.fit takes X and y only, not"
-                f" {', '.join(sorted(unsupported))}."
-            )
-        self.__dict__.pop(self._last, None)
-
-    def _validated(self, X: Any) -> Any:
-        check_is_fitted(self, self._last)
-        return validated(self, X, dtype=np.float64, reset=False)
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of each row of X, shape (n,).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from svm_models import PrivateOneVsRestClassifier
-        >>> X, y = np.tile(np.eye(3), (1000, 1)), ["a", "b", "c"] * 1000
-        >>> several = PrivateOneVsRestClassifier(classes=("a", "b", "c"), random_state=0)
-        >>> several.fit(X, y).predict(np.eye(3)).tolist()
-        ['a', 'b', 'c']
-        """
-        raise NotImplementedError
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Mean accuracy on (X, y), as in scikit-learn. **Not private**.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from svm_models import PrivateOneVsRestClassifier
-        >>> X, y = np.tile(np.eye(3), (1000, 1)), [0, 1, 2] * 1000
-        >>> several = PrivateOneVsRestClassifier(classes=(0, 1, 2), random_state=0)
-        >>> several.fit(X, y).score(np.eye(3), [0, 1, 2])
-        1.0
-        """
-        X, y = without_table(X, y) if isinstance(y, str) else (X, y)
-        return scored(accuracy_score, y, self.predict(X), sample_weight)
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return accounts.marked(self, super().__repr__(N_CHAR_MAX))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
-        tags.input_tags.sparse = True
-        tags.non_deterministic = self.random_state is None
         return tags

@@ -96,7 +96,7 @@ class DMWSVC(PrivateLinearClassifier):
         record, and is refused.
     nominal_n : int, optional
         As for :class:`PrivateLPSVC`; a share `s` is one of it.
-    data_norm, classes, budget, random_state, threshold_share
+    data_norm, X_bounds, fit_intercept, classes, budget, random_state, threshold_share
         As for :class:`PrivateLPSVC`.
 
     Attributes
@@ -156,7 +156,7 @@ class DMWSVC(PrivateLinearClassifier):
         s = self._density(n)
         if self.alpha is not None and self.radius is None and not counts(self):
             # No alpha may be too small for the least radius at which margins of 1 are possible.
-            factor, size = self._rounds(n, s, 1 / float(self.data_norm))
+            factor, size = self._rounds(n, s, 1 / self._prepare.norm)
             as_rounds(factor, size / self.alpha, self.alpha)
         lp = (
             hard_margin_lp(X, signs, neighbours=neighbours.relation)
@@ -200,7 +200,7 @@ class DMWSVC(PrivateLinearClassifier):
         return np.asarray(x[:p] - x[p : 2 * p])
 
     def _entry_bound(self) -> float:
-        return max(self.data_norm, 1.0) if self.form == "soft" else float(self.data_norm)
+        return max(self._prepare.norm, 1.0) if self.form == "soft" else self._prepare.norm
 
     def _check_parameters(self, p: int) -> None:  # noqa: ARG002
         choices = (
@@ -276,7 +276,7 @@ class DMWSVC(PrivateLinearClassifier):
             return replace(account, ledger=account.budget.ledger(eps, 0.0))
 
         M = signed(X, signs)
-        risk = RegularizedRisk.in_memory(M, huber(), self.reg, float(self.data_norm))
+        risk = RegularizedRisk.in_memory(M, huber(), self.reg, self._prepare.norm)
         risk = risk.between(neighbours)
         w = perturb_objective(risk, one_call(), refuse=not counts(self))
         radius = float(np.abs(w).sum())

@@ -48,9 +48,6 @@ _MOST_ROUNDS = 10**6
 class PrivateLPSVC(PrivateLinearClassifier):
     """LP-SVM on the ball ||w||_1 <= R, trained by a private game, with nothing to tune.
 
-    No intercept is learned. For one, append a constant column to X: it counts towards `data_norm`,
-    and its weight towards R.
-
     Minimises the mean Huber-smoothed hinge loss over the ball. Its saddle point: record i has a
     dual weight z_i in [0, 1], the slope of the loss at its own margin; the player sees sum_i z_i
     y_i x_i with Gaussian noise, and answers by accelerated mirror descent. A small share of the
@@ -104,10 +101,9 @@ class PrivateLPSVC(PrivateLinearClassifier):
     Attributes
     ----------
     coef_ : (1, p) array
-        ``||coef_||_1 <= radius_``.
+        ``||coef_||_1 <= radius_``, the weight of the constant included.
     intercept_ : (1,) array
-        Zero: the classes are divided by a hyperplane through the origin. Unless a threshold was
-        bought, or one class is named for everyone.
+        Moved, if a threshold was bought or one class is named for everyone.
     classes_ : (2,) array
     radius_ : float
     rounds_ : int
@@ -148,12 +144,12 @@ class PrivateLPSVC(PrivateLinearClassifier):
         of_kind = read_dask if is_dask(X) else read
         return of_kind(self, X, y, count_is_private=adds_or_removes(self.relation))
 
-    def _bounded(self, X: RecordSource, data_norm: float) -> RecordSource:  # noqa: ARG002
-        """Training scales records down."""
+    def _bounded(self, X: RecordSource) -> RecordSource:
+        """Training makes records ready, a few at a time."""
         return X
 
     def _decisions(self, X: RecordSource, w: FloatArray) -> FloatArray:
-        found = X.rows(np.ones(X.shape[0])).map(decisions, w, float(self.data_norm))
+        found = X.rows(np.ones(X.shape[0])).map(decisions, w, self._prepare)
         return np.concatenate(found)
 
     @property
@@ -163,17 +159,21 @@ class PrivateLPSVC(PrivateLinearClassifier):
     def _train_privately(
         self, X: RecordSource, signs: FloatArray, account: Account, neighbours: Neighbours
     ) -> FloatArray:
-        n, p = neighbours.n, X.shape[1]
-        data_norm = float(self.data_norm)
+        prepare = self._prepare
+        n, p, data_norm = neighbours.n, X.shape[1] + bool(prepare.constant), prepare.norm
         rule = self._rule(neighbours, p, account.ledger)
+        if self.radius is not None:
+            rule = replace(rule, radius=float(self.radius) * data_norm)
         self.radius_, self.rounds_ = rule.radius / data_norm, rule.rounds
-        warned = warn_of_noise(self, n, p, stacklevel=5)
+        warned = warn_of_noise(self, n, X.shape[1], stacklevel=5)
         moments, *rest = account.charge_together(priced(neighbours, rule, account.ledger))
         of_fallback = [rest.pop(-2), rest.pop(-1)] if rule.choice else []
         *again, centre, sums = rest
         grid = RecordGrid.of(neighbours.most)
         # Of norm 1, so that w is in units of 1/data_norm.
-        records = X.rows(signs).keep(partial(RecordsOnGrid, data_norm=data_norm, grid=grid))
+        records = X.rows(signs).keep(
+            partial(RecordsOnGrid, data_norm=data_norm, grid=grid, prepare=prepare)
+        )
         coordinates = Coordinates(
             np.eye(p),
             second_moments(records, RecordsOnGrid.second_moments, grid, moments) / n,
@@ -217,14 +217,14 @@ class PrivateLPSVC(PrivateLinearClassifier):
         """Move the intercept so far that one class is named for everyone, if that errs less."""
         _, weights = self._weights(signs)
         found = larger_class(self._decisions(X, w), signs, weights, *paid, n=n)
-        reach = float(np.linalg.norm(w)) * float(self.data_norm)
+        reach = float(np.linalg.norm(w)) * self._prepare.norm
         self.intercept_ = np.array([found * max(_BEYOND * reach, np.finfo(float).tiny)])
 
     def _check_parameters(self, p: int) -> None:  # noqa: ARG002
         require_delta(self, self.eps, self.delta)
         self._falls_back()
         if self.radius is not None:
-            radius_within(self.radius, float(self.data_norm))
+            radius_within(self.radius, self._prepare.norm)
         if self.rounds is not None:
             whole(self.rounds, "rounds", _MOST_ROUNDS)
 
@@ -235,10 +235,11 @@ class PrivateLPSVC(PrivateLinearClassifier):
         if adds_or_removes(self.relation):
             neighbours = Neighbours.adding(records)
         sigma = noise_of_one_sum(ledger, neighbours).sigma
-        rule = self._rule(neighbours, n_features, ledger)
+        p = self._planned(n_features)[0] + require_flag(self.fit_intercept, "fit_intercept")
+        rule = self._rule(neighbours, p, ledger)
         return Mistakes(
             priced=lambda: parts_of(priced(neighbours, rule, ledger), records),
-            moved=sigma * math.sqrt(n_features) / records,
+            moved=sigma * math.sqrt(p) / records,
             falls_back=self._falls_back(),
         )
 
@@ -252,12 +253,8 @@ class PrivateLPSVC(PrivateLinearClassifier):
         # What Laplace noise leaves of squared Gaussian parameters is about what a smaller eps buys.
         left = (1 - answer - choice) * (1 - pure) ** 2
         rule = Rule.of(neighbours.n, p, sigma / math.sqrt(left))
-        radius, rounds = rule.radius, rule.rounds
-        if self.radius is not None:
-            radius = float(self.radius) * float(self.data_norm)
-        if self.rounds is not None:
-            rounds = int(self.rounds)
-        return replace(rule, radius=radius, rounds=rounds, answer=answer, choice=choice, pure=pure)
+        rounds = rule.rounds if self.rounds is None else int(self.rounds)
+        return replace(rule, rounds=rounds, answer=answer, choice=choice, pure=pure)
 
     def _falls_back(self) -> bool:
         """Whether one class may be named for everyone; a balanced threshold has another aim."""

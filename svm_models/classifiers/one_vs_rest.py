@@ -15,11 +15,12 @@ from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.gaussian_dp import eps_of, mu_of
 from svm_models import account as accounts
-from svm_models.classifiers.base import PrivateLinearClassifier, PrivateMetaClassifier
+from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.classes import declared_classes, warn_of_read_classes
 from svm_models.classifiers.lp_svc import PrivateLPSVC
+from svm_models.classifiers.meta import PrivateMetaClassifier
 from svm_models.parameters import FloatArray, privacy, require_delta
-from svm_models.records.validation import require_classes, validated
+from svm_models.records.validation import require_classes
 from svm_models.repeated_fits import warn_if_repeated
 
 #: What a classifier takes from the whole, and must not set itself.
@@ -113,8 +114,7 @@ class PrivateOneVsRestClassifier(PrivateMetaClassifier):
             require_delta(estimator, eps, delta)
         randomness = accounts.randomness_of(self.random_state)
         warn_of_read_classes(self.classes, self.eps, several=True)
-        hidden = accounts.adds_or_removes(self.relation)
-        X, y = validated(self, X, y, dtype=np.float64, count_is_private=hidden)
+        X, y = self._read(X, y, [estimator])
         self.classes_ = several_classes(y, self.classes)
         accounts.require_nominal(len(y), self.nominal_n)
         named = self.classes_ if len(self.classes_) > 2 else self.classes_[1:]

@@ -49,7 +49,6 @@ _SHARED = """
     ----------
     coef_ : (1, p) array
     intercept_ : (1,) array
-        Zero, unless a threshold was bought.
     classes_ : (2,) array
     privacy_ : privlp.privacy.PrivacyRecord
         What was spent on what.
@@ -98,7 +97,7 @@ def _of_one_record(model: Any, p: int) -> RegularizedRisk:
     weights = class_weights(model.class_weight, model.classes_)
     reg = within(model.reg, "reg", *REG) / (1.0 if weights is None else weights[0])
     nothing = sp.csr_array((1, p))
-    return RegularizedRisk.in_memory(nothing, _margin_loss(model), reg, float(model.data_norm))
+    return RegularizedRisk.in_memory(nothing, _margin_loss(model), reg, model._prepare.norm)
 
 
 def _risk(model: Any, X: Any, signs: FloatArray, neighbours: Neighbours) -> RegularizedRisk:
@@ -107,7 +106,7 @@ def _risk(model: Any, X: Any, signs: FloatArray, neighbours: Neighbours) -> Regu
     largest, weights = model._weights(signs)
     # In units of the largest weight: no record's loss is steeper or more curved than without.
     reg = float(model.reg) / largest
-    risk = RegularizedRisk.in_memory(M, loss, reg, float(model.data_norm), weights)
+    risk = RegularizedRisk.in_memory(M, loss, reg, model._prepare.norm, weights)
     return risk.between(neighbours)
 
 

@@ -1,5 +1,5 @@
 """Private records: read, checked, scaled, kept in blocks, and summed on a public grid."""
 
-from svm_models.records.scaled import decisions_of, signed, within_norm
+from svm_models.records.scaled import Preparation, decisions_of, signed, within_norm
 
-__all__ = ["decisions_of", "signed", "within_norm"]
+__all__ = ["Preparation", "decisions_of", "signed", "within_norm"]

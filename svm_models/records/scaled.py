@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,9 +12,84 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.float_errors import unnoticed
+from privlp.rows.parts import csr_of
 from svm_models.parameters import FloatArray
 
 _BLOCK = 4096
+
+
+#: The constant for an intercept, beside `data_norm`. Chosen by trial on made-up records: a larger
+#: one adds noise everywhere, a smaller one leaves the intercept to the regularisation.
+_CONSTANT = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """What becomes of a record x, by itself: (x, constant), of norm `norm` at most.
+
+    With `ranges` of its entries, x is moved into them first, and counted from -1 to 1; without a
+    constant nothing is centred.
+    """
+
+    constant: float
+    norm: float
+    ranges: tuple[FloatArray, FloatArray] | None
+
+    @classmethod
+    def of(cls, data_norm: float, ranges: Any, *, intercept: bool) -> Preparation:
+        """For records of norm `data_norm`; none of them is scaled down for its constant."""
+        constant = _CONSTANT * data_norm * intercept
+        return cls(constant, math.hypot(data_norm, constant), ranges)
+
+    @cached_property
+    def _units(self) -> tuple[FloatArray, FloatArray]:
+        """What is taken from entries, and what they are then divided by."""
+        low, high = self.ranges or (-np.ones(1), np.ones(1))
+        if self.constant:
+            return (low + high) / 2, (high - low) / 2
+        return np.zeros(len(low)), np.maximum(np.abs(low), np.abs(high))
+
+    def __call__(self, X: Any) -> Any:
+        """Some records, made ready."""
+        X = X if self.ranges is None else self._scaled(X, *self.ranges)
+        return within_norm(_with_constant(X, self.constant) if self.constant else X, self.norm)
+
+    def _scaled(self, X: Any, low: FloatArray, high: FloatArray) -> Any:
+        """A new array of records between -1 and 1; sparse if nothing is centred."""
+        X, (centre, half) = own_rows(X), self._units
+        if sp.issparse(X) and (centre.any() or (low > 0).any() or (high < 0).any()):
+            X = X.toarray()
+        at = X.indices if sp.issparse(X) else slice(None)
+        values = X.data if sp.issparse(X) else X
+        np.clip(values, low[at], high[at], out=values)
+        values -= centre[at]
+        values /= half[at]
+        return X
+
+    def weights(self, w: FloatArray) -> tuple[FloatArray, float]:
+        """Weights of x, and the intercept."""
+        coef, intercept = (w[:-1], float(w[-1]) * self.constant) if self.constant else (w, 0.0)
+        if self.ranges is None:
+            return coef, intercept
+        centre, half = self._units
+        return coef / half, intercept - float((coef / half) @ centre)
+
+    def without_intercept(self, w: FloatArray) -> FloatArray:
+        """Weights with which the constant counts for nothing."""
+        return np.append(w[:-1], 0.0) if self.constant else w
+
+
+def _with_constant(X: Any, constant: float) -> Any:
+    """A new array with a last column that is constant."""
+    n, p = X.shape
+    if not sp.issparse(X):
+        found = np.empty((n, p + 1))
+        found[:, :p], found[:, p] = X, constant
+        return found
+    X = own_rows(X)
+    starts = X.indptr
+    data, places = (np.insert(a, starts[1:], b) for a, b in ((X.data, constant), (X.indices, p)))
+    return csr_of(data, places, starts + np.arange(n + 1, dtype=starts.dtype), (n, p + 1))
 
 
 def within_norm(X: Any, data_norm: float) -> Any:

@@ -24,7 +24,7 @@ from privlp.rows.cluster import OnCluster, current_client
 from privlp.tables import is_dask
 from svm_models.parameters import FloatArray
 from svm_models.records.grid import SignedRecords, few_at_a_time
-from svm_models.records.scaled import decisions_of, within_norm
+from svm_models.records.scaled import decisions_of
 from svm_models.records.validation import as_labels, as_stored, in_lazy_blocks, validated
 
 #: Types of numbers that are left as they are.
@@ -188,7 +188,7 @@ def _found(X: Any, count_is_private: bool) -> tuple[tuple[int, int], str]:
     return X.shape, ""
 
 
-def decisions(block: SignedRecords, w: FloatArray, data_norm: float) -> FloatArray:
-    """x·w of each record of a block, of norm `data_norm` at most."""
-    found = [decisions_of(within_norm(X, data_norm), w) for _, X in few_at_a_time(block.X)]
+def decisions(block: SignedRecords, w: FloatArray, prepare: Callable[[Any], Any]) -> FloatArray:
+    """x·w of each record of a block, made ready."""
+    found = [decisions_of(prepare(X), w) for _, X in few_at_a_time(block.X)]
     return np.concatenate([np.zeros(0), *found])

@@ -20,6 +20,7 @@ from privlp.rows.access import InMemory
 from svm_models import account as accounts
 from svm_models.parameters import FloatArray, require_delta
 from svm_models.plan import warn_of_noise
+from svm_models.records.columns import OfDeclaredColumns
 from svm_models.records.grid import RecordGrid, require_exact_sums
 from svm_models.records.validation import scored, validated, without_table
 from svm_models.regression.descent import descend
@@ -79,6 +80,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         hidden = self._number_is_private()
         # Whether a number overflows depends on the records; no warning may tell.
         with unnoticed():
+            X = self._numbers(X, new=True)
             X, y = validated(self, X, y, dtype=np.float64, y_numeric=True, count_is_private=hidden)
             coef, intercept = self._fitted(X, np.asarray(y, dtype=float))
         one = self._gives_one_fit()
@@ -101,7 +103,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         (1, 2)
         """
         check_is_fitted(self, "coef_")
-        X = validated(self, X, dtype=np.float64, reset=False)
+        X = validated(self, self._numbers(X), dtype=np.float64, reset=False)
         found = self._predicted(X)
         return np.sort(found, axis=1) if np.ndim(self.intercept_) else found[:, 0]
 
@@ -128,6 +130,10 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     def _number_is_private(self) -> bool:
         return False
 
+    def _numbers(self, X: Any, *, new: bool = False) -> Any:  # noqa: ARG002
+        """X with what is declared of its columns; `new` ones, or those of fit."""
+        return X
+
     def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Coefficients (K, p) and intercepts (K,)."""
         raise NotImplementedError
@@ -139,7 +145,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLinearRegressor(LinearRegressor):
+class PrivateLinearRegressor(OfDeclaredColumns, LinearRegressor):
     """A linear regression that protects each record it was fitted on.
 
     Attributes
@@ -174,16 +180,16 @@ class PrivateLinearRegressor(LinearRegressor):
         """The loss of residuals in units of `reach`, and the quantiles of its fits, if any."""
         raise NotImplementedError
 
-    def _declared(self, p: int) -> tuple[bool, Units, ResidualLoss, tuple[float, ...]]:
-        """Whether there is a constant, the units, the loss and its quantiles, for p features."""
+    def _declared(self, p: int, bounds: Any) -> tuple[bool, Units, ResidualLoss, tuple[float, ...]]:
+        """Whether there is a constant, the units, the loss and its quantiles, for p entries."""
         constant = require_flag(self.fit_intercept, "fit_intercept")
-        units = Units.declared(p, self.X_bounds, self.data_norm, self.y_bounds, constant=constant)
+        units = Units.declared(p, bounds, self.data_norm, self.y_bounds, constant=constant)
         return constant, units, *self._loss(units.reach)
 
     def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         count, p = X.shape
         require_exact_sums(count)
-        constant, units, loss, quantiles = self._declared(p)
+        constant, units, loss, quantiles = self._declared(p, self._bounds())
         opened = self._open(accounts.randomness_of(self.random_state))
         require_delta(self, self.eps, self.delta)
         warn_if_repeated(self, opened.ledger.eps, opened.ledger.delta)
@@ -201,9 +207,9 @@ class PrivateLinearRegressor(LinearRegressor):
         finally:
             self.privacy_ = opened.record()
         ends = np.array([found.constant - found.limit, found.constant + found.limit])
-        if math.isfinite(self.eps):
-            ends = np.clip(ends, -1.0, 1.0)
-        self.prediction_bounds_ = units.middle + units.reach * ends
+        ends = units.middle + units.reach * ends
+        noisy = math.isfinite(self.eps)
+        self.prediction_bounds_ = np.clip(ends, *self.y_bounds) if noisy else ends
         if not (warned or found.kept.all()):
             warnings.warn(_INSTEAD, MostlyNoiseWarning, stacklevel=3)
         return units.coefficients(found.points)
@@ -218,11 +224,12 @@ class PrivateLinearRegressor(LinearRegressor):
         ledger = Ledger(
             eps * (1 - accounts.SHARE_OF_THE_COUNT if accounts.counts(self) else 1.0), self.delta
         )
-        constant, _, loss, quantiles = self._declared(n_features)
+        p, bounds = self._planned(n_features)
+        constant, _, loss, quantiles = self._declared(p, bounds)
         n = max(records, accounts.least_nominal(_tail(eps)) if accounts.counts(self) else 1)
         adding = accounts.adds_or_removes(self.relation)
         neighbours = accounts.Neighbours.adding(n) if adding else accounts.Neighbours.replacing(n)
-        p = n_features + constant
+        p += constant
         plan = Plan.of(neighbours, p, loss, quantiles, ledger, constant=constant)
         return Forecast.of(plan, records, ledger)
 

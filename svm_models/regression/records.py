@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,11 +18,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import InvalidParameterError
-from privlp.checks import as_floats
 from privlp.rows import parts as row_parts
 from privlp.rows.parts import csr_of
-from svm_models.parameters import LEAST_SIZE, MOST_SIZE, FloatArray, norm_within
+from svm_models.parameters import FloatArray, norm_within
 from svm_models.records import within_norm
+from svm_models.records.columns import pair_of, ranges_of
 from svm_models.records.grid import (
     SLACK,
     RecordGrid,
@@ -160,7 +159,7 @@ class Units:
         if data_norm is not None:
             norm = norm_within(data_norm)
             return cls(np.full(p, -norm), np.full(p, norm), middle, reach, norm, constant)
-        return cls(*_of_features(X_bounds, p), middle, reach, None, constant)
+        return cls(*ranges_of(X_bounds, p), middle, reach, None, constant)
 
     @cached_property
     def centre(self) -> FloatArray:
@@ -249,24 +248,6 @@ class Units:
         return coef, intercept
 
 
-def _pair(bounds: Any, name: str) -> tuple[FloatArray, FloatArray]:
-    found: list[FloatArray] = []
-    with suppress(TypeError, ValueError):
-        found = [as_floats(side, name) for side in bounds]
-    if len(found) != 2:
-        raise InvalidParameterError(
-            f"{name} must be a pair (low, high) of public numbers.", parameter=name
-        )
-    low, high = found
-    if not (np.all(np.abs(low) <= MOST_SIZE) and np.all(np.abs(high) <= MOST_SIZE)):
-        raise InvalidParameterError(
-            f"{name} must be finite numbers of at most {MOST_SIZE:g} in size.", parameter=name
-        )
-    if low.ndim < 2 and high.ndim < 2 and not np.all(high - low >= LEAST_SIZE):
-        raise InvalidParameterError(f"{name}: low must be below high.", parameter=name)
-    return low, high
-
-
 def _of_y(bounds: Any, *, constant: bool) -> tuple[float, float]:
     """Middle and reach of y."""
     if bounds is None:
@@ -275,22 +256,12 @@ def _of_y(bounds: Any, *, constant: bool) -> tuple[float, float]:
             " moved to it, and how many is not told.",
             parameter="y_bounds",
         )
-    low, high = _pair(bounds, "y_bounds")
+    low, high = pair_of(bounds, "y_bounds")
     if low.ndim or high.ndim:
         raise InvalidParameterError("y_bounds must be two numbers.", parameter="y_bounds")
     if constant:
         return float(low + high) / 2, float(high - low) / 2
     return 0.0, float(max(abs(low), abs(high)))
-
-
-def _of_features(bounds: Any, p: int) -> tuple[FloatArray, FloatArray]:
-    low, high = _pair(bounds, "X_bounds")
-    if low.shape not in ((), (p,)) or high.shape not in ((), (p,)):
-        raise InvalidParameterError(
-            f"X_bounds must be two numbers, or two arrays of {p}: one entry for each feature.",
-            parameter="X_bounds",
-        )
-    return np.broadcast_to(low, (p,)), np.broadcast_to(high, (p,))
 
 
 def above(pairs: tuple[Any, FloatArray], levels: FloatArray, shares: FloatArray) -> Any:

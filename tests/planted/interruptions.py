@@ -31,7 +31,7 @@ TARGETS = (
     "privlp.game.dense:DenseRows.add",
     "privlp.game.loop:Game.step",
     "privlp.game.loop:time.monotonic",
-    "svm_models.classifiers.base:within_norm",
+    "svm_models.records.scaled:within_norm",
     "svm_models.classifiers.perturbed:signed",
     "svm_models.classifiers.minimise:cho_factor",
     "svm_models.classifiers.minimise:RegularizedRisk.gradient",

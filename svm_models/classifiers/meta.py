@@ -1,0 +1,99 @@
+"""What classifiers share that are made of several private ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from privlp import Budget, InvalidParameterError
+from privlp.privacy import PrivacyRecord
+from svm_models import account as accounts
+from svm_models.records.columns import Columns
+from svm_models.records.validation import scored, validated, without_table
+
+
+@dataclass(eq=False, repr=False)
+class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A classifier made of several private ones, within one budget."""
+
+    _: KW_ONLY
+    classes: Any = None
+    budget: Budget | None = None
+    random_state: Any = None
+    relation: str = "replace"
+    nominal_n: int | None = None
+    privacy_: PrivacyRecord = field(init=False)
+
+    _columns: Columns | None = field(default=None, init=False)
+    #: What a fit leaves last.
+    _last: ClassVar[str]
+
+    def _begin(self, unsupported: dict[str, Any]) -> None:
+        """Refuse what fit does not take, and forget an earlier fit."""
+        if unsupported:
+            raise InvalidParameterError(
+                f"{type(self).__name__}.fit takes X and y only, not"
+                f" {', '.join(sorted(unsupported))}."
+            )
+        self.__dict__.pop(self._last, None)
+
+    def _read(self, X: Any, y: Any, parts: Iterable[Any]) -> tuple[Any, Any]:
+        """Records in numbers, or as they are if one of the parts declares their columns; labels."""
+        bounds = [getattr(part, "X_bounds", None) for part in parts]
+        self._columns = next(filter(None, (Columns.of(one, X) for one in bounds)), None)
+        hidden, options = accounts.adds_or_removes(self.relation), {"dtype": np.float64}
+        numbers = X if self._columns is None else self._columns.numbers(X)
+        found, y = validated(self, numbers, y, count_is_private=hidden, **options)
+        return (found if self._columns is None else X), y
+
+    def _validated(self, X: Any) -> Any:
+        check_is_fitted(self, self._last)
+        numbers = X if self._columns is None else self._columns.numbers(X)
+        found = validated(self, numbers, dtype=np.float64, reset=False)
+        return found if self._columns is None else X
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of each row of X, shape (n,).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svm_models import PrivateOneVsRestClassifier
+        >>> X, y = np.tile(np.eye(3), (1000, 1)), ["a", "b", "c"] * 1000
+        >>> several = PrivateOneVsRestClassifier(classes=("a", "b", "c"), random_state=0)
+        >>> several.fit(X, y).predict(np.eye(3)).tolist()
+        ['a', 'b', 'c']
+        """
+        raise NotImplementedError
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean accuracy on (X, y), as in scikit-learn. **Not private**.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svm_models import PrivateOneVsRestClassifier
+        >>> X, y = np.tile(np.eye(3), (1000, 1)), [0, 1, 2] * 1000
+        >>> several = PrivateOneVsRestClassifier(classes=(0, 1, 2), random_state=0)
+        >>> several.fit(X, y).score(np.eye(3), [0, 1, 2])
+        1.0
+        """
+        X, y = without_table(X, y) if isinstance(y, str) else (X, y)
+        return scored(accuracy_score, y, self.predict(X), sample_weight)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return accounts.marked(self, super().__repr__(N_CHAR_MAX))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.random_state is None
+        return tags

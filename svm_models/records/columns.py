@@ -1,0 +1,204 @@
+"""What is declared of the columns of X: a public range, or a public list of categories, of each.
+
+What becomes of a record depends on it and on what is declared alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from privlp import InvalidParameterError, InvalidProblemError
+from privlp.checks import as_floats, unquoted
+from privlp.readers.blocks import is_sequence_of_blocks
+from svm_models.parameters import LEAST_SIZE, MOST_SIZE, FloatArray
+
+#: Public ends of the entries of a record, each (p,).
+Ranges = tuple[FloatArray, FloatArray]
+_MOST_NAMED = 5
+_TABLE = "Categories need X as a table in memory: one row for each record, one column for each key."
+_NUMBERS = "X must hold real numbers in each column for which X_bounds declares a range."
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns of X in their order, each with a range (low, high) or a list of categories.
+
+    A list becomes an entry for each category, 1 where a record has it: an unknown one, or none at
+    all, leaves zeros, and nobody is told.
+    """
+
+    names: list[Any] | None
+    declared: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, bounds: Any, X: Any) -> Columns | None:
+        """From a dict, for the columns of X, or its own if X is None; no other bounds name any."""
+        if not isinstance(bounds, Mapping):
+            return None
+        names = None if X is None else names_of(X)
+        known = [*bounds] if X is None else [*range(_width(X))] if names is None else names
+        keys = {known[key] if _is_place(key, known) else key: key for key in bounds}
+        _refuse("names what is no column of X", [key for key in keys if key not in known])
+        _refuse("leaves out columns of X", [name for name in known if name not in keys])
+        return cls(names, tuple(_one(bounds[keys[name]], keys[name]) for name in known))
+
+    @cached_property
+    def ranges(self) -> Ranges:
+        """Of each entry; a category is 1 or 0, and stays so."""
+        each = [[(-1.0, 1.0)] * len(d) if isinstance(d, list) else [d] for d in self.declared]
+        low, high = np.array([pair for pairs in each for pair in pairs], dtype=float).T
+        return low, high
+
+    def entries(self, n_features: int) -> int:
+        """How many entries so many columns, or entries, have."""
+        count = len(self.ranges[0])
+        if n_features not in (len(self.declared), count):
+            raise InvalidParameterError(
+                f"X_bounds declares {len(self.declared)} columns, but n_features = {n_features}.",
+                parameter="n_features",
+            )
+        return count
+
+    def numbers(self, X: Any) -> Any:
+        """X with an entry for each category; X itself where there are none."""
+        if not any(isinstance(one, list) for one in self.declared):
+            return X
+        if is_sequence_of_blocks(X):
+            return [self.numbers(block) for block in X]
+        names = names_of(X)
+        if self.names is not None and names not in (None, self.names):
+            raise InvalidProblemError(
+                "X must have the columns that it had for fit, in their order.", parameter="X"
+            )
+        columns = unquoted(lambda: _columns(X, names), _TABLE, "X")
+        if len(columns) != len(self.declared):
+            raise InvalidProblemError(_TABLE, parameter="X")
+        each = zip(columns, self.declared, names or range(len(columns)), strict=True)
+        return np.column_stack([_read(*one) for one in each])
+
+
+class OfDeclaredColumns:
+    """An estimator whose ``X_bounds`` may say what the columns of X are."""
+
+    X_bounds: Any
+    _columns: Columns | None = None
+
+    def _numbers(self, X: Any, *, new: bool = False) -> Any:
+        """X in numbers; of `new` columns, or of those of fit."""
+        if new:
+            self._columns = Columns.of(self.X_bounds, X)
+        return X if self._columns is None else self._columns.numbers(X)
+
+    def _bounds(self) -> Any:
+        """The ranges of all entries, if X_bounds names columns, else X_bounds."""
+        return self.X_bounds if self._columns is None else self._columns.ranges
+
+    def _planned(self, n_features: int) -> tuple[int, Any]:
+        """The entries of a record of so many columns, and their bounds; no record is read."""
+        columns = Columns.of(self.X_bounds, None)
+        if columns is None:
+            return n_features, self.X_bounds
+        return columns.entries(n_features), columns.ranges
+
+
+def ranges_of(bounds: Any, p: int) -> Ranges:
+    """The ranges of p entries."""
+    low, high = pair_of(bounds, "X_bounds")
+    if low.shape not in ((), (p,)) or high.shape not in ((), (p,)):
+        raise InvalidParameterError(
+            f"X_bounds must be two numbers, or two arrays of {p}: one entry for each feature; or a"
+            " dict with a range or a list of categories for each column.",
+            parameter="X_bounds",
+        )
+    return np.broadcast_to(low, (p,)), np.broadcast_to(high, (p,))
+
+
+def pair_of(bounds: Any, name: str) -> Ranges:
+    """Two public ends, low below high."""
+    found: list[FloatArray] = []
+    with suppress(TypeError, ValueError):
+        found = [as_floats(side, name) for side in bounds]
+    if len(found) != 2:
+        raise InvalidParameterError(
+            f"{name} must be a pair (low, high) of public numbers.", parameter=name
+        )
+    low, high = found
+    if not (np.all(np.abs(low) <= MOST_SIZE) and np.all(np.abs(high) <= MOST_SIZE)):
+        raise InvalidParameterError(
+            f"{name} must be finite numbers of at most {MOST_SIZE:g} in size.", parameter=name
+        )
+    if low.ndim < 2 and high.ndim < 2 and not np.all(high - low >= LEAST_SIZE):
+        raise InvalidParameterError(f"{name}: low must be below high.", parameter=name)
+    return low, high
+
+
+def names_of(X: Any) -> list[Any] | None:
+    """Names of columns, as far as X, or its first block, has any."""
+    X = X[0] if is_sequence_of_blocks(X) else X
+    found = getattr(X, "column_names", getattr(X, "columns", None))
+    return None if found is None else list(found)
+
+
+def _width(X: Any) -> int:
+    X = X[0] if is_sequence_of_blocks(X) else X
+    return unquoted(lambda: X.shape[1] if hasattr(X, "shape") else len(X[0]), _TABLE, "X")
+
+
+def _is_place(key: Any, known: list[Any]) -> bool:
+    """Whether a key is the position of a column, and no name."""
+    return isinstance(key, int) and key not in known and 0 <= key < len(known)
+
+
+def _refuse(fault: str, keys: list[Any]) -> None:
+    if keys:
+        shown = ", ".join(map(repr, keys[:_MOST_NAMED])) + " and others" * bool(keys[_MOST_NAMED:])
+        raise InvalidParameterError(
+            f"X_bounds {fault}: {shown}. Declare a range (low, high), or a list of categories, for"
+            " each column.",
+            parameter="X_bounds",
+        )
+
+
+def _one(declared: Any, key: Any) -> Any:
+    """A range or a list of categories, if it is one and not the other."""
+    name = f"X_bounds[{key!r}]"
+    if not isinstance(declared, list):
+        low, high = pair_of(declared, name)
+        if low.ndim or high.ndim:
+            raise InvalidParameterError(f"{name} must be two numbers.", parameter="X_bounds")
+        return float(low), float(high)
+    numbers = all(isinstance(one, Real) for one in declared)
+    hashable = all(isinstance(one, str | Real) for one in declared)
+    if (numbers and len(declared) < 3) or not hashable or len({*declared}) < len(declared):
+        raise InvalidParameterError(
+            f"{name} must be a range, a tuple (low, high), or a list of different categories, texts"
+            " or numbers. Of two numbers give a range: it tells as much.",
+            parameter="X_bounds",
+        )
+    return declared
+
+
+def _columns(X: Any, names: list[Any] | None) -> list[Any]:
+    if names is None:
+        return list(np.array(X, dtype=object, ndmin=2).T)
+    return [np.asarray(X[name]) for name in names]
+
+
+def _read(column: Any, declared: Any, name: Any) -> FloatArray:
+    """A column as numbers, (n,), or as an entry for each category, (n, k)."""
+    if not isinstance(declared, list):
+        return unquoted(lambda: as_floats(column, f"X[{name!r}]"), _NUMBERS, "X")
+    places = {category: place for place, category in enumerate(declared)}
+
+    def read() -> FloatArray:
+        at = [places.get(value, len(places)) for value in column.tolist()]
+        return np.eye(len(places) + 1)[at, :-1]
+
+    return unquoted(read, _TABLE, "X")

@@ -1,0 +1,216 @@
+"""What an estimator does with columns before it fits: a constant, public ranges, categories."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import svm_models as sm
+from privlp import InvalidParameterError, InvalidProblemError
+from tests.test_svm_estimators import ESTIMATORS
+
+PRIVATE = [e for e in ESTIMATORS if hasattr(e, "fit_intercept") and hasattr(e, "classes")]
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(400, 3))
+Y = np.where(X @ [1.0, -1.0, 0.5] > 0.6, 1, -1)
+
+
+def given(estimator, **options):
+    return clone(estimator).set_params(classes=(-1, 1), random_state=0, **options)
+
+
+# intercepts
+
+
+@pytest.mark.usefixtures("short_advice")
+@pytest.mark.parametrize("form", [np.array, sp.csr_array])
+@pytest.mark.parametrize("estimator", PRIVATE, ids=lambda e: type(e).__name__)
+def test_an_intercept_is_the_weight_of_a_constant_column(estimator, form):
+    """With the same bits as of a column of the user's own, at the norm of both together."""
+    fitted = given(estimator, data_norm=2.0).fit(form(X), Y)
+    own = np.column_stack([X, np.ones(len(X))])
+    same = given(estimator, data_norm=np.hypot(2.0, 1.0), fit_intercept=False).fit(form(own), Y)
+    assert fitted.coef_.tolist() == same.coef_[:, :3].tolist()
+    named = same.intercept_[0]  # of one class for everyone
+    assert fitted.intercept_[0] == named + same.coef_[0, 3]
+    np.testing.assert_allclose(fitted.decision_function(X), same.decision_function(own))
+    assert fitted.privacy_ == same.privacy_
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        sm.PrivateLPSVC(1.0, 1e-6, fallback=False),
+        sm.ObjectivePerturbationSVC(1.0, 1e-2),
+        sm.ObjectivePerturbationLogisticRegression(1.0, 1e-2),
+        sm.OutputPerturbationSVC(1.0, 1e-1),
+    ],
+)
+def test_standardised_records_of_a_rare_class(estimator):
+    """Nobody has to know of constant columns."""
+    rng = np.random.default_rng(100)
+    raw = rng.normal(size=(4000, 6)) * rng.uniform(1, 20, 6) + 30
+    score = StandardScaler().fit_transform(raw) @ rng.normal(size=6) + rng.normal(size=4000)
+    rare = np.where(score > np.quantile(score, 0.95), 1, -1)
+    found = make_pipeline(StandardScaler(), given(estimator)).fit(raw, rare)
+    assert found.score(raw, rare) > 0.94
+    through_the_origin = given(estimator, fit_intercept=False)
+    assert make_pipeline(StandardScaler(), through_the_origin).fit(raw, rare).score(raw, rare) < 0.6
+
+
+def test_no_other_intercept():
+    with pytest.raises(InvalidParameterError, match="fit_intercept must be True or False"):
+        sm.PrivateLPSVC(fit_intercept="yes", classes=(-1, 1)).fit(X, Y)
+    with pytest.raises(InvalidParameterError, match="fit_intercept must be True or False"):
+        sm.plan(sm.PrivateLPSVC(fit_intercept="yes"), 100, 3)
+
+
+# public ranges and categories
+
+AGE, HOURS = RNG.uniform(10, 95, 400), RNG.uniform(-5, 110, 400)
+SECTOR = RNG.choice(["private", "public", "other"], 400)
+INCOME = np.where(AGE / 50 + HOURS / 40 + (SECTOR == "public") > 2.7, "high", "low")
+DECLARED = {"age": (18, 90), "sector": ["public", "private"], "hours": (0, 100)}
+
+
+def table():
+    pandas = pytest.importorskip("pandas", reason="tables of pandas")
+    return pandas.DataFrame({"age": AGE, "hours": HOURS, "sector": SECTOR})
+
+
+def by_hand():
+    """Entries in the order of X's columns, between -1 and 1; two categories of three."""
+    centred = [2 * (np.clip(AGE, 18, 90) - 18) / 72 - 1, np.clip(HOURS, 0, 100) / 50 - 1]
+    return np.column_stack([*centred, SECTOR == "public", SECTOR == "private"]).astype(float)
+
+
+def fitted(X, **options):
+    given = {"classes": ("high", "low"), "random_state": 0, **options}
+    return sm.PrivateLPSVC(1.0, 1e-6, **given).fit(X, INCOME)
+
+
+def test_ranges_and_categories_are_a_table_made_by_hand():
+    """The norm is that of three columns; coefficients are in the units of the table."""
+    found = fitted(table(), X_bounds=DECLARED)
+    same = fitted(by_hand(), data_norm=np.sqrt(3))
+    np.testing.assert_allclose(found.coef_[0] * [36, 50, 1, 1], same.coef_[0])
+    entries = np.column_stack([AGE, HOURS, SECTOR == "public", SECTOR == "private"])
+    inside = (AGE > 18) & (AGE < 90) & (HOURS > 0) & (HOURS < 100)
+    expected = same.decision_function(by_hand())
+    np.testing.assert_allclose(found.decision_function(table())[inside], expected[inside])
+    np.testing.assert_allclose(
+        entries @ found.coef_[0] + found.intercept_, found.decision_function(table())
+    )
+    assert found.privacy_ == same.privacy_
+    assert found.score(table(), INCOME) > 0.8
+
+
+def test_columns_go_by_names_or_positions_in_any_form():
+    polars = pytest.importorskip("polars", reason="tables of polars")
+    places = {0: (18, 90), 2: DECLARED["sector"], 1: (0, 100)}
+    rows = [list(row) for row in zip(AGE, HOURS, SECTOR.tolist(), strict=True)]
+    frame = table()
+    found = fitted(frame, X_bounds=DECLARED)
+    others = [
+        fitted(rows, X_bounds=places),
+        fitted(frame, X_bounds=places),
+        fitted(polars.from_pandas(frame), X_bounds=DECLARED),
+        fitted(frame.astype({"sector": "category"}), X_bounds=DECLARED),
+        fitted([frame[:100], frame[100:]], X_bounds=DECLARED),
+    ]
+    assert all(other.coef_.tolist() == found.coef_.tolist() for other in others)
+    numbers = np.column_stack([AGE, HOURS])
+    pair = ([18, 0], [90, 100])
+    several = [fitted(form(numbers), X_bounds=pair) for form in (np.array, sp.csr_array)]
+    assert several[0].coef_.tolist() == several[1].coef_.tolist()
+    symmetric = [fitted(form(numbers), X_bounds=(-100, 100)) for form in (np.array, sp.csr_array)]
+    assert symmetric[0].coef_.tolist() == symmetric[1].coef_.tolist()
+
+
+def test_a_regression_takes_the_same_columns():
+    y = 2 * AGE + 10 * (SECTOR == "public")
+    options = {"y_bounds": (0, 250), "random_state": 0}
+    found = sm.PrivateQuantileRegressor(10.0, 1e-6, X_bounds=DECLARED, **options).fit(table(), y)
+    entries = np.column_stack([AGE, HOURS, SECTOR == "public", SECTOR == "private"]).astype(float)
+    pair = ([18, 0, -1, -1], [90, 100, 1, 1])
+    same = sm.PrivateQuantileRegressor(10.0, 1e-6, X_bounds=pair, **options).fit(entries, y)
+    assert found.coef_.tolist() == same.coef_.tolist()
+    assert found.predict(table()).tolist() == same.predict(entries).tolist()
+    planned = [sm.plan(one, 400, p).prediction_noise for one, p in ((found, 3), (same, 4))]
+    assert planned[0] == planned[1]
+
+
+def test_no_record_is_longer_than_its_norm_and_each_is_made_ready_by_itself():
+    wild = np.array([[1e300, -5.0], [0.0, 0.0], [50.0, 1e-300], [-1e300, 1e300]])
+    for form in (np.array, sp.csr_array):
+        for options in ({}, {"fit_intercept": False}, {"data_norm": 0.3}):
+            svm = fitted(form(wild[[0, 1] * 200]), X_bounds=([18, -1], [90, 1]), **options)
+            ready = svm._prepare(form(wild))
+            dense = ready.toarray() if sp.issparse(ready) else ready
+            assert np.linalg.norm(dense, axis=1).max() <= svm._prepare.norm
+            alone = [svm._prepare(form(wild[[i]])) for i in range(4)]
+            alone = [a.toarray() if sp.issparse(a) else a for a in alone]
+            assert dense.tolist() == np.vstack(alone).tolist()
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ({"age": (18, 90)}, "X_bounds leaves out columns of X: 'hours', 'sector'. Declare a range"),
+        ({**DECLARED, "pay": (0, 1)}, "X_bounds names what is no column of X: 'pay'"),
+        ({**DECLARED, "age": (90, 18)}, r"X_bounds\['age'\]: low must be below high"),
+        (
+            {**DECLARED, "age": [18, 90]},
+            r"X_bounds\['age'\] must be a range, a tuple \(low, high\)",
+        ),
+        (
+            {**DECLARED, "sector": ["a", "a"]},
+            r"X_bounds\['sector'\] must be .* different categories",
+        ),
+        ({**DECLARED, "sector": [None, "a"]}, r"X_bounds\['sector'\] must be .*, texts or numbers"),
+        ({**DECLARED, "age": 3}, r"X_bounds\['age'\] must be a pair \(low, high\) of public"),
+        ({**DECLARED, "age": ([1, 2], 3)}, r"X_bounds\['age'\] must be two numbers"),
+        ({**DECLARED, "sector": (0, 1)}, "X holds text in column 'sector'"),
+        (
+            {**DECLARED, "sector": (0, 1), "hours": ["a", "b"]},
+            r"X\['sector'\] must hold real numbers, not text",
+        ),
+        ((0, 1), "X holds text in column 'sector'"),
+    ],
+)
+def test_wrong_declarations(bounds, message):
+    with pytest.raises((InvalidParameterError, InvalidProblemError), match=message):
+        fitted(table(), X_bounds=bounds)
+
+
+def test_what_cannot_be_spread_is_refused():
+    places = {0: (18, 90), 1: (0, 100), 2: ["public", "private"]}
+    with pytest.raises(InvalidProblemError, match="Categories need X as a table in memory"):
+        fitted(sp.csr_array((400, 3)), X_bounds=places)
+    with pytest.raises(InvalidParameterError, match="leaves out columns of X: 3"):
+        fitted(np.ones((400, 4)), X_bounds=places)
+    found = fitted(table(), X_bounds=DECLARED)
+    with pytest.raises(InvalidProblemError, match="X must have the columns that it had for fit"):
+        found.predict(table()[["hours", "age", "sector"]])
+    with pytest.raises(InvalidParameterError, match="declares 3 columns, but n_features = 7"):
+        sm.plan(found, 400, 7)
+    with pytest.raises(InvalidParameterError, match="two arrays of 3"):
+        fitted(by_hand()[:, :3], X_bounds=([0, 1], [1, 2]))
+
+
+def test_several_classifiers_read_the_same_table():
+    classes = ("high", "low")
+    several = sm.PrivateOneVsRestClassifier(
+        sm.PrivateLPSVC(X_bounds=DECLARED), 5.0, 1e-6, classes=("private", "public", "other")
+    ).set_params(random_state=0)
+    assert several.fit(table(), SECTOR).score(table(), SECTOR) > 0.9
+    for relation in ({}, {"relation": "add-remove", "nominal_n": 400}):
+        candidates = [sm.ObjectivePerturbationSVC(reg=reg, X_bounds=DECLARED) for reg in (10, 0.01)]
+        options = {"classes": classes, "random_state": 0, **relation}
+        best = sm.PrivateModelSelector(candidates, 20.0, **options).fit(table(), INCOME)
+        assert best.predict(table()).tolist() == best.best_estimator_.predict(table()).tolist()
+        assert best.decision_function(table()).shape == (400,)
+    with pytest.raises(InvalidProblemError, match="X must have the columns that it had for fit"):
+        best.predict(table()[["hours", "age", "sector"]])
