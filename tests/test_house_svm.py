@@ -75,8 +75,8 @@ def smooth_hinge(tmp_path):
 def test_a_new_loss_is_one_file(smooth_hinge, estimator, steepness, delta):
     """Without noise its minimum is certified; with noise its bounds decide what is charged."""
     model = estimator(
-        smooth_hinge, eps=math.inf, reg=0.05, delta=delta, classes=(-1, 1), random_state=0
-    )
+        smooth_hinge, eps=math.inf, reg=0.05, delta=delta, fit_intercept=False, classes=(-1, 1)
+    ).set_params(random_state=0)
     risk = RegularizedRisk.in_memory(signed(X, Y), smooth_hinge, 0.05, 1.0)
     assert risk.certified(model.fit(X, Y).coef_[0])
     private = model.set_params(eps=2.0).fit(X, Y).privacy_
@@ -153,7 +153,7 @@ def test_private_lp_svc_trains_on_blocks(monkeypatch, eps):
 
     monkeypatch.setattr("svm_models.records.source.WholeRecords.rows", door)
     np.testing.assert_array_equal(model.fit(X, Y).coef_, whole)
-    assert set(seen[0].sizes) == {4, 16}, "sums and second moments alone leave"
+    assert set(seen[0].sizes) == {5, 25}, "sums and second moments alone leave"
 
 
 # one readable class, light imports

@@ -23,7 +23,7 @@ from svm_models import account as accounts
 from svm_models.classifiers import classes as of_two
 from svm_models.parameters import FloatArray, norm_within, share
 from svm_models.records import Preparation, decisions_of
-from svm_models.records.columns import OfDeclaredColumns, ranges_of
+from svm_models.records.columns import Columns, ranges_of
 from svm_models.records.grid import require_exact_sums
 from svm_models.records.validation import scored, validated, without_table
 from svm_models.repeated_fits import warn_if_repeated
@@ -75,6 +75,9 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
     #: Which data sets are neighbours; unless a record is replaced, their number is private.
     relation: str = "replace"
     privacy_: PrivacyRecord | None
+    #: What is declared of columns.
+    X_bounds: Any = None
+    _columns: Columns | None = None
 
     def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
         """Train on n records.
@@ -113,7 +116,8 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         self._warn_before_reading()
         # Whether a number overflows depends on the records; nobody may learn it from a warning.
         with unnoticed():
-            X, y = self._read(self._numbers(X, new=True), y)
+            self._columns = Columns.of(self.X_bounds, X)
+            X, y = self._read(self._numbers(X), y)
             self.classes_, signs = of_two.two_classes(y, self.classes)
             self.intercept_ = np.zeros(1)
             self.privacy_ = None
@@ -129,9 +133,9 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         found: tuple[Any, Any] = validated(self, X, y, dtype=np.float64, count_is_private=hidden)
         return found
 
-    def _numbers(self, X: Any, *, new: bool = False) -> Any:  # noqa: ARG002
-        """X with what is declared of its columns; `new` ones, or those of fit."""
-        return X
+    def _numbers(self, X: Any) -> Any:
+        """X with an entry for each declared category."""
+        return X if self._columns is None else self._columns.numbers(X)
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         """The weights for records X and labels -1.0 or 1.0."""
@@ -183,7 +187,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLinearClassifier(OfDeclaredColumns, LinearBinaryClassifier):
+class PrivateLinearClassifier(LinearBinaryClassifier):
     """A linear classifier that protects each record it was trained on.
 
     Subclasses are dataclasses; their documentation writes ``common_parameters`` for those below.
@@ -235,7 +239,7 @@ class PrivateLinearClassifier(OfDeclaredColumns, LinearBinaryClassifier):
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         constant, count = require_flag(self.fit_intercept, "fit_intercept"), X.shape[1]
-        bounds = self._bounds()
+        bounds = self.X_bounds if self._columns is None else self._columns.ranges
         norm = norm_within(self._usual_norm(count) if self.data_norm is None else self.data_norm)
         ranges = None if bounds is None else ranges_of(bounds, count)
         self._prepare = Preparation.of(norm, ranges, intercept=constant)

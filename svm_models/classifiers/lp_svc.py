@@ -22,6 +22,7 @@ from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.lp_svc_plan import Mistakes, Rule, priced
 from svm_models.parameters import FloatArray, radius_within, require_delta
 from svm_models.plan import parts_of, warn_of_noise
+from svm_models.records.columns import planned
 from svm_models.records.grid import SOFTNESS, RecordGrid, RecordsOnGrid, WhitenedRecords, Whitening
 from svm_models.records.source import RecordSource, decisions, read, read_dask
 from svm_models.whitening import Coordinates, noise_of_one_sum, second_moments
@@ -235,7 +236,9 @@ class PrivateLPSVC(PrivateLinearClassifier):
         if adds_or_removes(self.relation):
             neighbours = Neighbours.adding(records)
         sigma = noise_of_one_sum(ledger, neighbours).sigma
-        p = self._planned(n_features)[0] + require_flag(self.fit_intercept, "fit_intercept")
+        p = planned(self.X_bounds, n_features)[0] + require_flag(
+            self.fit_intercept, "fit_intercept"
+        )
         rule = self._rule(neighbours, p, ledger)
         return Mistakes(
             priced=lambda: parts_of(priced(neighbours, rule, ledger), records),

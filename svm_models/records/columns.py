@@ -84,28 +84,12 @@ class Columns:
         return np.column_stack([_read(*one) for one in each])
 
 
-class OfDeclaredColumns:
-    """An estimator whose ``X_bounds`` may say what the columns of X are."""
-
-    X_bounds: Any
-    _columns: Columns | None = None
-
-    def _numbers(self, X: Any, *, new: bool = False) -> Any:
-        """X in numbers; of `new` columns, or of those of fit."""
-        if new:
-            self._columns = Columns.of(self.X_bounds, X)
-        return X if self._columns is None else self._columns.numbers(X)
-
-    def _bounds(self) -> Any:
-        """The ranges of all entries, if X_bounds names columns, else X_bounds."""
-        return self.X_bounds if self._columns is None else self._columns.ranges
-
-    def _planned(self, n_features: int) -> tuple[int, Any]:
-        """The entries of a record of so many columns, and their bounds; no record is read."""
-        columns = Columns.of(self.X_bounds, None)
-        if columns is None:
-            return n_features, self.X_bounds
-        return columns.entries(n_features), columns.ranges
+def planned(bounds: Any, n_features: int) -> tuple[int, Any]:
+    """The entries of a record of so many columns, and their ranges; no record is read."""
+    columns = Columns.of(bounds, None)
+    return (
+        (n_features, bounds) if columns is None else (columns.entries(n_features), columns.ranges)
+    )
 
 
 def ranges_of(bounds: Any, p: int) -> Ranges:

@@ -20,7 +20,7 @@ from privlp.rows.access import InMemory
 from svm_models import account as accounts
 from svm_models.parameters import FloatArray, require_delta
 from svm_models.plan import warn_of_noise
-from svm_models.records.columns import OfDeclaredColumns
+from svm_models.records.columns import Columns, planned
 from svm_models.records.grid import RecordGrid, require_exact_sums
 from svm_models.records.validation import scored, validated, without_table
 from svm_models.regression.descent import descend
@@ -51,6 +51,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     coef_: FloatArray
     intercept_: Any
+    #: What is declared of columns.
+    X_bounds: Any = None
+    _columns: Columns | None = None
 
     def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
         """Fit n records.
@@ -80,7 +83,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         hidden = self._number_is_private()
         # Whether a number overflows depends on the records; no warning may tell.
         with unnoticed():
-            X = self._numbers(X, new=True)
+            self._columns = Columns.of(self.X_bounds, X)
+            X = self._numbers(X)
             X, y = validated(self, X, y, dtype=np.float64, y_numeric=True, count_is_private=hidden)
             coef, intercept = self._fitted(X, np.asarray(y, dtype=float))
         one = self._gives_one_fit()
@@ -130,9 +134,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     def _number_is_private(self) -> bool:
         return False
 
-    def _numbers(self, X: Any, *, new: bool = False) -> Any:  # noqa: ARG002
-        """X with what is declared of its columns; `new` ones, or those of fit."""
-        return X
+    def _numbers(self, X: Any) -> Any:
+        """X with an entry for each declared category."""
+        return X if self._columns is None else self._columns.numbers(X)
 
     def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Coefficients (K, p) and intercepts (K,)."""
@@ -145,7 +149,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLinearRegressor(OfDeclaredColumns, LinearRegressor):
+class PrivateLinearRegressor(LinearRegressor):
     """A linear regression that protects each record it was fitted on.
 
     Attributes
@@ -189,7 +193,8 @@ class PrivateLinearRegressor(OfDeclaredColumns, LinearRegressor):
     def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         count, p = X.shape
         require_exact_sums(count)
-        constant, units, loss, quantiles = self._declared(p, self._bounds())
+        bounds = self.X_bounds if self._columns is None else self._columns.ranges
+        constant, units, loss, quantiles = self._declared(p, bounds)
         opened = self._open(accounts.randomness_of(self.random_state))
         require_delta(self, self.eps, self.delta)
         warn_if_repeated(self, opened.ledger.eps, opened.ledger.delta)
@@ -224,7 +229,7 @@ class PrivateLinearRegressor(OfDeclaredColumns, LinearRegressor):
         ledger = Ledger(
             eps * (1 - accounts.SHARE_OF_THE_COUNT if accounts.counts(self) else 1.0), self.delta
         )
-        p, bounds = self._planned(n_features)
+        p, bounds = planned(self.X_bounds, n_features)
         constant, _, loss, quantiles = self._declared(p, bounds)
         n = max(records, accounts.least_nominal(_tail(eps)) if accounts.counts(self) else 1)
         adding = accounts.adds_or_removes(self.relation)
