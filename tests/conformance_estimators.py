@@ -816,6 +816,29 @@ _INTERCEPT = kit.Played(
     0.95,
 )
 
+
+@contextmanager
+def _beyond_their_ranges() -> Iterator[None]:
+    """Neither moved into declared ranges nor scaled down."""
+    as_it_is = replaced(scaled.Preparation, "_scaled", lambda prepare, X, low, high: X)
+    with as_it_is(), _UNSCALED():
+        yield
+
+
+_RANGES = kit.Played(
+    "private classifiers: minimiser, columns with ranges",
+    frozenset(["OutputPerturbationSVC"]),
+    _fit(sm.OutputPerturbationSVC, eps=2.0, reg=40.0, X_bounds={0: (-2, 2)}),
+    _opposite(3.0),
+    "perturb the minimiser",
+    _one_draw(
+        SCALE=kit.Patch(_beyond_their_ranges),
+        RELATION=kit.Patch(_REMOVED),
+        MINIMISER=_AS_REPLACED,
+    ),
+    0.95,
+)
+
 _COUNT = kit.Played(
     "private classifiers: number of records",
     frozenset(["OutputPerturbationSVC"]),
@@ -1069,6 +1092,7 @@ ESTIMATORS: list[kit.Subject] = [
     *_THRESHOLDS,
     *_REGRESSION,
     _INTERCEPT,
+    _RANGES,
     _COUNT,
     _ONE_VS_REST,
     _CHOICE,

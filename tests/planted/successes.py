@@ -216,6 +216,7 @@ _WITH_OPTIONS: dict[str, Callable[..., Any]] = {
     "OutputPerturbationSVC, few positives": _of(
         "OutputPerturbationSVC", threshold_share=0.2, class_weight={1: 3.0}
     ),
+    "PrivateLPSVC, columns with ranges": _of("PrivateLPSVC", X_bounds=(-1, 1)),
     "PrivateQuantileRegressor, features with ranges": _regressor(
         svm_models.PrivateQuantileRegressor, quantile=(0.4, 0.6), data_norm=None, X_bounds=(-1, 1)
     ),
