@@ -1,6 +1,9 @@
 """What an estimator does with columns before it fits: a constant, public ranges, categories."""
 
+from functools import partial
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -214,3 +217,28 @@ def test_several_classifiers_read_the_same_table():
         assert best.decision_function(table()).shape == (400,)
     with pytest.raises(InvalidProblemError, match="X must have the columns that it had for fit"):
         best.predict(table()[["hours", "age", "sector"]])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "lazy"])
+def test_labels_and_categories_of_one_table(kind):
+    """The name of a column of labels, beside declared columns; as for arrays, to the last bit."""
+    pl = pytest.importorskip("polars", reason="tables of polars need polars")
+    rng = np.random.default_rng(0)
+    columns = {"age": rng.uniform(0, 100, 300), "sector": rng.choice(["a", "b"], 300)}
+    ill = np.where(columns["age"] > 50, "yes", "no")
+    frame = (pd.DataFrame if kind == "pandas" else pl.DataFrame)({**columns, "ill": ill})
+    frame = frame.lazy() if kind == "lazy" else frame
+    make = partial(
+        sm.PrivateLPSVC,
+        X_bounds={"age": (0, 100), "sector": ["a", "b"]},
+        classes=("no", "yes"),
+        random_state=0,
+    )
+    by_name, apart = make().fit(frame, "ill"), make().fit(pd.DataFrame(columns), ill)
+    np.testing.assert_array_equal(by_name.coef_, apart.coef_)
+    np.testing.assert_array_equal(by_name.intercept_, apart.intercept_)
+    assert by_name.score(frame, "ill") == apart.score(pd.DataFrame(columns), ill)
+    several = sm.PrivateOneVsRestClassifier(
+        make(classes=None, random_state=None), classes=("no", "yes"), random_state=0
+    )
+    assert 0 <= several.fit(frame, "ill").score(frame, "ill") <= 1

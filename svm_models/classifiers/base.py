@@ -23,7 +23,7 @@ from svm_models import account as accounts
 from svm_models.classifiers import classes as of_two
 from svm_models.parameters import FloatArray, norm_within, share
 from svm_models.records import Preparation, decisions_of
-from svm_models.records.columns import Columns, ranges_of
+from svm_models.records.columns import Columns, ranges_of, without_labels
 from svm_models.records.grid import require_exact_sums
 from svm_models.records.validation import scored, validated, without_table
 from svm_models.repeated_fits import warn_if_repeated
@@ -116,7 +116,8 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         self._warn_before_reading()
         # Whether a number overflows depends on the records; nobody may learn it from a warning.
         with unnoticed():
-            self._columns = Columns.of(self.X_bounds, X)
+            X, y = without_labels(self.X_bounds, X, y)
+            self._columns = Columns.of(self.X_bounds, X, y)
             X, y = self._read(self._numbers(X), y)
             self.classes_, signs = of_two.two_classes(y, self.classes)
             self.intercept_ = np.zeros(1)
@@ -176,6 +177,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         >>> HuberSVC(reg=0.1).fit([[1.0], [-1.0]], ["yes", "no"]).score([[2.0]], ["yes"])
         1.0
         """
+        X, y = without_labels(self.X_bounds, X, y)
         X, y = without_table(X, y) if isinstance(y, str) else (X, y)
         return scored(accuracy_score, y, self.predict(X), sample_weight)
 

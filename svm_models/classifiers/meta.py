@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from privlp import Budget, InvalidParameterError
 from privlp.privacy import PrivacyRecord
 from svm_models import account as accounts
-from svm_models.records.columns import Columns
+from svm_models.records.columns import Columns, without_labels
 from svm_models.records.validation import scored, validated, without_table
 
 
@@ -47,7 +47,9 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _read(self, X: Any, y: Any, parts: Iterable[Any]) -> tuple[Any, Any]:
         """Records in numbers, or as they are if one of the parts declares their columns; labels."""
         bounds = [getattr(part, "X_bounds", None) for part in parts]
-        self._columns = next(filter(None, (Columns.of(one, X) for one in bounds)), None)
+        declared = next((one for one in bounds if isinstance(one, Mapping)), None)
+        X, y = without_labels(declared, X, y)
+        self._columns = next(filter(None, (Columns.of(one, X, y) for one in bounds)), None)
         hidden, options = accounts.adds_or_removes(self.relation), {"dtype": np.float64}
         numbers = X if self._columns is None else self._columns.numbers(X)
         found, y = validated(self, numbers, y, count_is_private=hidden, **options)
@@ -85,6 +87,7 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         >>> several.fit(X, y).score(np.eye(3), [0, 1, 2])
         1.0
         """
+        X, y = without_labels(self._columns, X, y)
         X, y = without_table(X, y) if isinstance(y, str) else (X, y)
         return scored(accuracy_score, y, self.predict(X), sample_weight)
 

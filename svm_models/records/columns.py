@@ -5,7 +5,7 @@ What becomes of a record depends on it and on what is declared alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp import InvalidParameterError, InvalidProblemError
+from privlp import InvalidParameterError, InvalidProblemError, tables
 from privlp.checks import as_floats, unquoted
 from privlp.readers.blocks import is_sequence_of_blocks
 from svm_models.parameters import LEAST_SIZE, MOST_SIZE, FloatArray
@@ -38,11 +38,16 @@ class Columns:
     declared: tuple[Any, ...]
 
     @classmethod
-    def of(cls, bounds: Any, X: Any) -> Columns | None:
-        """From a dict, for the columns of X, or its own if X is None; no other bounds name any."""
+    def of(cls, bounds: Any, X: Any, y: Any = None) -> Columns | None:
+        """From a dict, for the columns of X, or its own if X is None; no other bounds name any.
+
+        A text y is the column of labels.
+        """
         if not isinstance(bounds, Mapping):
             return None
         names = None if X is None else names_of(X)
+        if names is not None and isinstance(y, str):
+            names = [name for name in names if name != y]
         known = [*bounds] if X is None else [*range(_width(X))] if names is None else names
         keys = {known[key] if _is_place(key, known) else key: key for key in bounds}
         _refuse("names what is no column of X", [key for key in keys if key not in known])
@@ -72,7 +77,7 @@ class Columns:
             return X
         if is_sequence_of_blocks(X):
             return [self.numbers(block) for block in X]
-        names = names_of(X)
+        X, names = _in_memory(X), names_of(X)
         if self.names is not None and names not in (None, self.names):
             raise InvalidProblemError(
                 "X must have the columns that it had for fit, in their order.", parameter="X"
@@ -123,9 +128,36 @@ def pair_of(bounds: Any, name: str) -> Ranges:
     return low, high
 
 
+def without_labels(bounds: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Records and labels, where y may name a column of a table with declared categories."""
+    if isinstance(bounds, Columns):
+        declared: Iterable[Any] = bounds.declared
+    else:
+        declared = bounds.values() if isinstance(bounds, Mapping) else ()
+    categories = any(isinstance(one, list) for one in declared)
+    if not (categories and isinstance(y, str) and tables.is_table(X) and y in (names_of(X) or [])):
+        return X, y
+    frame = tables.opened(_in_memory(X), "X")
+    return frame.drop(y).to_native(), tables.column(frame, y, "y")
+
+
+def _in_memory(X: Any) -> Any:
+    """A lazy table with its rows computed; anything else as it is."""
+    if not tables.is_table(X):
+        return X
+    frame = tables.opened(X, "X")
+    if not tables.is_lazy(frame):
+        return X
+    return unquoted(
+        lambda: frame.collect().to_native(), "The rows of X could not be computed.", "X"
+    )
+
+
 def names_of(X: Any) -> list[Any] | None:
     """Names of columns, as far as X, or its first block, has any."""
     X = X[0] if is_sequence_of_blocks(X) else X
+    if tables.is_table(X):
+        return [*tables.opened(X, "X").collect_schema().names()]
     found = getattr(X, "column_names", getattr(X, "columns", None))
     return None if found is None else list(found)
 
@@ -172,6 +204,9 @@ def _one(declared: Any, key: Any) -> Any:
 def _columns(X: Any, names: list[Any] | None) -> list[Any]:
     if names is None:
         return list(np.array(X, dtype=object, ndmin=2).T)
+    if tables.is_table(X):
+        frame = tables.opened(X, "X")
+        return [np.asarray(frame.get_column(name).to_native()) for name in names]
     return [np.asarray(X[name]) for name in names]
 
 

@@ -20,7 +20,7 @@ from privlp.rows.access import InMemory
 from svm_models import account as accounts
 from svm_models.parameters import FloatArray, require_delta
 from svm_models.plan import warn_of_noise
-from svm_models.records.columns import Columns, planned
+from svm_models.records.columns import Columns, planned, without_labels
 from svm_models.records.grid import RecordGrid, require_exact_sums
 from svm_models.records.validation import scored, validated, without_table
 from svm_models.regression.descent import descend
@@ -83,7 +83,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         hidden = self._number_is_private()
         # Whether a number overflows depends on the records; no warning may tell.
         with unnoticed():
-            self._columns = Columns.of(self.X_bounds, X)
+            X, y = without_labels(self.X_bounds, X, y)
+            self._columns = Columns.of(self.X_bounds, X, y)
             X = self._numbers(X)
             X, y = validated(self, X, y, dtype=np.float64, y_numeric=True, count_is_private=hidden)
             coef, intercept = self._fitted(X, np.asarray(y, dtype=float))
@@ -125,6 +126,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         >>> round(fitted.score([[3.0], [4.0]], [7.0, 9.0]), 6)
         1.0
         """
+        X, y = without_labels(self.X_bounds, X, y)
         X, y = without_table(X, y) if isinstance(y, str) else (X, y)
         return scored(r2_score, y, self.predict(X), sample_weight, numbers=True)
 
