@@ -303,6 +303,12 @@ def _as_they_are_in_coordinates(
     self.G, self.r = times[:, None] * self.G, times * self.r
 
 
+def _hard_rows_weigh_more(self: Any, block: Any, *given: Any, **named: Any) -> None:
+    """Rows of which the hard ones have a price above the one that is taken for the largest."""
+    _ROWS_ARE_SCALED(self, block, *given, **named)
+    self.weight = np.where(np.isinf(block.price), 2.0, self.weight)
+
+
 _COUNTS_ARE_CHEAP = (
     "only counts are drawn several times, for a share of the price that a lower bound does not see:"
     " tests/test_perturbed_privacy.py"
@@ -328,6 +334,32 @@ PERTURBED: list[Subject] = [
         _flipped(bounds=(0, 1), penalty=1.0),
         _PERTURB,
         **{**_OF_PERTURBED, "STOP": "the stages are those of the row above"},
+    ),
+    *(
+        _played(
+            f"perturbed, hard rows among soft ones: {what}",
+            partial(_solve, "perturbed", 1.0, 1e-6)(2.0, width=_LONG * math.sqrt(2)),
+            tuple(
+                lp.changed(penalty=[math.inf, *[1.0] * (_N // 2), *[math.inf] * (_N // 2 - 1)])
+                for lp in pair
+            ),
+            purpose,
+            **{**_OF_PERTURBED, "STOP": "as many stages as planned", **faults},
+        )
+        for what, purpose, pair, faults in (
+            (
+                "secret term",
+                _PERTURB,
+                _flipped(bounds=(0, 1)),
+                {"SCALE": Patch(replaced(RowsInCoordinates, "__init__", _hard_rows_weigh_more))},
+            ),
+            (
+                "count",
+                "count missed hard rows",
+                _satisfied_or_not(bounds=(0, 1)),
+                {"SCALE": _LENGTH_UNSEEN, "RELATION": SAME_BOUND},
+            ),
+        )
     ),
     _played(
         "perturbed: count",

@@ -30,6 +30,7 @@ RELATIONS = {
         {"row_lower": [-5.0, *[-INF] * 6, -2.0, -4.0], **PUBLIC_ROW},
     ),
     "soft": (privlp.ConstraintPrivate(), {"penalty": np.linspace(0.1, 1.0, N)}),
+    "hard and soft": (privlp.ConstraintPrivate(), {"penalty": np.resize([0.5, np.inf], N)}),
     "add-remove": (
         privlp.ConstraintPrivate("add-remove", rows_per_record=2, nominal_n=8),
         PUBLIC_ROW,
@@ -116,7 +117,7 @@ def request_of(method, lp):
     special = {"dmw-published": {"width": 1.5, "alpha": 9.0}, "mw": {"alpha": 1.0, "opt": 5.0}}
     whole = {"s": 3, "opt": 5.0} if lp.neighbours.changes_whole_rows else {}
     if lp.penalty is not None:
-        whole = {"opt": 5.0}
+        whole = {"opt": 5.0, **({"s": 3} if np.isinf(lp.penalty[lp.private]).any() else {})}
     return {**whole, **special.get(method, {})}
 
 

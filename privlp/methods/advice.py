@@ -106,7 +106,10 @@ def _advice_on_difficulty(
 ) -> tuple[Verdict, str]:
     """Whether noise on all variables is small beside s rows, or beside all soft rows."""
     eps, n = _enough_eps(request, difficulty), f"{about(difficulty * request.n)} rows"
-    soft, ways = request.lp.penalty is not None, [f"eps = {eps:g}"] if eps <= _LARGEST_EPS else []
+    soft, ways = (
+        request.lp.penalty is not None and request.s is None,
+        [f"eps = {eps:g}"] if eps <= _LARGEST_EPS else [],
+    )
     if not soft:
         s = difficulty * request.density()
         ways = [f"s = {about(s)}", *ways] if s <= request.n * prediction.largest_share else ways

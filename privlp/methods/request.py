@@ -155,7 +155,7 @@ class SolveRequest:
         return self.ledger.delta > 0 or not self.has_noise
 
     def density(self) -> float:
-        """The parameter s, checked against the public number of rows."""
+        """The parameter s, checked against the public number of rows; of hard ones among soft."""
         self._require_private_rows()
         if self.s is None:
             raise InvalidParameterError(
@@ -163,10 +163,12 @@ class SolveRequest:
                 " than alpha.",
                 parameter="s",
             )
-        s = real(self.s, "s")
-        if not 1 <= s <= self.n:
+        s, prices = real(self.s, "s"), self.public.prices
+        most, hard = (self.n, "") if prices is None else (prices.hard, "hard ")
+        if not 1 <= s <= most:
             raise InvalidParameterError(
-                f"s must be between 1 and the number of private rows, {self.n}; got {self.s!r}.",
+                f"s must be between 1 and the number of {hard}private rows, {most}; got"
+                f" {self.s!r}.",
                 parameter="s",
             )
         return s

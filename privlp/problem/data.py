@@ -232,9 +232,12 @@ class ProgramData:
 
 @dataclass(frozen=True)
 class SoftPrices:
-    """Prices of the private rows of a program, where all of them are soft."""
+    """Prices of the private rows of a program with soft ones; a hard row has the largest of them.
 
-    #: The largest price; ``inf`` if a row is hard.
+    Methods price hard rows higher. In units of the price of hard rows all sums are then smaller.
+    """
+
+    #: The largest price; ``inf`` if every row is hard.
     largest: float
     #: Largest sum of the prices of one record's rows, of a row with two sides the larger one.
     of_record: float
@@ -244,12 +247,17 @@ class SoftPrices:
     rows: int
     #: Largest price on the cheaper side of a row with two sides; 0 if no row has two.
     opposite: float
+    #: Number of ``<=`` rows that are hard.
+    hard: int
 
     @classmethod
     def of(cls, lp: ProgramData, rows_per_record: int) -> SoftPrices:
         """The prices of a program; without groups a record owns any `rows_per_record` rows."""
         own = lp.private & (lp.sides() > 0)
         prices = lp.prices_of_sides()[own]
+        hard, soft = np.isinf(prices), prices[(prices > 0) & np.isfinite(prices)]
+        if soft.size:
+            prices[hard] = soft.max()
         price, both = prices.max(axis=1), prices.sum(axis=1)
         largest = float(price.max(initial=0.0))
         opposite = float(prices.min(axis=1).max(initial=0.0))
@@ -262,7 +270,7 @@ class SoftPrices:
             sums = [np.bincount(record, weights=each) for each in (price, both)]
             sums = [each[[each.argmax()]] if each.size else each for each in sums]
         of_record, of_sides = (float(each.sum()) for each in sums)
-        return cls(largest, of_record, of_sides, rows, opposite)
+        return cls(largest, of_record, of_sides, rows, opposite, int(hard.sum()))
 
 
 @dataclass(frozen=True, eq=False)

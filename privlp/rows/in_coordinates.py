@@ -33,7 +33,8 @@ class RowsInCoordinates(SmoothedRows):
     """Rows scale_i (a_i·x - b_i) = g_i·z - r_i in the coordinates z of a region, with |g_i| <= 1.
 
     Hard rows are scaled to norm 1. Soft rows are divided by one released number, or by their own
-    norm where that is larger. Each number is computed from its row alone, in the same order.
+    norm where that is larger. Each number is computed from its row alone, in the same order. Soft
+    rows weigh their price over the largest one, hard rows among them 1.
     """
 
     changes = ("v", "change")
@@ -65,7 +66,7 @@ class RowsInCoordinates(SmoothedRows):
             r[rows] = scale[rows] * (form.sides(rows) - own * activity[form.row[rows]])
         weight = np.broadcast_to(1.0, r.shape)
         if largest_price is not None and block.price is not None:
-            weight = block.price / largest_price
+            weight = np.where(np.isinf(block.price), 1.0, block.price / largest_price)
         if sign:
             wrong = np.asarray((-sign * G > 0).sum(axis=1)).ravel() > 0
             weight = np.where(wrong, 0.0, weight)
@@ -163,7 +164,13 @@ def _divisors(
     norm, largest = norms(block, region)
     varies = norm > CONSTANT_ROW
     largest *= LARGEST_OF_EQUAL_NORM**-1
-    np.maximum(norm, largest if unit is None else np.maximum(largest, unit), out=norm)
+    if unit is not None:
+        np.maximum(
+            largest,
+            unit if block.price is None else np.where(np.isinf(block.price), 0.0, unit),
+            out=largest,
+        )
+    np.maximum(norm, largest, out=norm)
     below = 1 - _NORMS_WITHIN - _OF_AN_ENTRY * len(region.live)
     # Entries are rounded to a grid, on which sums over rows are exact.
     below *= max(1 - math.sqrt(region.size) * 2.0**-BITS_OF_ENTRIES, 0.0)

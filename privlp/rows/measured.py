@@ -135,12 +135,12 @@ class MeasuredRows:
 
 
 class ComparedRows:
-    """Soft rows in the user's variables, each with its price in units of the largest."""
+    """Soft rows in the user's variables, each with its price over the largest; hard ones count 0."""
 
     def __init__(self, block: RowBlock, largest_price: float) -> None:
         self._form = block.form
         price = np.zeros(len(block.form.row)) if block.price is None else block.price
-        self._weight = price / largest_price
+        self._weight = np.where(np.isinf(price), 0.0, price / largest_price)
 
     def costlier(self, x: FloatArray, other: FloatArray, limit: float) -> float:
         """Sum over sides of rows of what they cost more at x than at the other point.

@@ -53,6 +53,16 @@ class RowBlock:
         """A sparse matrix by columns, for those who read columns."""
         return sp.csc_array(self._A)
 
+    def hard_rows(self) -> RowBlock:
+        """The block without its soft rows."""
+        form, hard = self.form, np.isinf(self.price)
+        own: dict[str, Any] = {
+            "row": form.row[hard],
+            "row_sign": form.row_sign[hard],
+            "rhs": form.rhs[hard],
+        }
+        return RowBlock(dataclasses.replace(form, **own), first=self.first)
+
     def parts(
         self, factors: FloatArray, columns: npt.NDArray[np.intp] | None = None
     ) -> Iterator[tuple[slice, Part]]:

@@ -30,6 +30,9 @@ _LAST_COUNTS, _LAST_ACCURACY, _LEAST_LAST, _MOST_LAST = 7, 0.25, 0.05, 0.35
 # of violations before each stage.
 _SHARES, _ROUNDS, _MOMENTS, _TURNS = 0.015, 3, 0.02, 2
 _NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 10, 0.015, 7, 0.006
+# Hard and soft rows: shares of the stages (of hard rows alone, then of both), and of the counts of
+# missed hard rows.
+_MIXED_STAGES, _MISSED_COUNTS, _MISSED = (0.15, 0.15, 0.7), 9, 0.15
 OF_LINE = "compare costs on a public line"
 OF_CHOICE = "compare the answer with a point of a public line"
 #: Comparisons that find a point of the line, and the largest shares for both.
@@ -77,17 +80,23 @@ class PerturbedCharges(NamedTuple):
         return cls._of(request, before, after, _STAGES, s)
 
     @classmethod
-    def soft(cls, request: SolveRequest, *, clipped: bool) -> PerturbedCharges:
-        """For soft rows."""
+    def soft(
+        cls, request: SolveRequest, *, clipped: bool, s: float | None = None
+    ) -> PerturbedCharges:
+        """For soft rows; with an s, among hard rows of which so many may be missed."""
         before: list[Counts] = [(_SHARES, _ROUNDS, _OF_SHARES), (_MOMENTS, _TURNS, _OF_MOMENTS)]
         if clipped:
             before.append((_NORM, _NORM_COUNTS, "count rows by their norm"))
         of_one = _moved_by_prices(request) * noise_of_one_release(request) / request.public.records
         line, choice = shares(of_one, of_one, LINE_COUNTS, _MOST_COMPARED)
-        before += [(line, LINE_COUNTS, OF_LINE), (choice, 1, OF_CHOICE)]
+        if s is None:
+            before.append((line, LINE_COUNTS, OF_LINE))
+        else:
+            before.append((_MISSED, _MISSED_COUNTS, "count missed hard rows"))
+        before.append((choice, 1, OF_CHOICE))
         size = (_SIZE, _SIZE_COUNTS, "count rows by the size of their violation")
-        after = [size] * len(_SOFT_STAGES)
-        return cls._of(request, before, after, _SOFT_STAGES)
+        stages = _SOFT_STAGES if s is None else _MIXED_STAGES
+        return cls._of(request, before, [size] * len(stages), stages, s, soft=True)
 
     @classmethod
     def _of(
@@ -97,8 +106,9 @@ class PerturbedCharges(NamedTuple):
         after: Sequence[Counts],
         stages: Sequence[float],
         s: float | None = None,
+        *,
+        soft: bool = False,
     ) -> PerturbedCharges:
-        soft = s is None
         _require_few_rows(request, len(stages))
         checked = 0.0 if s is None else share_of_check(request, s)
         left = 1 - math.fsum(share for share, _, _ in (*before, *after)) - checked

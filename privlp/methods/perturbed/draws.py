@@ -31,9 +31,9 @@ _LEAST_TOLERANCE, _UNIT_ROUNDOFF = 2.0**-24, 2.0**-53
 # The quadratic is at least this strong, in units of the secret term's deviation: a weaker one
 # would let rounding, which the cover has to hide, move the minimum far.
 _LEAST_STRENGTH = 0.1
-# Without noise, for eps = inf: strength of the quadratic, in units of a row's gradient; that with
-# which slopes balance; and how near Newton's method comes, about.
-_WEAK, _WEAKER, _IF_SHARP = 1e-3, 1e-5, 1e-5
+#: Without noise, for eps = inf: strength of the quadratic, in units of a row's gradient; that with
+#: which slopes balance; and how near Newton's method comes, about.
+WEAK, _WEAKER, _IF_SHARP = 1e-3, 1e-5, 1e-5
 
 
 class Bend(NamedTuple):
@@ -86,8 +86,6 @@ class Draws:
         of r terms of rank 1 and trace W/softness. So the logarithm of the Jacobian changes by at
         most r ln(1 + W / (r softness strength)).
         """
-        if self.sigma == 0:
-            return _WEAK
         r = min(rank, bend.rows)
         return bend.total / (r * softness * math.expm1(self.curvature / r)) * (1 + 1e-12)
 
@@ -102,14 +100,16 @@ class Draws:
         shift: float,
         bend: Bend,
         n: int,
+        weak: float = WEAK,
     ) -> tuple[FloatArray, Slopes | None]:
         """The released minimum of a perturbed program; slopes at that point, if they were charged.
 
         The secret term is drawn once. The point is computed to a certified distance, and noise of
-        its own covers that distance. `n` bounds the number of rows; it is public.
+        its own covers that distance. `n` bounds the number of rows; it is public. The quadratic is
+        `weak` where there is no noise.
         """
         least, p = _LEAST_STRENGTH * self.sigma, region.size
-        strength = max(self.strength(softness, p, bend), least)
+        strength = max(self.strength(softness, p, bend), least) if self.sigma else weak
         hidden = HiddenGradient(rows, p, softness, shift)
         program = PerturbedProgram(
             rows=rows,

@@ -12,18 +12,21 @@ import numpy as np
 
 from privlp.checks import of_usual_size
 from privlp.errors import UnsupportedProblemError
+from privlp.game.loop import Solver
 from privlp.methods.advice import about, other_relations
 from privlp.methods.base import HOPELESS, LARGEST_SHARE_OF_ROWS, PlannedRun, Prediction, RowsMethod
 from privlp.methods.counts import Checked, last_target
 from privlp.methods.perturbed.charges import PerturbedCharges
 from privlp.methods.perturbed.draws import require_priced_rows
 from privlp.methods.perturbed.hard import HardRowSearch
+from privlp.methods.perturbed.mixed import MixedRowSearch
 from privlp.methods.perturbed.soft import SoftRowSearch
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows, UnboundedRegionError
 from privlp.rows.access import Rows
+from privlp.rows.program_rows import RowBlock
 from privlp.status import Verdict
 
 # A bounded region for the search where only the cost bounds it: variables of up to this size.
@@ -54,6 +57,10 @@ class Perturbed(RowsMethod):
     at most kappa plus the largest of several Gaussian losses. Counts move by at most k. Proof:
     ``docs/proofs.md``, "One perturbed convex program".
 
+    *Hard rows among soft ones* (``s`` counts the hard ones) have the largest price of all, by a
+    factor that follows from counts: in units of it a record moves no more than is charged. A stage
+    on hard rows alone finds a point inside them; on the way to it counts find where few are missed.
+
     *Shadow prices* follow from the gradient of smoothed violations at the released point, a sum of
     k vectors w_i s_i g_i for each record, which moves by no more than the secret term is charged
     for. All counts, secret terms, covers and slopes are charged together, before the first draw.
@@ -63,7 +70,7 @@ class Perturbed(RowsMethod):
     """
 
     name = "perturbed"
-    take_it = "rows are soft, or you want shadow prices"
+    take_it = "rows are soft, all or some of them, or you want shadow prices"
     auto_leaves_out = ("width",)
 
     def rank(self, request: SolveRequest) -> float | None:
@@ -99,13 +106,17 @@ class Perturbed(RowsMethod):
         return PlannedRun(charges.requests, start, predict)
 
     def _plan_soft(self, request: SolveRequest) -> PlannedRun:
-        reason = "every violation of a soft row has its price"
-        request.refuse(self.name, s=reason, alpha=reason)
         prices = request.public.prices
         if request.relation.hides_rows or prices is None:
             raise _refusal("takes soft rows where records are replaced: prices of rows are public")
+        mixed = prices.hard > 0 and math.isfinite(prices.largest)
+        if not mixed:
+            reason = "every violation of a soft row has its price"
+            request.refuse(self.name, s=reason, alpha=reason)
+        elif request.prices:
+            raise _refusal("releases shadow prices where private rows are all hard or all soft")
         if not math.isfinite(prices.largest):
-            raise _refusal("needs a finite penalty for every private row, or none for any")
+            raise _refusal("needs a finite penalty for some private row, or no penalty at all")
         if np.isfinite(request.lp.penalty).any():
             raise _refusal(
                 "treats public rows as hard: give them the penalty inf, or write them with slack"
@@ -114,17 +125,25 @@ class Perturbed(RowsMethod):
         public = PublicRows(request.lp, request.costs_of_hint())
         require_priced_rows(request, public)
         region = ReducedPolytope(public)
+        s = request.density() if mixed else None
         width = None if request.width is None else of_usual_size(request.width, "width")
-        charges = PerturbedCharges.soft(request, clipped=width is None)
-        difficulty = region.size * charges.sigma / (request.n * _SOFT_DIFFICULT)
+        charges = PerturbedCharges.soft(request, clipped=width is None, s=s)
+        easy = (request.n - prices.hard) * _SOFT_DIFFICULT
+        difficulty = region.size * charges.sigma / easy
         doubt = _DOUBT[bisect_left((_MOSTLY, HOPELESS), difficulty)]
+        options: dict[str, Any] = {"prices": prices, "width": width, "doubt": doubt}
 
-        def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> SoftRowSearch:
-            return SoftRowSearch(
-                request, rows, public, region, draws, prices=prices, width=width, doubt=doubt
+        def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Solver:
+            if s is None:
+                return SoftRowSearch(request, rows, public, region, draws, **options)
+            hard, target = rows.keep(RowBlock.hard_rows), last_target(request, charges.requests)
+            search = MixedRowSearch(
+                request, rows, public, region, draws[:-1], hard=hard, target=target, **options
             )
+            return Checked(request, hard, search, draws[-1])
 
-        rounds, easy = 1 + len(charges.terms), request.n * _SOFT_DIFFICULT
+        rounds = 1 + len(charges.terms)
+        easy = easy if s is None else min(easy, s * _DIFFICULT)
         predict = partial(self._prediction, region.size, charges, easy, _typical(region), rounds)
         return PlannedRun(charges.requests, start, predict)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from privlp.methods.counts import NoisyCounts, StagedSearch
 from privlp.methods.fallback import reach
-from privlp.methods.perturbed.draws import Bend, draws_of_stages, prices_of_public_rows
+from privlp.methods.perturbed.draws import Bend, Draws, draws_of_stages, prices_of_public_rows
 from privlp.methods.perturbed.paths import SCALES, above, scaled_or
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
@@ -28,7 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # Softness of violations, as a share of their typical size: before the last stage; and in it, where
 # it grows with sqrt(p) over the number of records and over e^kappa - 1, up to the largest share.
-_SOFTNESS, _PER_CURVATURE, _LEAST_SOFTNESS, _MOST_SOFTNESS = 0.4, 60.0, 1e-3, 1.0
+SOFTNESS, _PER_CURVATURE, _LEAST_SOFTNESS, _MOST_SOFTNESS = 0.4, 60.0, 1e-3, 1.0
 # Rows that may be longer than the bound: this many times the norm of the last secret term, up to a
 # share of all rows. Scaling rows down biases little, and noise is in proportion to the bound.
 _CLIPPED, _MOST_CLIPPED = 120.0, 0.7
@@ -71,17 +71,13 @@ class SoftRowSearch(StagedSearch):
         self._stages = draws_of_stages(rest)
         super().__init__(request, 1 + len(self._stages), region.point(region.inside))
         self._n, self._k, self._doubt = request.n, request.public.rows_of_one_record, doubt
+        self._soft = self._n - prices.hard
         self._price, self._bend = float(prices.largest), Bend.of(request.public)
         self._rows, self._public, self._region = rows, public, region
 
     def _play(self) -> Iterator[None]:
-        region = self._equalised()
-        if isinstance(self._bound, ChargedDraws):
-            unit = self._norm_of_most_rows(region, self._bound)
-        else:
-            unit = self._bound * float(region.unit.max())
-        self._note("norm bound", unit)
-        compared = _Comparison(self._rows, region, self._public, self._price, unit)
+        region, unit = self._scaled()
+        compared = Comparison(self._rows, region, self._public, self._price, unit)
         simple = self._x = compared.along(self._x, self._line)
         self._note("point of a public line", simple)
         yield
@@ -97,9 +93,7 @@ class SoftRowSearch(StagedSearch):
             level, _ = counts.first_below(self._n / 2, lambda t: 2.0**t, *SCALES)
             # The strength of the quadratic is about 1/(softness (e^kappa - 1)). A smaller softness
             # makes it stronger than the sum over rows needs; more rows bear a stronger one.
-            share = math.sqrt(self._region.size) / (self._n / self._k * math.expm1(draws.curvature))
-            finest = min(max(_PER_CURVATURE * share, _LEAST_SOFTNESS), _MOST_SOFTNESS)
-            softness = 2.0**level * (finest if last else _SOFTNESS)
+            softness = 2.0**level * (self._finest(draws) if last else SOFTNESS)
             shift = softness / 2
             z, slopes = draws.minimum(
                 kept, region, cost, z, softness=softness, shift=shift, bend=self._bend, n=self._n
@@ -115,7 +109,22 @@ class SoftRowSearch(StagedSearch):
                     self._prices = np.full_like(self._prices, np.nan)
             yield
 
-    def _is_worse(self, compared: _Comparison, simple: FloatArray) -> bool:
+    def _scaled(self) -> tuple[ReducedPolytope, float]:
+        """The region in coordinates in which rows vary alike, and a bound on most norms."""
+        region = self._equalised()
+        if isinstance(self._bound, ChargedDraws):
+            unit = self._norm_of_most_rows(region, self._bound)
+        else:
+            unit = self._bound * float(region.unit.max())
+        self._note("norm bound", unit)
+        return region, unit
+
+    def _finest(self, draws: Draws) -> float:
+        """Softness of the last stage, as a share of the typical violation."""
+        share = math.sqrt(self._region.size) / (self._n / self._k * math.expm1(draws.curvature))
+        return min(max(_PER_CURVATURE * share, _LEAST_SOFTNESS), _MOST_SOFTNESS)
+
+    def _is_worse(self, compared: Comparison, simple: FloatArray) -> bool:
         """Whether a noisy comparison speaks against the answer, or where it must, not for it."""
         sigma = self._choice.sigma
         most = reach(sigma, self._n // self._k, _REACH)
@@ -153,16 +162,17 @@ class SoftRowSearch(StagedSearch):
         """
         counts = NoisyCounts(self._rows.keep(partial(_norms, region=region)), above, clip)
         longer = _CLIPPED * self._stages[-1].sigma * math.sqrt(region.size)
-        target = min(max(3 * counts.sigma, longer), _MOST_CLIPPED * self._n)
+        target = min(max(3 * counts.sigma, longer), _MOST_CLIPPED * self._soft)
         return float(2.0 ** counts.first_below(target, lambda t: 2.0**t, *_NORMS)[0])
 
 
 def _norms(block: RowBlock, region: ReducedPolytope) -> FloatArray:
-    """Norms of rows in the coordinates of a region, each computed from its row alone."""
-    return norms(block, region)[0]
+    """Norms of soft rows in the coordinates of a region, each computed from its row alone."""
+    found = norms(block, region)[0]
+    return found if block.price is None else np.where(np.isinf(block.price), 0.0, found)
 
 
-class _Comparison(NamedTuple):
+class Comparison(NamedTuple):
     """Costs at one point beside those at another, in the coordinates of a region."""
 
     rows: Rows[Any]

@@ -1,0 +1,110 @@
+"""Hard rows among soft ones: known answers without noise, what a record moves, what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+import privlp
+from privlp import LinearProgram, solve, solve_exact
+from privlp.errors import PrivLPError
+from privlp.methods import SolveRequest
+from privlp.methods.perturbed.draws import Bend
+from privlp.problem.standard_form import StandardForm
+from privlp.regions.polytope import ReducedPolytope
+from privlp.regions.public_rows import PublicRows
+from privlp.rows.in_coordinates import RowsInCoordinates
+from privlp.rows.program_rows import RowBlock
+
+N = 50
+
+
+def menu(seed=0, n=N, sense="min", **more):
+    """The first rows are needs, which must be met; the others are wishes, at a price."""
+    rng = np.random.default_rng(seed)
+    needs, wishes = rng.uniform(0.2, 1, (n, 3)), rng.uniform(0, 1, (n, 3))
+    return LinearProgram(
+        (1 if sense == "min" else -1) * rng.uniform(1, 2, 3),
+        -np.vstack([needs, wishes]),
+        -np.append(np.ones(n), rng.uniform(1, 2.5, n)),
+        penalty=np.append(np.full(n, math.inf), np.full(n, 4 / n)),
+        bounds=(0, 10),
+        sense=sense,
+        **more,
+    )
+
+
+def loss(lp, x):
+    return lp.sign * (lp.objective(x) + lp.price_of(np.maximum(lp.A @ x - lp.b, 0)))
+
+
+def missed(lp, x):
+    hard = np.isinf(lp.penalty)
+    return int((lp.A[hard] @ x - lp.b[hard] > 0.01 * np.abs(lp.b[hard])).sum())
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+def test_without_noise_the_exact_optimum_is_found(sense):
+    lp = menu(sense=sense)
+    found = solve(lp, math.inf, 0, s=1, rng=0)
+    best = loss(lp, solve_exact(lp).x)
+    assert found.method == "perturbed"
+    assert loss(lp, found.x) == pytest.approx(best, rel=2e-3)
+    assert missed(lp, found.x) == found.missed.high == 0
+
+
+def test_few_hard_rows_are_missed_at_about_the_least_loss():
+    """The default takes it; the loss is far below that of the hard rows alone."""
+    lp = menu(n=3000)
+    found = solve(lp, 3.0, 1e-6, s=90, rng=0)
+    best = loss(lp, solve_exact(lp).x)
+    assert loss(lp, found.x) < 1.1 * best < 0.3 * loss(lp, found.trace["x"][0])
+    assert found.missed.low <= missed(lp, found.x) <= found.missed.high <= 90
+    assert privlp.plan(lp, 3.0, 1e-6, s=90).best == "perturbed"
+
+
+def test_the_dearer_hard_rows_are_the_less_a_record_moves():
+    """What was charged for hard rows at the largest price of soft ones holds at every ratio."""
+    rows = menu(groups=np.arange(2 * N) % N)  # each owns a hard and a soft one
+    prices, block = rows.public().prices, RowBlock(StandardForm.of(rows))
+    assert (prices.hard, prices.rows, prices.of_record) == (N, 2, pytest.approx(8 / N))
+    region = ReducedPolytope(PublicRows(rows.public().form.lp))
+    bend = Bend.of(rows.public())
+    for ratio in (1.0, 2.0, 30.0, math.inf):
+        with np.errstate(invalid="ignore"):
+            own = RowsInCoordinates(block, region, 1.0, ratio * prices.largest)
+        size = own.weight * np.sqrt((own.G.astype(float) ** 2).sum(axis=1))
+        most = (size[:N] + size[N:]).max()
+        assert most <= prices.of_record / prices.largest + 1e-9
+        assert (own.weight[:N] + own.weight[N:]).max() <= bend.total + 1e-9
+        assert np.allclose(size[:N], 1, atol=1e-3)  # of norm 1, however the row was written
+
+
+def test_other_rows_have_the_same_charges():
+    one, other = (solve(menu(seed), 4.0, 1e-6, s=30, rng=0).privacy.entries for seed in (0, 1))
+    assert one == other
+    assert "count missed hard rows" in [entry.purpose for entry in one]
+
+
+def test_an_audit_passes():
+    assert privlp.audit_solve(menu(n=10), 2.0, 1e-6, s=5, pairs=2, runs=0, rng=0).passed
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "message"),
+    [
+        ({}, {}, "s is missing: the number of private rows"),
+        ({}, {"s": N + 1}, f"between 1 and the number of hard private rows, {N}; got {N + 1}"),
+        ({}, {"s": 5, "prices": True}, "shadow prices where private rows are all hard or all soft"),
+        ({"neighbours": privlp.ConstraintPrivate("add-remove", nominal_n=N)}, {"s": 5}, "replaced"),
+    ],
+)
+def test_refusals(fields, options, message):
+    with pytest.raises(PrivLPError, match=message):
+        solve(menu(**fields), 1.0, 1e-6, **options)
+
+
+def test_a_plan_says_which_s_or_eps_would_do():
+    advice = privlp.plan(menu(), 1.0, 1e-6, s=5).advice
+    assert "as large as s rows allow" in advice
+    assert SolveRequest.of(menu(), 1.0, 1e-6, s=5).density() == 5
