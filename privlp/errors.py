@@ -151,6 +151,8 @@ class MissingDependencyError(PrivLPError, ImportError):
 class MissedRowsWarning(UserWarning):
     """By noisy counts, which were paid for, the solution misses more rows than the `s` asked for.
 
+    Or a reader took rows for private, which may be missed, where no data seem to stand.
+
     Examples
     --------
     One person in five needs what another one forbids:

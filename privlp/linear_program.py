@@ -14,6 +14,7 @@ import numpy.typing as npt
 from privlp.checks import WHY, unquoted
 from privlp.float_errors import unnoticed
 from privlp.pictures.program import draw_program
+from privlp.problem import bands
 from privlp.problem.data import ProgramData
 from privlp.problem.program_checks import check_program, set_fields
 from privlp.readers.blocks import blocks_of
@@ -251,6 +252,107 @@ class LinearProgram(ModelReaders, ProgramData):
             return self
         A, b = self.A.in_memory()
         return self.changed(A=A, b=b, row_lower=None, private=None)
+
+    def with_tolerance(self, tolerance: npt.ArrayLike) -> Self:
+        """The program in which private equalities ``A x = b`` hold within a tolerance.
+
+        To satisfy an equality to the last digit would publish its right-hand side.
+
+        Parameters
+        ----------
+        tolerance : float or array_like of shape (n,)
+            How far A x may be from b, in units of the rows; public.
+
+        Returns
+        -------
+        LinearProgram
+            Each private equality is ``b - tolerance <= A x <= b + tolerance``. Where right-hand
+            sides are private numbers (:class:`~privlp.ScalarPrivate`) these are two rows: lower
+            sides come last, declared ranges move along, and with ``norm="1"`` the sensitivity
+            doubles, because one number stands in two rows.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the tolerance is not positive, or there is no private equality.
+        UnsupportedProblemError
+            If rows are in blocks, or other numbers than right-hand sides are private.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> lp = LinearProgram([1, 2], [[1, 1]], [2], row_lower=[2]).with_tolerance(0.5)
+        >>> lp.row_lower, lp.b
+        (array([1.5]), array([2.5]))
+        """
+        return self.changed(**bands.within(self, tolerance))
+
+    def with_recourse(self, columns: str | Sequence[str] | Sequence[int]) -> Self:
+        """The program without columns that you keep: they close private equalities afterwards.
+
+        A column y with bounds [l, u] in ``A x + r y = b`` is what you decide when you know b: a
+        generator, a purchase, a backlog. It is never released. The rows of the other variables
+        say that some y within its bounds exists. With ``feasible="always"`` that holds for certain.
+
+        Parameters
+        ----------
+        columns : names, patterns or places
+            Each stands in one private equality and nowhere else, and each such row has one.
+
+        Returns
+        -------
+        LinearProgram
+            The other variables; rows as by :meth:`with_tolerance`. What y costs, linear in x, is in
+            the costs of x, but for a constant that depends on b.
+
+        Raises
+        ------
+        InvalidParameterError
+            If a column stands elsewhere too, or two stand in one row.
+        UnsupportedProblemError
+            If the relation is not :class:`~privlp.ScalarPrivate`.
+
+        Examples
+        --------
+        Demands 5 and 7 are met by a plan x and what is bought, at most 4 of each:
+
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, ScalarPrivate, solve
+        >>> demand, moves = [5.0, 7.0], ScalarPrivate(0.1, norm="1", lower=4, upper=7)
+        >>> lp = LinearProgram([1, 1, 3, 3], np.eye(2, 4) + np.eye(2, 4, 2), demand,
+        ...     row_lower=demand, bounds=[(0, 9), (0, 9), (0, 4), (0, 4)], neighbours=moves)
+        >>> planned = solve(lp.with_recourse([2, 3]), 4.0, 1e-6, feasible="always", rng=0)
+        >>> bought = lp.recourse([2, 3], planned.x)  # not private: you keep it
+        >>> bool((bought >= 0).all() and (bought <= 4).all())
+        True
+        """
+        return self.changed(**bands.Recourse.of(self, columns).eliminated(self))
+
+    def recourse(
+        self, columns: str | Sequence[str] | Sequence[int], x: npt.ArrayLike
+    ) -> npt.NDArray[np.float64]:
+        """The columns of :meth:`with_recourse` that go with x: **not private**, for you to keep.
+
+        Parameters
+        ----------
+        columns : names, patterns or places
+            As for :meth:`with_recourse`.
+        x : array_like
+            Values of the other variables, such as those of a solution.
+
+        Returns
+        -------
+        ndarray
+            One value for each column, in the order of the program.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, ScalarPrivate
+        >>> lp = LinearProgram([1, 3], [[1, 1]], [5], row_lower=[5], neighbours=ScalarPrivate(0.1))
+        >>> lp.recourse([1], [3.5])
+        array([1.5])
+        """
+        return bands.Recourse.of(self, columns).values(self, x)
 
     def __repr__(self) -> str:
         n, d = self.shape

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, RowPrivate, solve_exact
-from privlp.errors import InvalidParameterError, InvalidProblemError, NotPrivateWarning, ReadError
+from privlp.errors import (
+    InvalidParameterError,
+    InvalidProblemError,
+    MissedRowsWarning,
+    NotPrivateWarning,
+    ReadError,
+)
 from privlp.readers.cvxpy_terms import Line, RecordTerms
 from tests.effort import examples
 
@@ -584,3 +590,21 @@ def test_sides_say_what_lines_say(chosen, slope):
             )
             least = terms.least()[0] if np.isfinite(terms.least()[0]) else value(0.0)
             assert value(r) == pytest.approx(least + paid, abs=1e-9)
+
+
+def test_constraints_without_data_beside_others_are_named():
+    """They stay private: a number, or which variables a row compares, may be somebody's."""
+    w, data = cp.Variable(3, bounds=[0, 1]), np.ones((4, 3))
+    rising, least, sums = cp.diff(w) >= 0, data @ w >= 1, cp.sum(w) <= 2
+    problem = cp.Problem(cp.Minimize(cp.sum(w)), [rising, least, sums])
+    with pytest.warns(
+        MissedRowsWarning, match=r"constants: constraints 0, 2, counted from 0\. Private"
+    ):
+        lp = LinearProgram.from_cvxpy(problem)
+    assert lp.private.all()
+    assert LinearProgram.from_cvxpy(problem, private=[least]).private.sum() == 4
+    loss = cp.Problem(cp.Minimize(cp.norm1(data @ w - 1)), [rising])
+    with pytest.warns(MissedRowsWarning, match="constraints 0, counted"):
+        assert LinearProgram.from_cvxpy(loss).private.all()
+    alone = cp.Problem(cp.Minimize(cp.sum(w)), [rising, sums])
+    assert LinearProgram.from_cvxpy(alone).private.all()

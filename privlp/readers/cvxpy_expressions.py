@@ -6,6 +6,7 @@ same expression objects. It is never decided by the numbers in them: these may b
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
@@ -14,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privlp.checks import FloatArray
-from privlp.errors import ReadError
+from privlp.errors import MissedRowsWarning, ReadError
 from privlp.float_errors import unnoticed
 
 Expression: TypeAlias = Any
@@ -22,6 +23,8 @@ _CLOSE = 1e-12
 TERMS = ("abs", "maximum", "minimum", "max", "min", "norm1", "norm_inf", "sum_largest")
 _IN_ORDER = ("Promote", "broadcast_to", "reshape", "index", "special_index", "transpose")
 _MOST_PIECES = 64
+# Constraints that a warning names.
+_FEW = 5
 
 
 def affine(expression: Any, variables: Sequence[Any]) -> tuple[sp.csc_array, FloatArray]:
@@ -103,6 +106,27 @@ def names_of(variable: Any, name: str | None = None) -> list[str]:
 def has_data(expression: Expression) -> bool:
     """Whether an expression holds a vector or matrix of constants, however small."""
     return any(constant.shape != () for constant in expression.constants())
+
+
+def name_rows_without_data(
+    constraints: Sequence[Any], private: Sequence[bool], *, others: bool
+) -> None:
+    """Say which constraints were taken for private, although data seem to stand in others only.
+
+    Nothing is made public: a number, or which variables a row compares, may be somebody's.
+    """
+    data = [any(map(has_data, constraint.args)) for constraint in constraints]
+    plain = [k for k, own in enumerate(private) if own and not data[k]]
+    if plain and (others or any(own and data[k] for k, own in enumerate(private))):
+        named = ", ".join(map(str, plain[:_FEW])) + (", ..." if len(plain) > _FEW else "")
+        warnings.warn(
+            "Taken for private, although without a vector or matrix of constants: constraints"
+            f" {named}, counted from 0. Private rows may be missed. If nobody's data stand in"
+            " these, list the private constraints and terms in private=[...]; all others are then"
+            " public and hold.",
+            MissedRowsWarning,
+            stacklevel=5,
+        )
 
 
 class WeightedSum(NamedTuple):

@@ -70,6 +70,10 @@ def read_cvxpy(
         [_rows_of(constraint, every, wanted, prices, quote=quote)]
         for constraint in problem.constraints
     ]
+    if private is None and quote:
+        some = [block.private.any() for part in parts for block in part]
+        records = any(isinstance(rows, Records) for rows in terms.rows)
+        found_in.name_rows_without_data(problem.constraints, some, others=records)
     least = isinstance(problem.objective, cp.Minimize)
     costs, offset, of_terms = _objective(1.0 if least else -1.0, objective, terms, every, quote)
     parts += of_terms

@@ -135,7 +135,7 @@ class MeasuredRows:
 
 
 class ComparedRows:
-    """Soft rows in the user's variables, each with its price over the largest; hard ones count 0."""
+    """Soft rows in the user's variables, with their prices over the largest; hard ones count 0."""
 
     def __init__(self, block: RowBlock, largest_price: float) -> None:
         self._form = block.form

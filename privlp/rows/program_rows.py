@@ -55,7 +55,7 @@ class RowBlock:
 
     def hard_rows(self) -> RowBlock:
         """The block without its soft rows."""
-        form, hard = self.form, np.isinf(self.price)
+        form, hard = self.form, np.isinf(np.asarray(self.price))
         own: dict[str, Any] = {
             "row": form.row[hard],
             "row_sign": form.row_sign[hard],

@@ -32,8 +32,10 @@ def require_inequalities(form: StandardForm, numbers: list[PrivateNumbers]) -> N
     rows = rows_with(form, numbers)
     if (form.lp.row_lower[rows] == form.lp.b[rows]).any():
         raise UnsupportedProblemError(
-            "A private equality cannot be tightened, so it cannot be satisfied with certainty. Make"
-            " it public (private=...), or state the inequality that matters."
+            "A private equality cannot be tightened, so it cannot be satisfied with certainty:"
+            " exact equality would publish the number. Give it a band by lp.with_tolerance(...), or"
+            " keep columns back by with_recourse(...); or state the inequality that matters, or"
+            " make it public (private=...)."
         )
 
 
