@@ -71,7 +71,7 @@ def read_cvxpy(
         for constraint in problem.constraints
     ]
     if private is None and quote:
-        some = [block.private.any() for part in parts for block in part]
+        some = [bool(block.private.any()) for part in parts for block in part]
         records = any(isinstance(rows, Records) for rows in terms.rows)
         found_in.name_rows_without_data(problem.constraints, some, others=records)
     least = isinstance(problem.objective, cp.Minimize)
