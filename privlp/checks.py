@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from numbers import Real
 from typing import Any, TypeAlias, TypeGuard, TypeVar
@@ -73,6 +73,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 #: Public numbers that are multiplied and divided have sizes between these.
 SMALLEST, LARGEST = 1e-100, 1e100
 _LEAST_PROBABILITY, _LEAST_COMPLEMENT = 1e-5, 1e-12
+_PERCENT = 100
 # Texts that messages quote have so many characters at most.
 _SHORT = 40
 #: What messages say of probabilities.
@@ -88,6 +89,23 @@ def real(value: Any, name: str) -> float:
         raise InvalidParameterError(
             f"{name} is beyond double precision; the largest number is 1.8e308.", parameter=name
         ) from None
+
+
+def rows_of_share(s: Any, n: int) -> Any:
+    """A number of rows: of a text such as ``"5%"``, that share of n public rows, rounded down."""
+    if not isinstance(s, str):
+        return s
+    share = math.nan
+    with suppress(ValueError):
+        share = float(s.strip().removesuffix("%")) if s.strip().endswith("%") else math.nan
+    require(
+        0 < share <= _PERCENT,
+        f"s must be a number of private rows, or a share of them such as '5%', got {shown(s)}.",
+        "s",
+    )
+    found = math.floor(share * n / _PERCENT * (1 + 1e-12))
+    require(found, f"s = {shown(s)} of {n:,} private rows is less than one row.", "s")
+    return float(found)
 
 
 def require(met: Any, message: str, name: str) -> None:

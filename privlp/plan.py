@@ -237,7 +237,7 @@ def plan(
     lp: LinearProgram,
     eps: float,
     delta: float,
-    s: float | None = None,
+    s: float | str | None = None,
     alpha: float | None = None,
     *,
     opt: float | Sequence[float] | None = None,

@@ -291,6 +291,8 @@ def test_warnings_are_one_line(model):
         ("solve FILE --eps 0 --delta 1e-6 --s 20 --opt 5", "Error: --eps must be positive"),
         ("solve FILE --eps 1 --delta 2 --s 20 --opt 5", "Error: --delta must be in [0, 1)"),
         ("solve FILE EPS --s 2000 --opt 5", "Error: --s must be between 1"),
+        ("solve FILE EPS --s many", "'many' is neither a number nor a share such as 5%."),
+        ("solve FILE EPS --s 200%", "--s must be a number of private rows, or a share"),
         ("solve FILE EPS --s 20 --method dmw", "Error: --opt or --opt-range: opt is missing."),
         (
             "solve FILE SOLVE --penalty lots",

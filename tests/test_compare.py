@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import sys
+from itertools import combinations
 
 import matplotlib as mpl
 import numpy as np
@@ -296,3 +297,50 @@ def test_plot_of_extreme_violations(pyplot, violations):
     ax.figure.canvas.draw()
     assert all(math.isfinite(end) for end in (*ax.get_xlim(), *ax.get_ylim()))
     assert ax.get_xlim()[1] > 0.0
+
+
+# a reference that gives up rows
+
+
+def covering(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return LinearProgram(rng.uniform(1, 2, 3), -rng.uniform(0.2, 1, (n, 3)), -np.ones(n))
+
+
+def without(lp, rows):
+    left = np.setdiff1d(np.arange(lp.shape[0]), rows)
+    return solve_exact(LinearProgram(lp.c, lp.A[left], lp.b[left])).objective
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_reference_that_gives_up_rows_lies_between_the_best_one_and_the_exact_optimum(seed):
+    lp = covering(12, seed)
+    best = min(without(lp, list(rows)) for rows in combinations(range(12), 2))
+    found = compare(lp, np.full(3, 9.0), s=2, give_up=True)
+    assert best * (1 - 1e-9) <= found.given_up_objective <= best * 1.12
+    assert found.given_up_objective < 0.95 * found.exact_objective
+    assert "beside a reference that also gives up s rows=" in repr(found)
+
+
+def test_public_rows_are_not_given_up():
+    lp = covering(12)
+    first = LinearProgram(lp.c, lp.A, lp.b, private=np.arange(12) > 5)
+    public = LinearProgram(lp.c, lp.A[:6], lp.b[:6])
+    found = compare(first, np.full(3, 9.0), s=6, give_up=True).given_up_objective
+    assert found >= solve_exact(public).objective * (1 - 1e-9)
+    assert compare(lp, np.full(3, 9.0), s="50%").s == 6
+
+
+def test_a_reference_needs_an_optimum_and_stays_bounded():
+    """With all rows given up the second program has no optimum; the first has none anyway."""
+    infeasible = LinearProgram([1.0], [[1.0], [-1.0]], [1.0, -2.0])
+    unbounded = LinearProgram([-1.0], [[1.0], [2.0]], [1.0, 3.0])
+    assert compare(infeasible, [1.0], s=1, give_up=True).given_up_gap is None
+    assert compare(unbounded, [1.0], s=2, give_up=True).given_up_objective == -1.5
+
+
+@pytest.mark.parametrize("asked", [{}, {"s": 1, "penalty": 2.0}])
+def test_a_reference_is_refused_without_s_or_with_soft_rows(asked):
+    lp = LinearProgram([1.0], [[-1.0]], [-1.0], penalty=asked.pop("penalty", None))
+    with pytest.raises(InvalidParameterError, match="give_up=True needs s"):
+        compare(lp, [1.0], **asked, give_up=True)

@@ -207,7 +207,7 @@ def audit_solve(
     lp: LinearProgram,
     eps: float,
     delta: float,
-    s: float | None = None,
+    s: float | str | None = None,
     alpha: float | None = None,
     *,
     opt: float | Sequence[float] | None = None,

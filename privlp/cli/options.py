@@ -37,6 +37,16 @@ def _feasible(value: str | float) -> str | float:
         raise click.BadParameter(f"{value!r} is neither 'always' nor a probability.") from None
 
 
+def _number_or_share(value: str | float) -> str | float:
+    """A number of rows, or a text such as 5%."""
+    if isinstance(value, str) and value.strip().endswith("%"):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a number nor a share such as 5%.") from None
+
+
 class _GroupedOption(click.Option):
     def __init__(self, *arguments: Any, group: str, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -109,7 +119,7 @@ _HELP = """
 --delta: Privacy parameter delta, well below one over the number of rows.
 --private: Glob over row names of the private rows; several add up. Default: all inequalities; with
   --nominal-n, all rows.
---s: Number of private rows that may be violated by more than alpha.
+--s: Number of private rows that may be violated by more than alpha, or a share such as 5%.
 --rows-per-record: Largest number of rows that one record owns.
 --nominal-n: Records may be added or removed, not replaced; this is the public number of rows.
 --scalar-private: Right-hand sides of private rows move by at most D.
@@ -154,7 +164,7 @@ _SEVERAL: dict[str, Any] = {"multiple": True}
 REQUEST = options(
     privacy("--delta", type=float, required=True),
     privacy("--private", "patterns", **_SEVERAL),
-    _rows("--s", type=float),
+    _rows("--s", type=_number_or_share, metavar="ROWS|PERCENT%"),
     _rows("--rows-per-record", type=int, default=1, show_default=True),
     _rows("--nominal-n", type=int),
     *(_numbers(f"--{part}-private", **_STEP) for part in ("scalar", "row", "column", "objective")),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import of_usual_size, positive, real, require_flag
+from privlp.checks import of_usual_size, positive, real, require_flag, rows_of_share
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.linear_program import LinearProgram
 from privlp.privacy import Accountant, Ledger
@@ -75,7 +75,7 @@ class SolveRequest:
 
     public: PublicPart
     ledger: Accountant
-    s: float | None = None
+    s: Any = None
     alpha: float | None = None
     opt: Any = None
     width: Any = None
@@ -88,6 +88,7 @@ class SolveRequest:
         if self.opt is not None:
             require_optimum(self.opt)
         if self.s is not None:
+            object.__setattr__(self, "s", rows_of_share(self.s, self.n))
             real(self.s, "s")
         if self.width is not None:
             bounds = np.ravel(np.array(self.width, dtype=object))
@@ -106,7 +107,7 @@ class SolveRequest:
         lp: LinearProgram,
         eps: float,
         delta: float,
-        s: float | None = None,
+        s: float | str | None = None,
         alpha: float | None = None,
         **asked: Any,
     ) -> SolveRequest:
@@ -168,10 +169,20 @@ class SolveRequest:
         if not 1 <= s <= most:
             raise InvalidParameterError(
                 f"s must be between 1 and the number of {hard}private rows, {most}; got"
-                f" {self.s!r}.",
+                f" {self.s!r}.{self._as_share(s)}",
                 parameter="s",
             )
         return s
+
+    def _as_share(self, s: float) -> str:
+        """What to give in place of a number of rows that looks like a share of them."""
+        if not 0 < s < 1 or s * self.n < 1:
+            return ""
+        percent = f"{100 * s:g}"
+        return (
+            f" s is a number of rows: {percent} % of {self.n:,} rows is s = {int(s * self.n)},"
+            f" which may be written s='{percent}%'."
+        )
 
     def accuracy(self) -> float | None:
         """The parameter alpha, positive or None."""

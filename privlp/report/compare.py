@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, real, require_kind
+from privlp.checks import FloatArray, real, require_flag, require_kind, rows_of_share
 from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution, solve_exact
 from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram
 from privlp.pictures.figure import GREY, drawing_on, marks, place_legend
+from privlp.report.given_up import objective_without
 from privlp.solution import Solution, point_of
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ class Comparison:
         Number of rows that may be given up, if it was told.
     tolerance : float
         Violations up to this, per unit of ||A_i||_2, do not count: solvers round.
+    given_up_objective : float or None
+        Objective of a reference that is not private either, and leaves out at most `s` private
+        rows too, if it was asked for. A heuristic finds it: the best such program may be better.
 
     Examples
     --------
@@ -59,6 +63,7 @@ class Comparison:
     scaled_violations: FloatArray
     s: float | None = None
     tolerance: float = TOLERANCE
+    given_up_objective: float | None = None
 
     @property
     def objective_gap(self) -> float | None:
@@ -66,9 +71,29 @@ class Comparison:
 
         ``None`` if there is no exact optimum.
         """
-        if self.exact_objective is None:
+        return self._beside(self.exact_objective)
+
+    @property
+    def given_up_gap(self) -> float | None:
+        """Private objective minus `given_up_objective`, relative to 1 + its size.
+
+        ``None`` where it was not asked for. What privacy costs, where a private solution may miss
+        rows: the exact optimum misses none.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
+        >>> comparison = privlp.compare(lp, [1.0, 0.0], s=1, give_up=True)
+        >>> comparison.given_up_objective, comparison.given_up_gap
+        (1.0, 0.0)
+        """
+        return self._beside(self.given_up_objective)
+
+    def _beside(self, reference: float | None) -> float | None:
+        if reference is None:
             return None
-        return (self.objective - self.exact_objective) / (1 + abs(self.exact_objective))
+        return (self.objective - reference) / (1 + abs(reference))
 
     def violation_at(self, s: float) -> float:
         """The (s+1)-th largest violation, in the user's units; 0 where no more than s rows exist.
@@ -165,6 +190,8 @@ class Comparison:
         if self.s is not None:
             rows += f" (s={self.s:g})"
             beyond = f" (beyond s rows: {self.violation_at(self.s):.3g})"
+        if self.given_up_gap is not None:
+            gap += f", beside a reference that also gives up s rows={self.given_up_gap:+.3g}"
         return (
             f"Comparison(NOT PRIVATE: objective_gap={gap}, rows violated={rows} beyond tolerance"
             f" {self.tolerance:g}, worst violation={worst:.3g}{beyond})"
@@ -176,8 +203,9 @@ def compare(
     solution: Solution | ExactSolution | Any,
     exact: ExactSolution | None = None,
     *,
-    s: float | None = None,
+    s: float | str | None = None,
     tolerance: float = TOLERANCE,
+    give_up: bool = False,
 ) -> Comparison:
     """Compare a solution, or any point, with the exact optimum and with every row: **not private**.
 
@@ -189,11 +217,14 @@ def compare(
         What to look at.
     exact : ExactSolution, optional
         The exact optimum; computed with HiGHS if left out.
-    s : float, optional
-        Number of rows that may be given up, as for :func:`solve`; shown next to the number of
-        violated rows.
+    s : float or str, optional
+        Number of rows that may be given up, or a share of the private ones such as ``"5%"``, as for
+        :func:`solve`; shown next to the number of violated rows.
     tolerance : float
         Violations up to this, per unit of ||A_i||_2, are not counted.
+    give_up : bool
+        Also find a reference that leaves out at most `s` private rows, by many solves of HiGHS:
+        :attr:`Comparison.given_up_gap`. Soft rows have no use for it.
 
     Examples
     --------
@@ -206,7 +237,14 @@ def compare(
     require_kind(lp, LinearProgram, "lp", "a LinearProgram")
     require_kind(exact, ExactSolution | None, "exact", "an ExactSolution")
     if s is not None:
-        _rows_given_up(s)
+        s = _rows_given_up(rows_of_share(s, int(np.count_nonzero(lp.private))))
+    require_flag(give_up, "give_up")
+    if give_up and (s is None or lp.penalty is not None):
+        raise InvalidParameterError(
+            "give_up=True needs s, the number of rows to give up, and rows without a penalty: soft"
+            " rows may be violated as they are.",
+            parameter="give_up",
+        )
     if not 0 <= real(tolerance, "tolerance") < np.inf:
         raise InvalidParameterError(
             f"tolerance must be a finite number of at least 0, got {tolerance!r}.",
@@ -223,7 +261,12 @@ def compare(
         scaled = np.where(violations > 0, np.inf, 0.0)
         np.divide(violations, norms, out=scaled, where=norms > 0)
         objective = lp.objective(x) + lp.price_of(above - below)
-        return Comparison(objective, exact.objective, violations, scaled, s, float(tolerance))
+        without = (
+            objective_without(lp.in_memory(), int(min(s or 0, lp.shape[0]))) if give_up else None
+        )
+        return Comparison(
+            objective, exact.objective, violations, scaled, s, float(tolerance), without
+        )
 
 
 def _norms(A: Any, b: Any = None) -> FloatArray:  # noqa: ARG001 (of each block)
