@@ -112,6 +112,7 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
         Number of records. If it is private (``relation="add-remove"``), a public number near it:
         never the number itself. ``None`` takes the estimator's nominal_n.
     n_features : int
+        0 for a regression of y alone, fitted with X=None.
 
     Returns
     -------
@@ -171,7 +172,8 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
             f" {type(estimator).__name__}. Try it on made-up records of the same number instead."
         )
     eps, _ = privacy(estimator.eps, estimator.delta)
-    _require_positive(n_features, "n_features", _MOST_FEATURES)
+    if not (n_features == 0 and hasattr(estimator, "y_bounds")):  # of y alone
+        _require_positive(n_features, "n_features", _MOST_FEATURES)
     accounted(estimator.relation, estimator.nominal_n)
     require_delta(estimator, estimator.eps, estimator.delta)
     records = _records(estimator.nominal_n, n_samples)

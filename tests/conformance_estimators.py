@@ -31,6 +31,7 @@ from svm_models.records.grid import WhitenedRecords
 from svm_models.regression import descent as regression_descent
 from svm_models.regression import records as regression_records
 from svm_models.regression.base import PrivateLinearRegressor
+from svm_models.regression.together import Together
 from svm_models.whitening import PURPOSE_AGAIN, shortened
 from tests import conformance_kit as kit
 from tests.conformance_subjects import NOT_OF_EQUAL_RANGE, ONE_DRAW, _faults, replaced, stops_when
@@ -1024,7 +1025,30 @@ def _regression(
     )
 
 
+def _twice_as_far(self: Together, draws: Any, sums: Any) -> Any:
+    """Counts released together, of which a record moves twice what is said."""
+    return np.linalg.solve(2 * self.shape, np.asarray(draws(2 * self.shape @ sums)))
+
+
+def _of_y_alone(records: Records) -> Any:
+    return sm.PrivateQuantileRegressor(
+        1.0, 1e-6, (0.1, 0.3, 0.5, 0.9), y_bounds=(-1, 1), random_state=0
+    ).fit(None, records[1])
+
+
 _REGRESSION: list[kit.Subject] = [
+    kit.Played(
+        "PrivateQuantileRegressor: several quantiles of y alone",
+        frozenset(["PrivateQuantileRegressor"]),
+        _of_y_alone,
+        (_numbers((0.0, 1.0), *_SPREAD), _numbers((0.0, -1.0), *_SPREAD)),
+        OF_ANSWER,
+        _faults(
+            SCALE=replaced(Together, "released", _twice_as_far),
+            RELATION=_EITHER_WAY,
+            STOP=_ROUNDS_ARE_PLANNED,
+        ),
+    ),
     *(played for released in _RELEASED for played in _regression(*released)),
     _comparison(
         "",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import r2_score
+from sklearn.metrics import d2_pinball_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, MostlyNoiseWarning
@@ -22,7 +23,7 @@ from svm_models.parameters import FloatArray, require_delta
 from svm_models.plan import warn_of_noise
 from svm_models.records.columns import Columns, planned, without_labels
 from svm_models.records.grid import RecordGrid, require_exact_sums
-from svm_models.records.validation import scored, validated, without_table
+from svm_models.records.validation import as_numbers, scored, validated, without_table
 from svm_models.regression.descent import descend
 from svm_models.regression.losses import ResidualLoss
 from svm_models.regression.plan import Forecast, Plan
@@ -60,8 +61,10 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, sparse array or table, shape (n, p)
-            A table of any library that narwhals reads; its columns are the features.
+        X : array, sparse array or table, shape (n, p), or None
+            A table of any library that narwhals reads; its columns are the features. ``None`` for
+            private quantiles of y alone: `intercept_` holds them, and no bounds on features are
+            needed.
         y : array_like, shape (n,), or str
             Numbers; or the column of the table that holds them, as it must be of a lazy one.
 
@@ -83,10 +86,15 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         hidden = self._number_is_private()
         # Whether a number overflows depends on the records; no warning may tell.
         with unnoticed():
+            features = int(X is not None)
+            if X is None:
+                y = np.asarray(as_numbers(y))
+                X = np.empty((y.size, 0))
             X, y = without_labels(self.X_bounds, X, y)
             self._columns = Columns.of(self.X_bounds, X, y)
+            given: dict[str, Any] = {"ensure_min_features": features, "count_is_private": hidden}
             X = self._numbers(X)
-            X, y = validated(self, X, y, dtype=np.float64, y_numeric=True, count_is_private=hidden)
+            X, y = validated(self, X, y, dtype=np.float64, y_numeric=True, **given)
             coef, intercept = self._fitted(X, np.asarray(y, dtype=float))
         one = self._gives_one_fit()
         self.coef_ = coef[0] if one else coef
@@ -108,7 +116,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         (1, 2)
         """
         check_is_fitted(self, "coef_")
-        X = validated(self, self._numbers(X), dtype=np.float64, reset=False)
+        least = min(self.n_features_in_, 1)
+        X = self._numbers(X)
+        X = validated(self, X, dtype=np.float64, reset=False, ensure_min_features=least)
         found = self._predicted(X)
         return np.sort(found, axis=1) if np.ndim(self.intercept_) else found[:, 0]
 
@@ -119,6 +129,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The coefficient of determination on (X, y), as in scikit-learn. **Not private**.
 
+        Of several quantiles, the mean over them of the share of the pinball loss of a constant that
+        is saved (``sklearn.metrics.d2_pinball_score``).
+
         Examples
         --------
         >>> from svm_models import LPQuantileRegressor
@@ -128,7 +141,18 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """
         X, y = without_labels(self.X_bounds, X, y)
         X, y = without_table(X, y) if isinstance(y, str) else (X, y)
-        return scored(r2_score, y, self.predict(X), sample_weight, numbers=True)
+        found = self.predict(X)
+        if found.ndim == 1:
+            return scored(r2_score, y, found, sample_weight, numbers=True)
+        several = zip(np.atleast_1d(getattr(self, "quantile", 0.5)), found.T, strict=True)
+        return float(
+            np.mean(
+                [
+                    scored(partial(d2_pinball_score, alpha=q), y, one, sample_weight, numbers=True)
+                    for q, one in several
+                ]
+            )
+        )
 
     def _gives_one_fit(self) -> bool:
         return np.ndim(getattr(self, "quantile", 0.5)) == 0
@@ -189,6 +213,11 @@ class PrivateLinearRegressor(LinearRegressor):
     def _declared(self, p: int, bounds: Any) -> tuple[bool, Units, ResidualLoss, tuple[float, ...]]:
         """Whether there is a constant, the units, the loss and its quantiles, for p entries."""
         constant = require_flag(self.fit_intercept, "fit_intercept")
+        if not (p or constant):
+            raise InvalidParameterError(
+                "fit_intercept=False leaves nothing to fit where there are no features (X=None).",
+                parameter="fit_intercept",
+            )
         units = Units.declared(p, bounds, self.data_norm, self.y_bounds, constant=constant)
         return constant, units, *self._loss(units.reach)
 

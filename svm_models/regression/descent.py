@@ -30,6 +30,7 @@ from svm_models.regression.records import (
     above,
     second_moments,
 )
+from svm_models.regression.together import Together
 from svm_models.whitening import second_moments as released_moments
 
 #: Binary digits of the place of a quantile of y.
@@ -73,13 +74,11 @@ def descend(rows: Rows[Pairs], lift: FloatArray, plan: Plan, account: Account) -
     `lift` makes a_i of records on the grid, (d, p), public.
     """
     p, loss, levels = plan.p, plan.loss, plan.quantiles
-    *first, choice = plan.paid(account)
-    best = np.zeros(loss.count)
-    if plan.constant:  # quantiles of y alone, by bisection
-        of_y = 1 - np.array(plan.answers)
-        best = crossings(
-            lambda level: np.asarray(rows.total(above, level, of_y)), first.pop(0), len(of_y)
-        )
+    first = plan.paid(account)
+    best = _constants(rows, first.pop(0), plan) if plan.constant else np.zeros(loss.count)
+    if plan.alone:
+        return Fit(best[:, None], best, np.zeros(loss.count), np.ones(loss.count, dtype=bool))
+    *first, choice = first
     moments, of_norms, sizes, *stages = first
     of_levels, last = (stages.pop(0), stages.pop(0)) if levels else (None, None)
     whole = stages.pop(0) if loss.centre.any() else None
@@ -100,7 +99,7 @@ def descend(rows: Rows[Pairs], lift: FloatArray, plan: Plan, account: Account) -
             points = run.stage(plan.stages[number], stages[number], points, scale)
     median, points = points[0], np.repeat(points, loss.count, axis=0)
     if of_levels is not None:
-        shift = _levels(run, median, of_levels, levels, scale)
+        shift = _levels(run, median, of_levels, levels, scale, plan.together(levels))
         points = points + shift[:, None] * of_constant
     for stage, draws in zip(plan.stages[number:], stages[number:], strict=True):
         points = run.stage(stage, draws, points, scale)
@@ -110,6 +109,19 @@ def descend(rows: Rows[Pairs], lift: FloatArray, plan: Plan, account: Account) -
         points = towards(points, own, median, of_median, of_constant)
         points = run.raised(points, own, last, levels, scale, of_constant)
     return _chosen(run, points, whiten, best, of_constant, choice, plan)
+
+
+def _constants(rows: Rows[Pairs], draws: ChargedDraws, plan: Plan) -> FloatArray:
+    """Quantiles of y alone, (K,), by counts."""
+    of_y = 1 - np.array(plan.answers)
+
+    def excess(level: FloatArray) -> FloatArray:
+        return np.asarray(rows.total(above, level, of_y))
+
+    if len(of_y) == 1:
+        return crossings(excess, draws, 1)
+    together = plan.together(plan.answers)
+    return together.quantiles(excess, draws, plan.answers, plan.neighbours.n)
 
 
 def _chosen(
@@ -231,10 +243,12 @@ class _Descent:
         shares = 1 - np.array(quantiles)
         excess = self.total(WhitenedPairs.above, points, np.zeros(len(points)), shares)
         density = self.plan.neighbours.n * self.plan.stages[-1].loss.curvature(scale)
-        of_count = np.square(counts.sigma / density)
+        together = self.plan.together(quantiles)
+        of_count = np.square(counts.sigma * together.noise / density)
         own = variances / float(of_constant @ of_constant)
         weight = np.divide(own, own + of_count, out=np.zeros_like(own), where=of_count > 0)
-        return points + (weight * np.asarray(counts(excess)) / density)[:, None] * of_constant
+        noisy = together.released(counts, excess)
+        return points + (weight * noisy / density)[:, None] * of_constant
 
     def _of_sums(self, curvature: FloatArray) -> FloatArray:
         """Curvature of the sum of losses, in units of released sums."""
@@ -304,6 +318,7 @@ def _levels(
     counts: ChargedDraws,
     quantiles: tuple[float, ...],
     scale: float,
+    together: Together,
 ) -> FloatArray:
     """How far each quantile of the residuals is from 0, by bisection, (K,)."""
     ends = _FARTHEST * scale * np.array([normal_quantile(q) for q in quantiles])
@@ -313,7 +328,7 @@ def _levels(
     def excess(levels: FloatArray) -> FloatArray:
         return np.asarray(run.total(WhitenedPairs.above, point, levels, shares))
 
-    low, high = bisected(excess, counts, low, high, COUNTS)
+    low, high = bisected(excess, partial(together.released, counts), low, high, COUNTS)
     return np.asarray(0.5 * (low + high))
 
 
@@ -321,9 +336,9 @@ def _crossing(
     excess: Callable[[float], float], counts: ChargedDraws, low: float, high: float
 ) -> float:
     """About the least level at which a falling sum is 0 or less, by bisection with noise."""
-    ends = np.array(low), np.array(high)
-    _, found = bisected(lambda t: np.array(excess(float(t))), counts, *ends, COUNTS)
-    return float(found)
+    ends = np.array([low]), np.array([high])
+    _, found = bisected(lambda t: np.array([excess(float(t[0]))]), counts, *ends, COUNTS)
+    return float(found[0])
 
 
 def towards(
@@ -352,16 +367,17 @@ def towards(
 
 def bisected(
     excess: Callable[[FloatArray], FloatArray],
-    draws: ChargedDraws,
+    draws: Callable[[FloatArray], Any],
     low: FloatArray,
     high: FloatArray,
     steps: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Ends between which falling sums pass 0, by bisection with noise."""
+    """Ends between which falling sums pass 0, by bisection with noise; levels asked for rise."""
     for _ in range(steps):
         middle = 0.5 * (low + high)
         below = np.asarray(draws(excess(middle))) <= 0
-        low, high = np.where(below, low, middle), np.where(below, middle, high)
+        low = np.sort(np.where(below, low, middle))
+        high = np.sort(np.where(below, middle, high))
     return low, high
 
 

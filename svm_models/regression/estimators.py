@@ -63,7 +63,8 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
     noise explains the difference, and a last noisy count moves its intercept. Several quantiles
     share everything but the last rounds and counts, and these are released for all of them
     together: the noise for K is sqrt(K) times that for one, where K fits with a share of the budget
-    each would have about K times.
+    each would have about K times. Counts above rising levels are noisier by far less than sqrt(K).
+    ``fit(None, y)`` gives quantiles of y alone: `intercept_`.
 
     *Neighbours*: one record replaced; n is public. Or one record added or removed: then a nominal
     number takes the place of n.
@@ -72,8 +73,8 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
     middles q_k - 1/2 of these ranges, times one vector of norm 1 at most. So sums move by 2 S if a
     record is replaced, by S if one is added or removed; S = sqrt(K)/2. The middles times the sum of
     these vectors are added afterwards: that sum is released once, at 2 or 1. Moments of records
-    scaled to norm 1: sqrt(2), or 1. Counts: 1, and sqrt(K) for K of them at once. All sums are
-    exact.
+    scaled to norm 1: sqrt(2), or 1. Counts: 1, and 1 for K of them in public coordinates in which
+    that is all that one record can move them. All sums are exact.
 
     *Budget*: one ledger. All draws are Gaussian and charged before the first. Proof:
     ``docs/proofs.md``, "Regression by averaged descent".

@@ -14,6 +14,7 @@ from privlp.status import Verdict
 from svm_models.account import Account, Neighbours, at_whole_budget
 from svm_models.plan import OF_ANSWER, OF_CHOICE, Part, noise_in, parts_of, ways_out
 from svm_models.regression.losses import MEDIAN, ResidualLoss
+from svm_models.regression.together import Together
 from svm_models.whitening import noise_of_one_sum
 
 OF_MOMENTS = "sum the second moments of records of norm 1 or less"
@@ -27,9 +28,13 @@ OF_SLOPES = "sum the slopes of the records' losses"
 TURNS, SIZES, COUNTS = 3, 3, 7
 #: Counts that find a quantile of y.
 STEPS = 28
+# Rounds of counts that find several without noise.
+_EXACT_STEPS = 64
+# Deviation of several that counts find, in units of a single release at their price: measured.
+_OF_ROUNDS = 1.8
 # Where fewer records than so many deviations of a single count are beyond a quantile of y, noise
 # could place it anywhere in its range: one farther inside is looked for.
-_TOLD = 5.0
+_TOLD, _SEVERAL_TOLD = 5.0, 2.5
 #: Variance of the mean of a stage's points, in units of that of a single release at their price:
 #: measured, points stray and directions differ.
 OF_A_MEAN = 1.9
@@ -131,12 +136,24 @@ class Plan:
         count_noise = sum_noise / moved
         many, rounding = loss.count, _rounding(neighbours)
         least = least_of(quantiles)
-        of_counts = math.sqrt(many) * count_noise / n
+        asked = quantiles or (0.5,)
+        joint = Together.counts(asked, moved)
+        steps = STEPS if many == 1 else joint.steps if math.isfinite(ledger.eps) else _EXACT_STEPS
+        counted = float(joint.noise.max())
+        of_counts = counted * count_noise / n
         of_answer, of_choice = cheap(
             of_counts / (2 * least) ** _OF_FEW, math.sqrt(many / (2 * least)) * sum_noise / n, STEPS
         )
-        answers = told(quantiles or (0.5,), of_counts / math.sqrt(of_answer))
+        alone = p == constant
+        if alone:  # there are no features
+            of_answer, of_choice = 1.0, 0.0
+        answers = told(asked, of_counts / math.sqrt(of_answer))
         of_answer *= constant
+        together = 1 + len(asked) ** 2 * (rounding - 1)
+        answering = (together, steps, OF_ANSWER)
+        if alone:
+            charge = _charging([1.0], [answering])
+            return cls(neighbours, p, constant, loss, [], quantiles, answers, 0.0, charge)
         of_fit = 1 - of_answer - of_choice
         sum_noise, count_noise = (noise / math.sqrt(of_fit) for noise in (sum_noise, count_noise))
         nu = sum_noise * math.sqrt(p) / n
@@ -145,15 +162,14 @@ class Plan:
         longer = min(max(_LONGER * nu, 0.0), _MOST_LONGER)
         norms = _share_of_counts(TURNS * COUNTS, count_noise / (_ACCURACY * n))
         sizes = _share_of_counts(SIZES * COUNTS, count_noise / (_ACCURACY * n))
-        levels = len(quantiles) * COUNTS, count_noise / (_LEVEL_ACCURACY * least * n)
+        levels = counted**2 * COUNTS, count_noise / (_LEVEL_ACCURACY * least * n)
         shares = [_MOMENTS, norms, sizes, _share_of_counts(*levels) if quantiles else 0.0]
-        counted = math.sqrt(max(len(quantiles), 1)) * rounding
         sums = [
             (math.sqrt(moved) * rounding, TURNS, OF_MOMENTS),
             (rounding, TURNS * COUNTS, OF_NORMS),
             (rounding, SIZES * COUNTS, OF_SIZES),
-            (counted, COUNTS, OF_LEVELS),
-            (counted, 1, OF_LEVELS),
+            (together, COUNTS, OF_LEVELS),
+            (together, 1, OF_LEVELS),
             (float(moved), 1, OF_WHOLE),
         ]
         shares.append(_LAST_LEVELS if quantiles else 0.0)
@@ -165,25 +181,23 @@ class Plan:
             shares.append(left * stage.share)
             sums.append((sensitivity_of_slopes(stage.loss, neighbours), stage.rounds, OF_SLOPES))
         shares = [of_answer, *(share * of_fit for share in shares), of_choice]
-        sums = [
-            (math.sqrt(many) * rounding, STEPS, OF_ANSWER),
-            *sums,
-            (math.sqrt(many) * moved, 1, OF_CHOICE),
-        ]
-
-        def charge(intensity: float) -> list[tuple[Mechanism, int, str]]:
-            return [
-                (GaussianMechanism(size, size * math.sqrt(count / share) / intensity), count, why)
-                for share, (size, count, why) in zip(shares, sums, strict=True)
-                if share
-            ]
-
+        sums = [answering, *sums, (math.sqrt(many) * moved, 1, OF_CHOICE)]
+        charge = _charging(shares, sums)
         return cls(neighbours, p, constant, loss, stages, quantiles, answers, longer, charge)
 
     @property
     def least(self) -> float:
         """The smaller share of the records on a side of a quantile, of the outermost one."""
         return least_of(self.quantiles)
+
+    @property
+    def alone(self) -> bool:
+        """Whether there are no features."""
+        return self.p == self.constant
+
+    def together(self, quantiles: tuple[float, ...]) -> Together:
+        """How counts above rising levels, one for each quantile, are released."""
+        return Together.counts(quantiles, self.neighbours.moved)
 
     def priced(self, ledger: Accountant) -> list[tuple[Mechanism, int, str]]:
         """What takes the whole of a ledger; nothing is charged."""
@@ -192,6 +206,21 @@ class Plan:
     def paid(self, account: Account) -> list[ChargedDraws]:
         """Charge everything at once."""
         return account.charge_together(self.priced(account.ledger))
+
+
+def _charging(
+    shares: list[float], sums: list[tuple[float, int, str]]
+) -> Callable[[float], list[tuple[Mechanism, int, str]]]:
+    """What is charged at an intensity: `sums` are sensitivities, draws and purposes."""
+
+    def charge(intensity: float) -> list[tuple[Mechanism, int, str]]:
+        return [
+            (GaussianMechanism(size, size * math.sqrt(count / share) / intensity), count, why)
+            for share, (size, count, why) in zip(shares, sums, strict=True)
+            if share
+        ]
+
+    return charge
 
 
 def least_of(quantiles: tuple[float, ...]) -> float:
@@ -213,7 +242,7 @@ def _rounding(neighbours: Neighbours) -> float:
     return 1 + 2.0**-30 + neighbours.most * 2.0**-50
 
 
-def _share_of_counts(number: int, noise: float) -> float:
+def _share_of_counts(number: float, noise: float) -> float:
     """The share at which counts are accurate; `noise` of one at the whole budget, in that unit."""
     return min(max(number * noise**2, _LEAST_COUNTS), _MOST_COUNTS)
 
@@ -261,20 +290,32 @@ class Forecast:
     moments: float
     ignored: float
     answer: float = 0.0
+    alone: bool = False
 
     @classmethod
     def of(cls, plan: Plan, records: int, ledger: Accountant) -> Forecast:
         """The noise at a budget, for a public number of records; nothing is charged."""
         n, p, loss, charges = max(records, 1), plan.p, plan.loss, plan.priced(ledger)
         sigma = {why: noise_in(mechanism) for mechanism, _, why in charges}
+        answer, scale = 0.0, loss.usual_scale
+        curvature = loss.curvature(scale) * scale
+        if plan.constant:
+            mechanism, steps, _ = charges[0]
+            noise = plan.together(plan.answers).noise
+            answer = float(noise.max()) * noise_in(mechanism) / math.sqrt(steps) / n
+        if plan.alone:
+            by = _OF_ROUNDS * answer / curvature
+            excess = float(loss.excess(by).max()) * _TIMES
+            parts = parts_of(charges, n)
+            return cls(
+                parts, float(by.max()), excess + _BESIDES, answer, 0.0, 0.0, answer, alone=True
+            )
         # Of all stages it is the noise of the last that is kept here.
         rounds = charges[-2][1]
         variance = sigma[OF_SLOPES] ** 2 / rounds
         of_sums = variance + np.square(loss.centre * sigma.get(OF_WHOLE, 0.0))
         # Whitened records have second moments of 1, so a norm of about sqrt(p): a sum in units of
         # that norm, and a prediction has p directions.
-        scale = loss.usual_scale
-        curvature = loss.curvature(scale) * scale
         by = np.sqrt(OF_A_MEAN * of_sums) * p / (n * curvature)
         flat = loss.ignored >= _ALL_IGNORED  # the least loss is 0, and nothing holds a fit
         return cls(
@@ -286,7 +327,7 @@ class Forecast:
             # Noise in a symmetric matrix has eigenvalues of up to about sigma sqrt(2 p); moments of
             # records of norm 1 that are alike in all directions are n / p.
             moments=sigma[OF_MOMENTS] * math.sqrt(2 * p) * p / n,
-            answer=sigma.get(OF_ANSWER, 0.0) / math.sqrt(STEPS) / n,
+            answer=answer,
         )
 
     @property
@@ -324,6 +365,10 @@ class Forecast:
                 " coefficients mean nothing. Take a smaller epsilon."
             )
         supposed = _supposed(self)
+        if self.alone:
+            off = f"noise moves quantiles by about {100 * self.answer:.2g} % of the records"
+            would = "" if verdict is Verdict.ENOUGH_ROWS else ways_out(forecast, records, eps)
+            return f"{verdict}: {off}.{would}"
         if verdict is Verdict.ENOUGH_ROWS:
             return (
                 f"{verdict}: noise moves a typical prediction by about {self.moved:.2g} standard"
@@ -360,5 +405,5 @@ def _supposed(found: Forecast) -> str:
 
 def told(quantiles: tuple[float, ...], noise: float) -> tuple[float, ...]:
     """The quantiles of y that counts of this noise, a share of the records, tell from its ends."""
-    least = min(_TOLD * noise, 0.5)
+    least = min((_TOLD if len(quantiles) == 1 else _SEVERAL_TOLD) * noise, 0.5)
     return tuple(min(max(q, least), 1 - least) for q in quantiles)

@@ -79,8 +79,13 @@ class WhitenedPairs(WhitenedRecords):
         return float(self._summed(vector, count)[0] - share * self.count)
 
     def above(self, vectors: FloatArray, levels: FloatArray, shares: FloatArray) -> FloatArray:
-        """sum_i (1[y_i - m_i·v_k > level_k] - share_k), (K,); one vector may serve for all."""
-        found = self._summed(vectors, lambda y, moved: (y - moved > levels).sum(axis=0))
+        """sum_i (1[y_i - m_i·v_k > level_k] - share_k), (K,); one vector may serve for all.
+
+        Predictions are put in rising order, and levels rise: a record is above the first j of K.
+        """
+        found = self._summed(
+            vectors, lambda y, moved: (y - np.sort(moved, axis=1) > levels).sum(axis=0)
+        )
         return found - shares * self.count
 
     def lost(
@@ -149,6 +154,8 @@ class Units:
     ) -> Units:
         """From an estimator's parameters, or refused; without a constant nothing is centred."""
         middle, reach = _of_y(y_bounds, constant=constant)
+        if p == 0:
+            return cls(np.zeros(0), np.zeros(0), middle, reach, None, constant)
         if (X_bounds is None) == (data_norm is None):
             raise InvalidParameterError(
                 "Declare the range of each feature by X_bounds=(low, high), or the Euclidean norm"
