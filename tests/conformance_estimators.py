@@ -1044,7 +1044,7 @@ _REGRESSION: list[kit.Subject] = [
         (_numbers((0.0, 1.0), *_SPREAD), _numbers((0.0, -1.0), *_SPREAD)),
         OF_ANSWER,
         _faults(
-            SCALE=replaced(Together, "released", _twice_as_far),
+            SCALE=kit.Patch(replaced(Together, "released", _twice_as_far)),
             RELATION=_EITHER_WAY,
             STOP=_ROUNDS_ARE_PLANNED,
         ),
