@@ -88,7 +88,7 @@ class SolveRequest:
         if self.opt is not None:
             require_optimum(self.opt)
         if self.s is not None:
-            object.__setattr__(self, "s", rows_of_share(self.s, self.n))
+            object.__setattr__(self, "s", rows_of_share(self.s, self._rows_of_s()[0]))
             real(self.s, "s")
         if self.width is not None:
             bounds = np.ravel(np.array(self.width, dtype=object))
@@ -164,23 +164,27 @@ class SolveRequest:
                 " than alpha.",
                 parameter="s",
             )
-        s, prices = real(self.s, "s"), self.public.prices
-        most, hard = (self.n, "") if prices is None else (prices.hard, "hard ")
+        s, (most, hard) = real(self.s, "s"), self._rows_of_s()
         if not 1 <= s <= most:
             raise InvalidParameterError(
                 f"s must be between 1 and the number of {hard}private rows, {most}; got"
-                f" {self.s!r}.{self._as_share(s)}",
+                f" {self.s!r}.{self._as_share(s, most)}",
                 parameter="s",
             )
         return s
 
-    def _as_share(self, s: float) -> str:
+    def _rows_of_s(self) -> tuple[int, str]:
+        """Of how many private rows s is a number: of hard ones, where there are others."""
+        prices = self.public.prices
+        return (self.n, "") if prices is None or not prices.hard else (prices.hard, "hard ")
+
+    def _as_share(self, s: float, n: int) -> str:
         """What to give in place of a number of rows that looks like a share of them."""
-        if not 0 < s < 1 or s * self.n < 1:
+        if not 0 < s < 1 or s * n < 1:
             return ""
         percent = f"{100 * s:g}"
         return (
-            f" s is a number of rows: {percent} % of {self.n:,} rows is s = {int(s * self.n)},"
+            f" s is a number of rows: {percent} % of {n:,} rows is s = {int(s * n)},"
             f" which may be written s='{percent}%'."
         )
 
