@@ -5,6 +5,7 @@ An error names the argument, in its message and as ``parameter``.
 
 from __future__ import annotations
 
+import logging
 import math
 import warnings
 from collections.abc import Callable, Collection, Iterator
@@ -45,23 +46,36 @@ def harmless_warnings(*others: type[Warning]) -> Iterator[None]:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
+@contextmanager
+def _no_logs() -> Iterator[None]:
+    """Drop log messages, of all libraries."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
 def unquoted(read: Callable[[], _Found], message: str, parameter: str | None = None) -> _Found:
     """What `read` returns; an error of its own, with nothing behind it, if it raises.
 
-    Errors and warnings of privlp pass: they hold no private data. Other warnings may quote some,
-    and are dropped. A lack of memory stays one, without the words of whoever noticed it, which may
-    tell a number of rows.
+    Errors and warnings of privlp pass: they hold no private data. Other warnings and log messages
+    may quote some, and are dropped. A lack of memory stays one, without the words of whoever
+    noticed it, which may tell a number of rows.
     """
     memory = False
     try:
-        with harmless_warnings():
+        with harmless_warnings(), _no_logs():
             return read()
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
     except _OWN as raised:
         raised.__context__ = raised.__cause__ = None
         raise
     except MemoryError:
         memory = True
-    except Exception:  # noqa: S110 (of any library; it would stay as the context)
+    except BaseException:  # noqa: S110 (of any library, Rust's panics too; it would be the context)
         pass
     if memory:
         raise MemoryError(f"There is too little memory for {parameter or 'what is read'}.")

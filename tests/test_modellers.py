@@ -268,6 +268,14 @@ def test_linopy_slacks_that_no_price_says_stay_variables():
     assert np.flatnonzero(np.isinf(lp.penalty)).tolist() == [3, 40, 41, 42]
     solve_exact(lp).assign(model)
     assert np.isnan(model.solution["patient_slack_pos"]).sum() == 39
+    # A number of another private row, 0 or not, tells nothing of which variables there are.
+    names = {}
+    for number in (0.0, 0.5):
+        model, private = MODELS["linopy"]()
+        slack = private.soften(penalty=2.0).positive
+        model.add_constraints(number * slack.sel(i=3) + model["x"].sum() >= 0, name="other")
+        names[number] = read(model, private=["patient", "other"]).variable_names
+    assert names[0.0] == names[0.5]
     with pytest.raises(
         InvalidParameterError, match="softened constraints, with prices of their own"
     ):

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import svm_models as sm
 from privlp import InvalidParameterError, InvalidProblemError
+from svm_models.records.columns import Columns
 from tests.test_svm_estimators import ESTIMATORS
 
 PRIVATE = [e for e in ESTIMATORS if hasattr(e, "fit_intercept") and hasattr(e, "classes")]
@@ -242,3 +243,23 @@ def test_labels_and_categories_of_one_table(kind):
         make(classes=None, random_state=None), classes=("no", "yes"), random_state=0
     )
     assert 0 <= several.fit(frame, "ill").score(frame, "ill") <= 1
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_a_missing_category_leaves_those_of_others_alone(kind):
+    """A column of integers with a null must not become one of floats, which rounds all of them."""
+    library = pytest.importorskip(kind, reason="a table of this library")
+    declared = Columns(["id", "v"], ([2**53 + 1, 5, 7], (0.0, 2.0)))
+
+    def first(ids):
+        ids = pd.array(ids, dtype="Int64") if kind == "pandas" else ids
+        make = library.table if kind == "pyarrow" else library.DataFrame
+        return declared.numbers(make({"id": ids, "v": [1.0] * 3}))[:, 0].tolist()
+
+    assert first([2**53 + 1] * 3) == [1, 1, 1]
+    assert first([2**53 + 1, 2**53 + 1, None]) == [1, 1, 0]
+
+
+def test_integers_that_doubles_round_are_no_categories():
+    with pytest.raises(InvalidParameterError, match=r"of 2\^53 at most"):
+        Columns.of({0: [2**53 + 1, 5, 7], 1: (0, 2)}, np.zeros((2, 2)))

@@ -1,5 +1,6 @@
 """One filter stands between what is private and the errors of all who read it."""
 
+import logging
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -44,8 +45,13 @@ def everything_told(error):
     return told
 
 
+class Panic(BaseException):
+    """As those of Rust's libraries: no exception that one usually catches."""
+
+
 @pytest.mark.parametrize(
-    "kind", [ValueError, TypeError, RuntimeError, KeyError, ArithmeticError, OSError, StopIteration]
+    "kind",
+    [ValueError, TypeError, RuntimeError, KeyError, ArithmeticError, OSError, StopIteration, Panic],
 )
 def test_an_error_of_any_kind_ends_here(kind):
     with pytest.raises(InvalidProblemError, match=r"^b is no number") as caught:
@@ -72,6 +78,18 @@ def test_what_privlp_says_itself_passes_alone(own):
 def test_an_interruption_passes():
     with pytest.raises(KeyboardInterrupt):
         unquoted(fails(KeyboardInterrupt()), "b is none.")
+
+
+def test_no_library_logs_what_it_reads(caplog):
+    def read():
+        logging.getLogger("pyomo.core").error("evaluating %s", SECRET)
+        raise ValueError(SECRET)
+
+    with pytest.raises(InvalidProblemError):
+        unquoted(read, "b is none.")
+    assert caplog.text == ""
+    logging.getLogger("pyomo.core").error("afterwards")
+    assert "afterwards" in caplog.text
 
 
 def test_there_is_one_filter():

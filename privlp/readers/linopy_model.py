@@ -83,7 +83,7 @@ class Linopy(Modeller):
             np.ravel(part.transpose(*labels.dims).values)[kept]
             for part in (constraint.rhs, constraint.sign)
         )
-        i, k = np.nonzero((variables >= 0) & (entries != 0))
+        i, k = np.nonzero(variables >= 0)
         return [entries[i, k], i + first, place[variables[i, k]], side, sign.astype("U1")]
 
     def rows_of(self, constraint: Any) -> list[int] | None:

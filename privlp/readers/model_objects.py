@@ -136,7 +136,6 @@ def _modeller(model: Any) -> Modeller | None:
 def _read(model: Modeller, private: Any, penalty: Any, quote: bool) -> tuple[Any, Any, Any]:
     """Fields of the program of a model, its private rows and the prices of its rows."""
     fields = model.read()
-    fields["A"].eliminate_zeros()
     if not fields["row_names"] and quote:
         raise ReadError(f"The {model.says} is empty: it has no constraints.")
     rows = _Rows(model, {name: i for i, name in enumerate(fields["row_names"])}, quote)
@@ -147,6 +146,7 @@ def _read(model: Modeller, private: Any, penalty: Any, quote: bool) -> tuple[Any
             mask[own] = True
     chosen = np.ones(len(fields["b"]), dtype=bool) if mask is None else mask
     prices = _without_slacks(fields, model, chosen)
+    fields["A"].eliminate_zeros()
     if isinstance(penalty, Mapping):
         return fields, mask, rows.prices(penalty, chosen, prices)
     if prices is not None and penalty is not None:
@@ -163,15 +163,15 @@ def _without_slacks(
 ) -> FloatArray | None:
     """Prices of private rows with slack variables, which are taken out; None without any.
 
-    A slack variable that is bounded, in other rows too, or at no price of its own stays.
+    A slack variable that is bounded, in other rows too, or at no price of its own stays. Whether it
+    is in other rows is decided by the terms that these have, not by their numbers.
     """
     softened = list(model.slacks())
     if not softened:
         return None
     A, bounds = sp.csc_array(fields["A"]), fields["bounds"]
     alone = (np.diff(A.indptr) == 1) & (bounds == [0.0, np.inf]).all(axis=1)
-    cost = fields["c"] / np.maximum(abs(A).sum(axis=0), 1e-300)
-    cost = cost if fields["sense"] == "min" else -cost
+    cost = fields["c"] if fields["sense"] == "min" else -fields["c"]
     prices, kept = np.full(len(private), np.inf), np.ones(len(cost), dtype=bool)
     for rows, columns in softened:
         price = cost[columns]
@@ -179,6 +179,10 @@ def _without_slacks(
         prices[rows[soft]], kept[columns[soft]] = price[soft, 0], False
     if kept.all():
         return None
+    if (np.abs(A[:, ~kept].data) != 1).any():
+        raise model.refusal(
+            "has a slack variable whose coefficient is not 1 or -1, as linopy's soften gives it."
+        )
     names = [name for name, one in zip(fields["variable_names"], kept, strict=True) if one]
     fields |= {"A": A[:, kept], "c": fields["c"][kept], "bounds": bounds[kept]}
     fields["variable_names"] = names

@@ -192,10 +192,15 @@ def _one(declared: Any, key: Any) -> Any:
         return float(low), float(high)
     numbers = all(isinstance(one, Real) for one in declared)
     hashable = all(isinstance(one, str | Real) for one in declared)
-    if (numbers and len(declared) < 3) or not hashable or len({*declared}) < len(declared):
+    exact = all(abs(one) <= 2**53 for one in declared if isinstance(one, Real))
+    if (
+        (numbers and len(declared) < 3)
+        or not (hashable and exact)
+        or len({*declared}) < len(declared)
+    ):
         raise InvalidParameterError(
             f"{name} must be a range, a tuple (low, high), or a list of different categories, texts"
-            " or numbers. Of two numbers give a range: it tells as much.",
+            " or numbers of 2^53 at most. Of two numbers give a range: it tells as much.",
             parameter="X_bounds",
         )
     return declared
@@ -206,18 +211,24 @@ def _columns(X: Any, names: list[Any] | None) -> list[Any]:
         return list(np.array(X, dtype=object, ndmin=2).T)
     if tables.is_table(X):
         frame = tables.opened(X, "X")
-        return [np.asarray(frame.get_column(name).to_native()) for name in names]
+        return [frame.get_column(name) for name in names]
     return [np.asarray(X[name]) for name in names]
 
 
 def _read(column: Any, declared: Any, name: Any) -> FloatArray:
-    """A column as numbers, (n,), or as an entry for each category, (n, k)."""
+    """A column as numbers, (n,), or as an entry for each category, (n, k).
+
+    Categories are read entry by entry: a column with a missing entry may become an array of floats,
+    which would round what others hold.
+    """
     if not isinstance(declared, list):
-        return unquoted(lambda: as_floats(column, f"X[{name!r}]"), _NUMBERS, "X")
+        numbers = column if isinstance(column, np.ndarray) else column.to_native()
+        return unquoted(lambda: as_floats(np.asarray(numbers), f"X[{name!r}]"), _NUMBERS, "X")
     places = {category: place for place, category in enumerate(declared)}
 
     def read() -> FloatArray:
-        at = [places.get(value, len(places)) for value in column.tolist()]
+        entries = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
+        at = [places.get(value, len(places)) for value in entries]
         return np.eye(len(places) + 1)[at, :-1]
 
     return unquoted(read, _TABLE, "X")
