@@ -192,12 +192,8 @@ def _one(declared: Any, key: Any) -> Any:
         return float(low), float(high)
     numbers = all(isinstance(one, Real) for one in declared)
     hashable = all(isinstance(one, str | Real) for one in declared)
-    exact = all(abs(one) <= 2**53 for one in declared if isinstance(one, Real))
-    if (
-        (numbers and len(declared) < 3)
-        or not (hashable and exact)
-        or len({*declared}) < len(declared)
-    ):
+    exact = hashable and all(abs(one) <= 2**53 for one in declared if not isinstance(one, str))
+    if (numbers and len(declared) < 3) or not exact or len({*declared}) < len(declared):
         raise InvalidParameterError(
             f"{name} must be a range, a tuple (low, high), or a list of different categories, texts"
             " or numbers of 2^53 at most. Of two numbers give a range: it tells as much.",
