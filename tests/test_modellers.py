@@ -1,5 +1,7 @@
 """Models of linopy, Pyomo, PuLP and MathOpt, as programs and back."""
 
+import warnings
+
 import numpy as np
 import pytest
 from modellers import COSTS, FOODS, MODELS, NEEDS, in_cvxpy
@@ -9,6 +11,7 @@ from privlp import (
     InvalidParameterError,
     InvalidProblemError,
     LinearProgram,
+    MissedRowsWarning,
     ReadError,
     ScalarPrivate,
     solve,
@@ -224,6 +227,16 @@ def test_add_remove_tells_no_number_of_rows(made):
     assert "42" not in repr(lp)
     needs = NEEDS[:0]
     assert read(made(needs)[0], neighbours=SEVERAL, private="patient*").shape == (2, 4)
+
+
+def test_rows_that_nobody_named_private_are_named(made):
+    """Else a limit of a stock would be given up without a word."""
+    with pytest.warns(MissedRowsWarning, match=r"taken for private: .*'stock") as heard:
+        assert read(made()[0]).private.sum() > 40
+    assert [one.filename for one in heard if one.category is MissedRowsWarning] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MissedRowsWarning)
+        read(made()[0], private="patient*")
 
 
 def test_linopy_softened_constraints_are_soft_rows():

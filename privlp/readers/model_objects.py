@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import WHY, FloatArray, as_floats, is_real, shown, unquoted
-from privlp.errors import InvalidParameterError, InvalidProblemError, ReadError
+from privlp.errors import (
+    InvalidParameterError,
+    InvalidProblemError,
+    MissedRowsWarning,
+    ReadError,
+)
 from privlp.problem import row_labels
 from privlp.readers.cvxpy_expressions import names_of
 from privlp.readers.linopy_model import Linopy
@@ -35,6 +41,7 @@ class Cvxpy(Modeller):
             variable.save_value(np.reshape(own, variable.shape, order="F"))
 
 
+_FEW = 8
 #: What is taken, by the module and the name of its class.
 _KINDS = {
     ("linopy", "Model"): Linopy,
@@ -125,7 +132,24 @@ class ModelReaders(ProgramReaders):
             lambda: _read(found, private, penalty, quote),
             f"The {found.says} could not be read. {WHY}",
         )
-        return cls._read(fields, neighbours, mask, groups, box, prices)
+        lp: Any = cls._read(fields, neighbours, mask, groups, box, prices)
+        if private is None and quote and lp.neighbours.changes_whole_rows:
+            _name_private_rows([fields["row_names"][i] for i in np.flatnonzero(mask)])
+        return cast("Self", lp)
+
+
+def _name_private_rows(names: Sequence[str]) -> None:
+    """Say which rows were taken for private, if their names are of several kinds."""
+    kinds = list(dict.fromkeys(re.sub(r"[\[(].*|\d+", "*", name) for name in names))
+    if len(kinds) > 1:
+        named = ", ".join(map(repr, kinds[:_FEW])) + (", ..." if len(kinds) > _FEW else "")
+        warnings.warn(
+            f"All inequalities were taken for private: {named}. Private rows may be missed. If some"
+            " are nobody's data, such as limits of a stock, name the private ones:"
+            f" private={kinds[0]!r}; all others are then public and hold.",
+            MissedRowsWarning,
+            stacklevel=3,
+        )
 
 
 def _modeller(model: Any) -> Modeller | None:
