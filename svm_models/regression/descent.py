@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 from privlp.methods.fallback import keeps, reach
 from privlp.privacy import ChargedDraws
@@ -30,11 +29,9 @@ from svm_models.regression.records import (
     above,
     second_moments,
 )
-from svm_models.regression.together import Together
+from svm_models.regression.together import Together, crossings
 from svm_models.whitening import second_moments as released_moments
 
-#: Binary digits of the place of a quantile of y.
-_PLACES = 16
 # A round moves by noise no more than this share of the scale of residuals.
 _NOISE_OF_A_ROUND = 0.3
 _LONGEST_STEP = 3.0
@@ -379,28 +376,3 @@ def bisected(
         low = np.sort(np.where(below, low, middle))
         high = np.sort(np.where(below, middle, high))
     return low, high
-
-
-def crossings(
-    excess: Callable[[FloatArray], FloatArray], draws: ChargedDraws, number: int
-) -> FloatArray:
-    """About where falling sums pass 0 between -1 and 1, by all charged draws, (number,).
-
-    Each draw asks at the median of what is believed: bisection, if there is no noise.
-    """
-    sigma, cells = draws.sigma, 2**_PLACES
-    belief, edges = np.full((number, cells), 1.0 / cells), np.linspace(-1.0, 1.0, cells + 1)
-    k = np.arange(cells)
-
-    def middle() -> npt.NDArray[np.intp]:
-        return np.argmax(np.cumsum(belief, axis=1) >= 0.5 * (1 - 2.0**-40), axis=1)
-
-    while draws.remaining:
-        left = k <= middle()[:, None]
-        found = np.asarray(draws(excess(edges[middle() + 1])))
-        beyond = ndtr(found / sigma) if sigma else (found > 0).astype(float)
-        beyond = np.clip(beyond, 1e-9, 1 - 1e-9)[:, None]
-        belief *= np.where(left, 1 - beyond, beyond)
-        belief /= belief.sum(axis=1, keepdims=True)
-    at = middle()
-    return np.asarray(0.5 * (edges[at] + edges[at + 1]))

@@ -14,7 +14,7 @@ from privlp.status import Verdict
 from svm_models.account import Account, Neighbours, at_whole_budget
 from svm_models.plan import OF_ANSWER, OF_CHOICE, Part, noise_in, parts_of, ways_out
 from svm_models.regression.losses import MEDIAN, ResidualLoss
-from svm_models.regression.together import Together
+from svm_models.regression.together import Together, told
 from svm_models.whitening import noise_of_one_sum
 
 OF_MOMENTS = "sum the second moments of records of norm 1 or less"
@@ -32,9 +32,6 @@ STEPS = 28
 _EXACT_STEPS = 64
 # Deviation of several that counts find, in units of a single release at their price: measured.
 _OF_ROUNDS = 1.8
-# Where fewer records than so many deviations of a single count are beyond a quantile of y, noise
-# could place it anywhere in its range: one farther inside is looked for.
-_TOLD, _SEVERAL_TOLD = 5.0, 2.5
 #: Variance of the mean of a stage's points, in units of that of a single release at their price:
 #: measured, points stray and directions differ.
 OF_A_MEAN = 1.9
@@ -401,9 +398,3 @@ def _supposed(found: Forecast) -> str:
     if not found.believable:
         return f"{size}, for which epsilon is too large beside y_bounds: take a smaller epsilon."
     return f"{size}, which is private and was not looked at: smaller ones lose far more."
-
-
-def told(quantiles: tuple[float, ...], noise: float) -> tuple[float, ...]:
-    """The quantiles of y that counts of this noise, a share of the records, tell from its ends."""
-    least = min((_TOLD if len(quantiles) == 1 else _SEVERAL_TOLD) * noise, 0.5)
-    return tuple(min(max(q, least), 1 - least) for q in quantiles)

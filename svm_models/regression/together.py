@@ -1,4 +1,4 @@
-"""Sums of rising steps, released together with less noise than one by one.
+"""Quantiles by counts; of several, sums of rising steps, with less noise than one by one.
 
 A record above j of K rising levels adds the vector with j ones in front. So all that one record can
 add or change is known: K + 1 points. Noise is shaped after them (Hardt and Talwar 2010; Li, Miklau,
@@ -14,7 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial.distance import pdist, squareform
+from scipy.special import ndtr
 from sklearn.isotonic import isotonic_regression
 
 from privlp.privacy import ChargedDraws
@@ -24,6 +26,9 @@ from svm_models.parameters import FloatArray
 _DIGITS = 16
 # Where nothing is known, a level stays so far from the ends of its interval, as a share of it.
 _INSIDE = 0.25
+# Where fewer records than so many deviations of a single count are beyond a quantile of y, noise
+# could place it anywhere in its range: one farther inside is looked for.
+_TOLD, _SEVERAL_TOLD = 5.0, 2.5
 # Turns of the search for the shape of the noise; any shape is private.
 _TURNS = 40
 
@@ -103,3 +108,34 @@ class Together:
             noisy = self.released(draws, excess(found))
             levels, below = np.append(levels, found), np.append(below, q - noisy / n)
             weights = np.append(weights, own)
+
+
+def crossings(
+    excess: Callable[[FloatArray], FloatArray], draws: ChargedDraws, number: int
+) -> FloatArray:
+    """About where falling sums pass 0 between -1 and 1, by all charged draws, (number,).
+
+    Each draw asks at the median of what is believed: bisection, if there is no noise.
+    """
+    sigma, cells = draws.sigma, 2**_DIGITS
+    belief, edges = np.full((number, cells), 1.0 / cells), np.linspace(-1.0, 1.0, cells + 1)
+    k = np.arange(cells)
+
+    def middle() -> npt.NDArray[np.intp]:
+        return np.argmax(np.cumsum(belief, axis=1) >= 0.5 * (1 - 2.0**-40), axis=1)
+
+    while draws.remaining:
+        left = k <= middle()[:, None]
+        found = np.asarray(draws(excess(edges[middle() + 1])))
+        beyond = ndtr(found / sigma) if sigma else (found > 0).astype(float)
+        beyond = np.clip(beyond, 1e-9, 1 - 1e-9)[:, None]
+        belief *= np.where(left, 1 - beyond, beyond)
+        belief /= belief.sum(axis=1, keepdims=True)
+    at = middle()
+    return np.asarray(0.5 * (edges[at] + edges[at + 1]))
+
+
+def told(quantiles: tuple[float, ...], noise: float) -> tuple[float, ...]:
+    """The quantiles of y that counts of this noise, a share of the records, tell from its ends."""
+    least = min((_TOLD if len(quantiles) == 1 else _SEVERAL_TOLD) * noise, 0.5)
+    return tuple(min(max(q, least), 1 - least) for q in quantiles)
