@@ -27,7 +27,9 @@ FIRST_SEED, PROGRAMS, DRAWS = 100, 5, 2
 EPSILONS, DELTA = (0.5, 1.0, 4.0), 1e-6
 
 
-def max_min(seed: int, n: int = 5000, d: int = 12, *, largest: float = 10.0) -> LinearProgram:
+def max_min(
+    seed: int, n: int = 5000, d: int = 12, *, t: tuple[float, float] = (0.0, 10.0)
+) -> LinearProgram:
     """The largest share t that each of n people has of what x gives."""
     rng = np.random.default_rng(seed)
     A = rng.gamma(1.5, 1, (n, d)) * (rng.random((n, d)) < 0.5) + 0.02
@@ -37,7 +39,7 @@ def max_min(seed: int, n: int = 5000, d: int = 12, *, largest: float = 10.0) -> 
         np.vstack([whole, np.column_stack([-A, np.ones(n)])]),
         np.append(1.0, np.zeros(n)),
         private=np.arange(n + 1) > 0,
-        bounds=[(0, None)] * d + [(0, largest)],
+        bounds=[(0, None)] * d + [t],
         sense="max",
     )
 
@@ -142,7 +144,7 @@ FAMILIES: dict[str, tuple[Callable[[int], LinearProgram], int]] = {
     "covering, variables from -5": (partial(covering, bounds=(-5, None)), 20),
     "half-spaces 3,000 x 10 (difference)": (half_spaces, 20),
     "covering, bounds -10^3 to 10^3": (partial(covering, bounds=(-1e3, 1e3)), 20),
-    "max-min share, t up to 10^6 (max)": (partial(max_min, largest=1e6), 20),
+    "max-min share, t up to 10^6 (max)": (partial(max_min, t=(0, 1e6)), 20),
     "Chebyshev centre, box 10^6 (max)": (partial(centre, box=1e6), 20),
     "minimax fit, box 10^6": (partial(minimax, box=1e6), 10),
     "half-spaces, box 10^6 (difference)": (partial(half_spaces, wide=2e6), 20),
@@ -158,6 +160,12 @@ FAMILIES: dict[str, tuple[Callable[[int], LinearProgram], int]] = {
     "map 5,000 x 40": (partial(_map, n=5000, d=40), 20),
     "needs of one product, m = 100": (partial(_needs, m=100), 50),
     "needs of one product, m = 250": (partial(_needs, m=250), 20),
+    "max-min share, t from -10^6 to 10^6 (max)": (partial(max_min, t=(-1e6, 1e6)), 20),
+    "covering, bounds -10^6 to 2 10^6": (partial(covering, bounds=(-1e6, 2e6)), 20),
+    "covering 1,000 x 20, variables from -10^3": (
+        partial(covering, n=1000, d=20, bounds=(-1e3, None)),
+        20,
+    ),
 }
 
 

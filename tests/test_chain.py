@@ -20,7 +20,7 @@ def missed(lp, x):
     return int(np.sum(A @ x - b > 0.01 * size + 1e-9))
 
 
-def max_min(seed, *, largest=10.0, n=2000, d=6):
+def max_min(seed, *, smallest=0.0, largest=10.0, n=2000, d=6):
     """The largest share t that each of n people has of what x gives."""
     rng = np.random.default_rng(seed)
     A = rng.gamma(1.5, 1, (n, d)) * (rng.random((n, d)) < 0.6) + 0.05
@@ -29,7 +29,7 @@ def max_min(seed, *, largest=10.0, n=2000, d=6):
         np.vstack([np.append(np.ones(d), 0.0), np.column_stack([-A, np.ones(n)])]),
         np.append(1.0, np.zeros(n)),
         private=np.arange(n + 1) > 0,
-        bounds=[(0, None)] * d + [(0, largest)],
+        bounds=[(0, None)] * d + [(smallest, largest)],
         sense="max",
     )
 
@@ -53,13 +53,13 @@ def half_spaces(seed=8, *, n=2000, d=4, box=10.0):
     return LinearProgram(c / np.linalg.norm(c), a, b, bounds=(-box, box))
 
 
-def covering(seed, *, n=2000, d=6):
+def covering(seed, *, n=2000, d=6, bounds=(0, None)):
     """Needs of n people, at least cost."""
     rng = np.random.default_rng(seed)
     A = rng.uniform(0.2, 1, (n, d)) * (rng.random((n, d)) < 0.6)
     A[:, 0] += 0.1
     b, c = rng.uniform(0.5, 1.5, n), rng.uniform(1, 3, d)
-    return LinearProgram(c, -A, -b)
+    return LinearProgram(c, -A, -b, bounds=bounds)
 
 
 def solved(lp, eps=2.0, s=100, rng=0, **options):
@@ -82,10 +82,12 @@ def test_max_min_and_centre(seed):
     ("usual", "loose"),
     [
         (max_min(0), max_min(0, largest=1e6)),
+        (max_min(0), max_min(0, smallest=-1e6, largest=1e6)),
         (centre(0), centre(0, box=1e6)),
         (half_spaces(), half_spaces(box=1e6)),
+        (covering(0), covering(0, bounds=(-1e6, 2e6))),
     ],
-    ids=["max-min", "centre", "half-spaces"],
+    ids=["max-min", "max-min both ways", "centre", "half-spaces", "covering"],
 )
 def test_loose_bounds_cost_next_to_nothing(usual, loose):
     """Few rows are missed, at about the same objective."""

@@ -1,6 +1,7 @@
 """What a method releases moves by no more than it charges, on any two neighbours."""
 
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +15,7 @@ import privlp
 from privlp.audits.tape import Tape, changes, differences
 from privlp.methods.staged.method import Stages
 from privlp.problem.standard_form import StandardForm
+from privlp.rows.measured import MeasuredRows
 from tests import programs
 from tests.effort import runs
 from tests.programs import ALL, method_of, methods_for
@@ -137,6 +139,26 @@ def test_units_of_rows_of_one_sign(sign, pair, s):
             lambda lp, tape: privlp.solve(lp, 1.0, 1e-6, s, opt=2.0, method="staged", rng=tape),
             pair,
         )
+
+
+@pytest.mark.parametrize("change", ["replace", "add-remove"])
+@pytest.mark.parametrize("cumulative", [False, True], ids=["as it is", "broken"])
+def test_counts_by_the_cell_where_a_way_meets_a_row(change, cumulative, monkeypatch):
+    """The broken twin counts a row in all later cells too."""
+    if cumulative:
+        once = MeasuredRows.crossings
+        monkeypatch.setattr(MeasuredRows, "crossings", lambda *a: np.cumsum(once(*a)))
+    A, b = -np.random.default_rng(0).uniform(0.2, 1, (300, 3)), -np.ones(300)
+    relation = privlp.ConstraintPrivate(change, nominal_n=None if change == "replace" else 300)
+    of_other = [[-1, -1, -1], *A[1:]] if change == "replace" else A[1:]
+    pair = [
+        privlp.LinearProgram(COSTS, rows, b[: len(rows)], bounds=(0, 9), neighbours=relation)
+        for rows in (A, np.array(of_other))
+    ]
+    ask = partial(privlp.solve, eps=20.0, delta=1e-6, s=30, method="chain")
+    expected = pytest.raises(AssertionError, match="meets them") if cumulative else nullcontext()
+    with expected:
+        assert_within_what_is_charged(lambda lp, tape: ask(lp, rng=tape), pair)
 
 
 LITTLE = {

@@ -371,8 +371,23 @@ def test_rows_count_once_for_the_variable_that_they_need_most(storage, sense):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array, sp.csc_array])
+def test_rows_count_in_the_cell_of_a_way_where_they_are_first_met(storage):
+    """Met from 0.3 of the way on, at its end, never, always, and beyond; the other side of a range."""
+    A = np.array([[-1.0, -1.0], [-1.0, -0.01], [1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0], [0.0, -1.0]])
+    b, lower = [-0.6, -1.009, -1.0, 0.0, -2.0, 0.5], [*[-np.inf] * 5, -0.95]
+    lp = LinearProgram(np.ones(2), storage(A), b, row_lower=lower)
+    crossings = partial(lp.rows().keep(MeasuredRows).total, MeasuredRows.crossings)
+    np.testing.assert_array_equal(
+        crossings(np.zeros(2), np.ones(2), 10), np.eye(10)[3] + np.eye(10)[9]
+    )
+    back = crossings(np.ones(2), -np.ones(2), 10)
+    np.testing.assert_array_equal(back, np.eye(10)[0])
+
+
+@pytest.mark.parametrize("kernel", [MeasuredRows.needs, MeasuredRows.crossings])
 @given(st.data())
-def test_a_record_moves_counts_by_variable_by_at_most_the_root_of_two(data):
+def test_a_record_moves_counts_of_which_it_is_in_one_by_at_most_the_root_of_two(kernel, data):
     seed = data.draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
     A, b = rng.normal(size=(6, 3)) * rng.choice([0, 1, 1e9], (6, 3)), rng.normal(size=6)
@@ -380,10 +395,7 @@ def test_a_record_moves_counts_by_variable_by_at_most_the_root_of_two(data):
     other_A[0], other_b[0] = rng.normal(size=3) * data.draw(st.sampled_from([0, 1, 1e14])), 0
     x, ends = rng.normal(size=3), rng.normal(size=3)
     one, other = (
-        LinearProgram(np.ones(3), *of)
-        .rows()
-        .keep(MeasuredRows)
-        .total(MeasuredRows.needs, x, ends, 5)
+        LinearProgram(np.ones(3), *of).rows().keep(MeasuredRows).total(kernel, x, ends, 5)
         for of in ((A, b), (other_A, other_b))
     )
     assert np.linalg.norm(one - other) <= math.sqrt(2)

@@ -92,6 +92,18 @@ class MeasuredRows:
             found += int(np.count_nonzero((own >= slack) & (own > 0)))
         return found
 
+    def crossings(self, x: FloatArray, step: FloatArray, cells: int) -> FloatArray:
+        """How many sides that x misses hold from which part of a step on, (cells,)."""
+        found, change = np.zeros(cells), self._form.activity(step)
+        activity = self._form.activity(x)
+        for rows, sides, _ in self._some(x):
+            row, sign = self._form.row[rows], self._form.row_sign[rows].astype(float)
+            beyond, gained = sign * activity[row] - sides, -sign * change[row]
+            crosses = (beyond > 0) & (gained > beyond)
+            part = beyond[crosses] / gained[crosses]
+            found += np.bincount((part * cells).astype(int).clip(max=cells - 1), minlength=cells)
+        return found
+
     def signs(self) -> FloatArray:
         """How many sides have a negative entry, and how many a positive one, (2,)."""
         found, form, A = np.zeros(2), self._form, self._form.lp.A

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privlp.methods.base import ChargeRequest
-from privlp.methods.chain.start import BY_VARIABLE, ON_THE_WAY, near_sides
+from privlp.methods.chain.start import BY_VARIABLE, CLEAR_CELL, ON_THE_WAY, near_sides
 from privlp.methods.counts import check_request, noise_of_one_release, share_of_check
 from privlp.methods.perturbed.charges import secret_term
 from privlp.methods.request import SolveRequest
@@ -22,11 +22,13 @@ _DIFFICULTIES = (0.1, 1.0, 2.0)
 # Shares of the budget; slopes have the rest. In hopeless programs most is for a public way.
 _START, _WAY, _WIDTHS = (0.04, 0.1, 0.4), (0.03, 0.03, 0.02), (0.04, 0.04, 0.04)
 _DEEP, _SLACK, _BETWEEN = (0.04, 0.05, 0.05), (0.03, 0.03, 0.02), (0.1, 0.08, 0.06)
-_LAST, _SIGNS = (0.12, 0.18, 0.25), (0.005, 0.03, 0.03)
+_LAST, _SIGNS, _CELLS = (0.12, 0.18, 0.25), (0.005, 0.03, 0.03), (0.005, 0.03, 0.1)
 # Counts at the start, then to halve what is left of the way; of near sides, along the way and by
 # variable; of sides by their slack; after each stage; and in the last search.
 _LOGARITHMIC, _LINEAR = (10, 10, 16), (24, 0, 0)
 _WAY_COUNTS, _WIDTH_COUNTS, _SLACK_COUNTS, _COUNTS, _LAST_COUNTS = 8, 6, 6, (5, 3, 3), (7, 4, 8)
+# Times that a way is divided into cells, if a cell with this share of all rows stands out.
+_DIVIDED, _IN_A_CELL = 2, 0.6
 # Stages, rounds of slopes in all, and those of a descent to a deep point: at most so many of these,
 # each with a count.
 _STAGES, _ROUNDS, _OF_DEEP, _DESCENTS = (5, 2, 1), (280, 160, 80), (20, 40, 40), (8, 3, 2)
@@ -46,10 +48,12 @@ class ChainDraws(NamedTuple):
     slack: ChargedDraws
     between: ChargedDraws
     last: ChargedDraws
-    # Counts of near sides, and of sides by their signs, where noise leaves some to be told.
+    # Counts of near sides, of sides by their signs, and by where the way crosses them, where noise
+    # leaves some to be told.
     way: ChargedDraws | None = None
     widths: ChargedDraws | None = None
     signs: ChargedDraws | None = None
+    cells: ChargedDraws | None = None
 
 
 @dataclass(frozen=True)
@@ -57,14 +61,15 @@ class ChainCharges:
     """The mechanisms of a run, and how many of its draws are for what.
 
     A gradient is a sum of vectors s_i g_i with |g_i| <= 1: it moves between neighbours by what the
-    secret term of a perturbed program is charged for. A count moves by at most k, and d counts at
-    once by at most k sqrt(d).
+    secret term of a perturbed program is charged for. A count moves by at most k, d counts at
+    once by at most k sqrt(d), and counts by cells, where a row counts in one, by sqrt(2) k, or by k
+    where records come and go.
     """
 
     requests: Sequence[ChargeRequest]
     # Whether sides near a point are told from others, on the way and for each variable; and
-    # whether signs are.
-    told: tuple[bool, bool, bool]
+    # whether signs are, and cells of the way.
+    told: tuple[bool, bool, bool, bool]
     difficulty: float  # Noise of one release on all coordinates, in rows, over s.
     # Counts on a logarithmic scale at the start; rounds of a descent to a deep point;
     # stages; and counts after each.
@@ -83,8 +88,8 @@ class ChainCharges:
         """The charged draws by what they are for."""
         others = iter(draws[6:])
         start, slopes, deep, slack, between, last = draws[:6]
-        way, widths, signs = (next(others) if told else None for told in self.told)
-        return ChainDraws(start, slopes, deep, slack, between, last, way, widths, signs)
+        asked = [next(others) if told else None for told in self.told]
+        return ChainDraws(start, slopes, deep, slack, between, last, *asked)
 
     @classmethod
     def of(cls, request: SolveRequest, s: float, size: int, *, signs: bool) -> ChainCharges:
@@ -116,16 +121,20 @@ class ChainCharges:
 
         at_most = near_sides(s, request.n, noise(k, _WAY, _WAY_COUNTS))
         by_variable = near_sides(s, request.n, noise(variables, _WIDTHS, _WIDTH_COUNTS))
+        by_one = k if request.relation.hides_rows else math.sqrt(2) * k
         wrong = WRONG_SIGNS * noise(math.sqrt(2) * k, _SIGNS, 1)
+        in_a_cell = CLEAR_CELL * noise(by_one, _CELLS, _DIVIDED)
         told = (
             at_most <= ON_THE_WAY * request.n,
             by_variable <= BY_VARIABLE * request.n,
             signs and not request.relation.hides_rows and wrong <= _MOST_WRONG * request.n,
+            in_a_cell <= _IN_A_CELL * request.n,
         )
         others = [
             (k, _WAY, _WAY_COUNTS, "count rows near a point"),
             (variables, _WIDTHS, _WIDTH_COUNTS, "count rows near a point, by variable"),
             (math.sqrt(2) * k, _SIGNS, 1, "count rows by their signs"),
+            (by_one, _CELLS, _DIVIDED, "count rows by where a way meets them"),
         ]
         by_purpose += [other for other, asked in zip(others, told, strict=True) if asked]
         shares = [between(share) if share else 0.0 for _, share, _, _ in by_purpose]

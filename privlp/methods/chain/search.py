@@ -156,6 +156,7 @@ class ChainSearch(StagedSearch):
         start = starting.found(
             self._draws.start,
             self._draws.way,
+            self._draws.cells,
             self._charges.logarithmic,
             None if self._hint is None else self._hint[1],
         )

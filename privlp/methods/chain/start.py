@@ -47,6 +47,8 @@ ON_THE_WAY, BY_VARIABLE = 0.25, 0.5
 # A way goes on for so many times the step that reaches near sides; and where none is known, to
 # odds so much larger, if these are small. A variable moves so many times the step.
 _ON, _ODDS_ON, _SMALL, _WIDE = 5.0, 0.7, -1.0, 8.0
+#: A way is divided into so many cells, told apart if two of them have so many deviations of noise.
+CELLS, CLEAR_CELL = 1024, 6.0
 # A way leads beyond the middle so many times as far as to it, at most.
 _FARTHEST = 1e6
 # How hard cost pulls from the middle to the cheapest point, in units of the root of p.
@@ -110,6 +112,7 @@ class Starting:
         self,
         draw: ChargedDraws,
         of_way: ChargedDraws | None,
+        of_cells: ChargedDraws | None,
         logarithmic: int,
         hint: float | None = None,
     ) -> Start:
@@ -121,13 +124,17 @@ class Starting:
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draw)
         linear = counts.left - logarithmic
         few = max(FEW * self._s, SURE * counts.sigma)
+        target = max(_OF_START * self._s, SURE * counts.sigma)
         cheapest, fewest, far = self.cheapest(), math.inf, self._region.point(self._region.inside)
-        for end in self._ends(cheapest):
+        for number, end in enumerate(self._ends(cheapest)):
             count = counts(end)
+            if number and count <= few and fewest > target:
+                cheapest = self._region.point(self._region.inside)
             if count < fewest:
                 fewest, far = count, end
             if count <= few:
                 break
+        cheapest = self._before_most_rows(of_cells, cheapest, far, target)
         way = far - cheapest
         hinted = _odds_of_cost(hint, *(float(self._public.cost @ end) for end in (cheapest, far)))
         posterior = TargetSearch(
@@ -143,7 +150,6 @@ class Starting:
             odds = posterior.median
             posterior.learn(odds, counts(cheapest + expit(odds) * way))
         low, high = posterior.quantile(1 - _LIKELY) - _APART, posterior.quantile(_LIKELY)
-        target = max(_OF_START * self._s, SURE * counts.sigma)
         safe = cheapest + expit(posterior.quantile_of(_SAFE * self._s, _LIKELY)) * way
         while counts.left > _CHECKED:
             odds = _between(low, high)
@@ -165,6 +171,26 @@ class Starting:
         bound = bound if fewest <= target else math.inf
         good = fewest <= few
         return Start(cheapest, far, share, good, on, bound, of_far, safe, of_safe, posterior)
+
+    def _before_most_rows(
+        self, draw: ChargedDraws | None, cheapest: FloatArray, far: FloatArray, target: float
+    ) -> FloatArray:
+        """A point of the way after which many rows are met at once, or else its beginning.
+
+        So the way is told apart where its ends are far away in units of the rows.
+        """
+        if draw is None:
+            return cheapest
+        low, step = cheapest, far - cheapest
+        while draw.remaining:
+            found = np.asarray(draw(self._measured.total(MeasuredRows.crossings, low, step, CELLS)))
+            pairs = found[1:] + found[:-1]
+            most = int(pairs.argmax())
+            if pairs[most] > max(target, CLEAR_CELL * draw.sigma):
+                if most:
+                    cheapest = low + (most - 1) / CELLS * step
+                low, step = low + most / CELLS * step, 2 / CELLS * step
+        return cheapest
 
     def widths(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:
         """How far each variable alone moves from x to reach sides near it, (d,); its range or less.
