@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from privlp import Budget, ConstraintPrivate, InvalidParameterError, InvalidProblemError
-from privlp.checks import is_one_of, shown
+from privlp.checks import is_one_of, shown, whole
 from privlp.privacy import Accountant, ChargedDraws, Mechanism, PrivacyRecord, Randomness
 from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.charges import CHANCES
@@ -24,12 +24,13 @@ from privlp.privacy.mechanisms.base import CHANCE
 from svm_models.parameters import LEAST_EPS_OF_SEVERAL, privacy
 
 #: The neighbour relation in words.
-_RECORDS = "one record (x_i, y_i) replaced; {}"
+_ONE = "one record (x_i, y_i)"
+_RECORDS = _ONE + " replaced; {}"
 _DECLARED, _READ = "declared", "read from the records"
 _TWO = "the number of records and the two classes, which were {}, are public"
 DECLARED = _RECORDS.format(_TWO.format(_DECLARED))
 READ = _RECORDS.format(_TWO.format(_READ))
-_ADDED = "one record (x_i, y_i) added or removed; the number of records is private; "
+_ADDED = _ONE + " added or removed; the number of records is private; "
 #: One record is one private row.
 RELATION = ConstraintPrivate()
 #: What a part with a delta leaves for the chances of two other calls.
@@ -40,6 +41,8 @@ _LESS = 1 - 1e-12
 SHARE_OF_THE_COUNT = 0.02
 #: There are at most so many times as many records as the nominal number says.
 MOST_TIMES = 10
+#: One person owns so many rows at most: prices of objective perturbation are known so far.
+MOST_ROWS = 500
 #: A noisy count is below the truth by so many scales with a probability of half of e^-64.
 _TAIL = 64
 #: Larger counts are noise.
@@ -147,13 +150,14 @@ class PartOfNominal(int):
 class Neighbours:
     """What a mechanism may know of the records: public or released numbers.
 
-    `n` is their number, or the nominal one; `most` bounds it, for rounding errors only; `moved`
-    leave or enter between neighbours, and so far moves a sum of one vector of norm 1 a record.
+    `n` is their number, or the nominal one; `most` bounds it, for rounding errors only. One person
+    owns `rows` of them at most: these leave, or enter, or both (`ways` is 1 or 2).
     """
 
     n: int
     most: int
-    moved: int
+    ways: int
+    rows: int = 1
 
     @classmethod
     def replacing(cls, n: int) -> Neighbours:
@@ -166,12 +170,36 @@ class Neighbours:
         most = nominal_n.most if isinstance(nominal_n, PartOfNominal) else MOST_TIMES * nominal_n
         return cls(nominal_n, most, 1)
 
+    def owned(self, rows: int) -> Neighbours:
+        """The same where one person owns so many records."""
+        return replace(self, rows=rows)
+
+    @property
+    def replaced(self) -> bool:
+        """Whether as many enter as leave."""
+        return self.ways == 2
+
+    @property
+    def moved(self) -> int:
+        """How many leave or enter: how far a sum of one vector of norm 1 a record moves."""
+        return self.ways * self.rows
+
+    @property
+    def moved_moments(self) -> float:
+        """How far sum_i m_i m_i^T moves in the Frobenius norm, ||m_i||_2 <= 1.
+
+        Of one record, ||m m^T - m' m'^T||_F^2 = ||m||^4 + ||m'||^4 - 2 (m·m')^2 <= 2; without m' it
+        is at most 1. Records of one person add up.
+        """
+        return self.rows * math.sqrt(self.ways)
+
     @property
     def relation(self) -> ConstraintPrivate:
         """One record is one private row."""
-        if self.moved == 2:
-            return ConstraintPrivate()
-        return ConstraintPrivate("add-remove", nominal_n=max(self.n, -(-self.most // MOST_TIMES)))
+        if self.replaced:
+            return ConstraintPrivate(rows_per_record=self.rows)
+        nominal = max(self.n, -(-self.most // MOST_TIMES))
+        return ConstraintPrivate("add-remove", self.rows, nominal)
 
 
 def adds_or_removes(relation: Any) -> bool:
@@ -184,8 +212,15 @@ def counts(estimator: Any) -> bool:
     return adds_or_removes(estimator.relation) and estimator.nominal_n is None
 
 
-def accounted(relation: Any, nominal_n: Any) -> ConstraintPrivate:
+def rows_of(estimator: Any) -> int:
+    """The most rows that one person owns: 1 unless declared."""
+    given = estimator.rows_per_record
+    return 1 if given is None else whole(given, "rows_per_record", MOST_ROWS)
+
+
+def accounted(estimator: Any) -> ConstraintPrivate:
     """The relation, as a ledger knows it."""
+    relation, nominal_n, rows = estimator.relation, estimator.nominal_n, rows_of(estimator)
     if not is_one_of(relation, ("replace", "add-remove")):
         raise InvalidParameterError(
             f"relation must be 'replace' or 'add-remove', got {shown(relation)}.",
@@ -198,8 +233,8 @@ def accounted(relation: Any, nominal_n: Any) -> ConstraintPrivate:
                 " public.",
                 parameter="nominal_n",
             )
-        return ConstraintPrivate()
-    return ConstraintPrivate("add-remove", nominal_n=1 if nominal_n is None else nominal_n)
+        return ConstraintPrivate(rows_per_record=rows)
+    return ConstraintPrivate("add-remove", rows, 1 if nominal_n is None else nominal_n)
 
 
 def require_nominal(count: int, nominal_n: int | None, *, times: int = MOST_TIMES) -> None:
@@ -216,12 +251,13 @@ def require_nominal(count: int, nominal_n: int | None, *, times: int = MOST_TIME
 
 def neighbours_of(estimator: Any, count: int, account: Account) -> Neighbours:
     """What an estimator's mechanisms may know of its records; a count of them is its own call."""
+    rows = rows_of(estimator)
     if not adds_or_removes(estimator.relation):
-        return Neighbours.replacing(count)
+        return Neighbours.replacing(count).owned(rows)
     if estimator.nominal_n is None:
-        return counted(count, account.part(SHARE_OF_THE_COUNT))
+        return counted(count, account.part(SHARE_OF_THE_COUNT), rows)
     require_nominal(count, estimator.nominal_n)
-    return Neighbours.adding(estimator.nominal_n)
+    return Neighbours.adding(estimator.nominal_n).owned(rows)
 
 
 def tail_of_count(scale: float) -> int:
@@ -229,18 +265,21 @@ def tail_of_count(scale: float) -> int:
     return math.ceil(_TAIL * scale)
 
 
-def counted(count: int, account: Account) -> Neighbours:
-    """Neighbours by a noisy count of the records, of sensitivity 1, which takes all of the account.
+def counted(count: int, account: Account, rows: int = 1) -> Neighbours:
+    """Neighbours by a noisy count of the records, which takes all of the account.
+
+    One person moves it by the number of rows that one person owns.
 
     The nominal number is the count, or a little more than 7 scales of its noise; the bound is the
-    count plus 64 scales and one. Noise is below -64 scales with a probability of half of e^-64,
-    which is charged as a chance. The bound is at most one more than ten times the nominal number.
+    count plus 64 scales and what one person may add. Noise is below -64 scales with a probability
+    of half of e^-64, which is charged as a chance. The bound is at most that more than ten times the
+    nominal number.
     """
-    mechanism = LaplaceCount.of_eps(1.0, account.ledger.eps)
+    mechanism = LaplaceCount.of_eps(float(rows), account.ledger.eps)
     noisy = float(account.charge(mechanism, "count the records")(float(count)))
     tail = tail_of_count(mechanism.scale)
     found = round(min(max(noisy, 0.0), _LARGEST))
-    return Neighbours(least_nominal(tail, found), max(1, found + tail + 1), 1)
+    return Neighbours(least_nominal(tail, found), max(1, found + tail + rows), 1, rows)
 
 
 def least_nominal(tail: int, found: int = 1) -> int:
@@ -255,11 +294,22 @@ class ReadClasses:
     labels: npt.NDArray[Any]
 
 
+def protecting(words: str, estimator: Any) -> str:
+    """A relation in words, of the person who owns the record."""
+    rows = rows_of(estimator)
+    if estimator.rows_per_record is None:
+        return words
+    person = f"one person (at most {rows} record{'s' if rows > 1 else ''})"
+    words = words.replace(_ONE, person)
+    return words.replace("replaced; ", "replaced; who owns which record is public; ")
+
+
 def relation_in_words(estimator: Any, *, number: str = "two") -> str:
     """The neighbour relation of a fit, and whether its classes, so many, were declared."""
     classes, nominal_n = estimator.classes, estimator.nominal_n
     whence = _READ if classes is None or isinstance(classes, ReadClasses) else _DECLARED
     named = f"the {number} classes, which were {whence}, are public"
     if not adds_or_removes(estimator.relation):
-        return _RECORDS.format(f"the number of records and {named}")
-    return _ADDED + (named if nominal_n is None else f"the nominal number {nominal_n} and {named}")
+        return protecting(_RECORDS.format(f"the number of records and {named}"), estimator)
+    added = named if nominal_n is None else f"the nominal number {nominal_n} and {named}"
+    return protecting(_ADDED + added, estimator)

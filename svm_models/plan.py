@@ -174,7 +174,7 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
     eps, _ = privacy(estimator.eps, estimator.delta)
     if not (n_features == 0 and hasattr(estimator, "y_bounds")):  # of y alone
         _require_positive(n_features, "n_features", _MOST_FEATURES)
-    accounted(estimator.relation, estimator.nominal_n)
+    accounted(estimator)
     require_delta(estimator, estimator.eps, estimator.delta)
     records = _records(estimator.nominal_n, n_samples)
     if math.isinf(eps):

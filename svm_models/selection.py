@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
@@ -21,7 +20,8 @@ from svm_models import account as accounts
 from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.classes import declared_classes, two_classes, warn_of_read_classes
 from svm_models.classifiers.meta import PrivateMetaClassifier
-from svm_models.kernel import RandomFourierFeatures
+from svm_models.pipelines import INSTEAD, fit, last_of, warn_of_unpaid_steps
+from svm_models.records.owners import kept_rows
 from svm_models.repeated_fits import warn_if_repeated
 
 #: Least nominal number of a part, which then is of the right order; and how many times the nominal
@@ -52,8 +52,9 @@ class PrivateModelSelector(PrivateMetaClassifier):
     Parameters
     ----------
     estimators : sequence of private classifiers
-        Private classifiers of this package, or pipelines of :class:`RandomFourierFeatures` and one
-        of them: steps that learn from records, such as a scaler, are refused. The list must not
+        Private classifiers of this package, or pipelines that end in one: steps that learn from
+        records, such as a scaler, are refused; :class:`RandomFourierFeatures` and scikit-learn's
+        ``FunctionTransformer``, with a function of each row by itself, are not. The list must not
         depend on the records. A candidate whose `eps` or `delta` has the default value of its class
         takes the selector's instead; another value is kept, and must not exceed the selector's.
     eps : float
@@ -63,8 +64,9 @@ class PrivateModelSelector(PrivateMetaClassifier):
     classes : pair of labels, optional
         The two labels, public. ``None`` reads them from y, which no budget pays for: a warning
         says so.
-    budget, random_state, relation
-        As for the classifiers; candidates take them from here.
+    budget, random_state, relation, rows_per_record
+        As for the classifiers; candidates take them from here. With `groups` persons are dealt to
+        parts, with all of their rows that are kept; without, `rows_per_record` is refused.
     nominal_n : int, optional
         For ``"add-remove"``: a public number near the number of all records, which is at most twice
         as large. Candidates get their share of it, at least 8. ``None``: each candidate buys a
@@ -96,8 +98,8 @@ class PrivateModelSelector(PrivateMetaClassifier):
 
     _last = "best_estimator_"
 
-    def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
-        """Train every candidate on its part and choose one.
+    def fit(self, X: Any, y: Any, groups: Any = None, **unsupported: Any) -> Self:
+        """Train every candidate on its part and choose one; `groups` as for the classifiers.
 
         Examples
         --------
@@ -110,7 +112,14 @@ class PrivateModelSelector(PrivateMetaClassifier):
         self._begin(unsupported)
         candidates = [clone(estimator) for estimator in _listed(self.estimators)]
         ledger = accounts.open_budget(self.eps, self.delta, self.budget)
-        neighbours = accounts.accounted(self.relation, self.nominal_n)
+        neighbours = accounts.accounted(self)
+        rows = accounts.rows_of(self)
+        if rows > 1 and groups is None:
+            raise InvalidParameterError(
+                f"groups is missing: with rows_per_record={rows} all rows of one person must go to"
+                " one part. Say by groups whose each row is.",
+                parameter="groups",
+            )
         adding = accounts.adds_or_removes(self.relation)
         parts = len(candidates) + 1
         if self.nominal_n is not None and self.nominal_n < _LEAST_OF_A_PART * parts:
@@ -123,6 +132,7 @@ class PrivateModelSelector(PrivateMetaClassifier):
             "eps": ledger.eps,
             "delta": ledger.delta,
             "relation": self.relation,
+            "rows_per_record": self.rows_per_record,
             "nominal_n": self.nominal_n
             and accounts.PartOfNominal.of(self.nominal_n, parts, times=_MOST_TIMES),
         }
@@ -132,20 +142,26 @@ class PrivateModelSelector(PrivateMetaClassifier):
         randomness = accounts.randomness_of(self.random_state)
         warn_of_read_classes(self.classes, self.eps)
         # As the candidates will, who must have nothing left to refuse.
-        X, y = self._read(X, y, map(_classifier, candidates))
+        X, y, owners = self._read(X, y, groups, map(_classifier, candidates))
         self.classes_, _ = two_classes(y, self.classes)
         _check_classes(candidates, self.classes_)
         accounts.require_nominal(len(y), self.nominal_n, times=_MOST_TIMES)
-        if len(y) < 2 * parts and not adding:
+        count = len(y) if owners is None else int(owners.max(initial=-1)) + 1
+        if count < 2 * parts and not adding:
             raise InvalidProblemError(
-                f"{len(y)} records are too few for {parts} parts; give at least {2 * parts}."
+                f"{count} records are too few for {parts} parts; give at least {2 * parts}."
             )
         warn_if_repeated(self, ledger.eps, ledger.delta)
+        warn_of_unpaid_steps(self, ledger.eps)
         ledgers = ledger.disjoint(parts)
-        *deal, held_out = _dealt(len(y), parts, randomness.generator, apart=adding)
+        dealt = _dealt(count, parts, randomness.generator, apart=adding)
+        if owners is not None:
+            kept = kept_rows(owners, rows, randomness.generator)
+            dealt = [kept[np.isin(owners[kept], persons)] for persons in dealt]
+        *deal, held_out = dealt
         choice = ledgers[-1].ledger(ledger.eps, ledger.delta)
         # Half the span of the changes of all mistakes: they all rise, or all fall, if one comes.
-        sensitivity = 0.5 if adding else 1.0
+        sensitivity = rows * (0.5 if adding else 1.0)
         choosing = choice.calibrate(lambda eps: ExponentialMechanism(sensitivity, eps), 1)
         words = accounts.relation_in_words(self)
         choose = accounts.Account(choice, randomness, words, neighbours).charge(
@@ -185,7 +201,7 @@ class PrivateModelSelector(PrivateMetaClassifier):
         candidate.set_params(**mine)
         try:
             with unnoticed():
-                _fit(candidate, *train)
+                fit(candidate, *train)
                 if not len(test[1]):
                     return 0
                 return int(np.count_nonzero(candidate.predict(test[0]) != test[1]))
@@ -235,18 +251,10 @@ def _listed(estimators: Any) -> list[Any]:
     return candidates
 
 
-def _fit(candidate: Any, X: Any, y: npt.NDArray[Any]) -> None:
-    """Train a candidate, on no record too: its other steps learn the number of columns only."""
-    if isinstance(candidate, Pipeline) and not len(y):
-        X = candidate[:-1].fit_transform(np.zeros((1, X.shape[1])))[:0]
-        candidate = candidate[-1]
-    candidate.fit(X, y)
-
-
 def _dealt(
     count: int, parts: int, generator: np.random.Generator, *, apart: bool
 ) -> list[npt.NDArray[np.int64]]:
-    """The records of each part: equally many in all, or each dealt apart from all others."""
+    """The persons of each part: equally many in all, or each dealt apart from all others."""
     if not apart:
         return np.array_split(generator.permutation(count), parts)
     part_of = generator.integers(parts, size=count)
@@ -264,8 +272,7 @@ def _check(candidates: Sequence[Any], limit: dict[str, Any]) -> None:
         if classifier is None:
             raise InvalidParameterError(
                 f"Candidate {i} ({type(candidate).__name__}) may learn from records without paying."
-                " Give private classifiers of svm_models, or pipelines of RandomFourierFeatures"
-                " and one of them.",
+                f" Give private classifiers of svm_models, or pipelines that end in one.{INSTEAD}",
                 parameter="estimators",
             )
         if classifier.budget is not None:
@@ -276,12 +283,7 @@ def _check(candidates: Sequence[Any], limit: dict[str, Any]) -> None:
             )
         asked = {name: getattr(classifier, name) for name in limit}
         asked |= _inherited(classifier, limit)
-        if asked["relation"] != limit["relation"]:
-            raise InvalidParameterError(
-                f"Candidate {i} has relation={asked['relation']!r}, the selector"
-                f" {limit['relation']!r}. Leave it out and give relation to the selector.",
-                parameter="estimators",
-            )
+        _require_equal(i, asked, limit)
         if asked["eps"] > limit["eps"] or asked["delta"] > limit["delta"]:
             raise InvalidParameterError(
                 f"Candidate {i} asks for eps = {asked['eps']:g}, delta = {asked['delta']:g},"
@@ -296,6 +298,17 @@ def _check(candidates: Sequence[Any], limit: dict[str, Any]) -> None:
                 " delta > 0. Give the selector a delta, say"
                 f" delta={_default(classifier, 'delta')}.",
                 parameter="delta",
+            )
+
+
+def _require_equal(i: int, asked: dict[str, Any], limit: dict[str, Any]) -> None:
+    """Refuse another relation than the selector's."""
+    for name in ("relation", "rows_per_record"):
+        if asked[name] != limit[name]:
+            raise InvalidParameterError(
+                f"Candidate {i} has {name}={asked[name]!r}, the selector {limit[name]!r}. Leave it"
+                f" out and give {name} to the selector.",
+                parameter="estimators",
             )
 
 
@@ -327,13 +340,5 @@ def _check_classes(candidates: list[Any], classes: npt.NDArray[Any]) -> None:
 
 def _classifier(candidate: Any) -> Any:
     """The private classifier that a candidate is, or ends in after harmless steps; else None."""
-    if isinstance(candidate, Pipeline):
-        *steps, candidate = (step for _, step in candidate.steps)
-        if not all(
-            isinstance(step, RandomFourierFeatures) or step in ("passthrough", None)
-            for step in steps
-        ):
-            return None
-    return (
-        candidate if isinstance(candidate, PrivateLinearClassifier | PrivateModelSelector) else None
-    )
+    last = last_of(candidate)
+    return last if isinstance(last, PrivateLinearClassifier | PrivateModelSelector) else None

@@ -61,14 +61,6 @@ def spread_of(ridge: float) -> float:
     return 1 / (REACH * math.sqrt(ridge))
 
 
-def sensitivity_of_moments(neighbours: Neighbours) -> float:
-    """Of sum_i m_i m_i^T in the Frobenius norm, ||m_i||_2 <= 1: sums are exact.
-
-    ||m m^T - m' m'^T||_F^2 = ||m||^4 + ||m'||^4 - 2 (m·m')^2 <= 2; without m' it is at most 1.
-    """
-    return math.sqrt(neighbours.moved)
-
-
 def second_moments(
     records: Rows[Any],
     kernel: Callable[[Any], grids.Totals],

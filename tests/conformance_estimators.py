@@ -415,7 +415,7 @@ def _unscaled() -> Iterator[None]:
 @contextmanager
 def _half_a_moment() -> Iterator[None]:
     """Less noise than second moments need."""
-    with mock.patch.object(whitened_twice, "sensitivity_of_moments", return_value=0.25):
+    with mock.patch.object(Neighbours, "moved_moments", 0.25):
         yield
 
 

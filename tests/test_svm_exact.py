@@ -247,7 +247,7 @@ def test_labels_of_other_than_two_classes(estimator):
 
 def test_weights_of_records_are_refused():
     X, y = records()
-    message = "fit takes X and y only, not sample_weight: .* equal weight"
+    message = r"fit takes X and y only, not sample_weight\."
     with pytest.raises(InvalidParameterError, match=message):
         HuberSVC().fit(X, y, sample_weight=np.ones(len(y)))
 

@@ -197,7 +197,9 @@ def test_refused_before_anything_is_charged(estimator, options, message):
 
 
 def test_sample_weights_are_refused():
-    with pytest.raises(InvalidParameterError, match="takes X and y only, not sample_weight"):
+    with pytest.raises(
+        InvalidParameterError, match="takes X, y and groups only, not sample_weight: what"
+    ):
         several().fit(X, Y, sample_weight=np.ones(len(Y)))
 
 

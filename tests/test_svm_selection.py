@@ -189,5 +189,7 @@ def test_too_few_records_are_refused():
 
 
 def test_weights_of_records_are_refused():
-    with pytest.raises(InvalidParameterError, match="takes X and y only, not sample_weight"):
+    with pytest.raises(
+        InvalidParameterError, match="takes X, y and groups only, not sample_weight: what"
+    ):
         sm.PrivateModelSelector(GRID, eps=1.0).fit(X, Y, sample_weight=np.ones(len(Y)))

@@ -15,14 +15,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from privlp import Budget, InvalidParameterError
+from privlp import Budget
 from privlp.checks import require_flag, warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord, Randomness
 from svm_models import account as accounts
 from svm_models.classifiers import classes as of_two
 from svm_models.parameters import FloatArray, norm_within, share
-from svm_models.records import Preparation, decisions_of
+from svm_models.pipelines import warn_of_unpaid_steps
+from svm_models.records import Preparation, decisions_of, owners
 from svm_models.records.columns import Columns, ranges_of, without_labels
 from svm_models.records.grid import require_exact_sums
 from svm_models.records.validation import scored, validated, without_table
@@ -58,6 +59,11 @@ COMMON = """data_norm : float, optional
     nominal_n : int, optional
         For ``"add-remove"``: a public number near the number of records, which is then private and
         at most ten times as large. ``None`` buys a noisy count for a fiftieth of eps.
+    rows_per_record : int, optional
+        Protects persons who own several rows of X, as `groups` of :meth:`fit` says: a neighbour has
+        other rows for one person, or lacks them. So many rows of each person are kept, drawn at
+        random; noise is so many times as large. Without `groups`, nobody may own more. ``None``:
+        each row is another person's.
     class_weight : dict, optional
         Public weights of the two labels, positive; 1 where left out. They multiply the losses.
         What a record adds is bounded by the largest. ``"balanced"`` is refused: it would read the
@@ -78,8 +84,10 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
     #: What is declared of columns.
     X_bounds: Any = None
     _columns: Columns | None = None
+    #: Whether it protects persons.
+    _is_private: ClassVar[bool] = False
 
-    def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, **unsupported: Any) -> Self:
         """Train on n records.
 
         Parameters
@@ -88,6 +96,9 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
             A table of any library that narwhals reads; its columns are the features.
         y : array_like, shape (n,), or str
             Two classes; or the column of the table that holds them, as it must be of a lazy one.
+        groups : array_like, shape (n,), or str, optional
+            Whose each row is, for private classifiers with `rows_per_record`; or the column of the
+            table that says it, which then is no feature.
 
         Raises
         ------
@@ -105,24 +116,20 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         >>> svm.classes_, svm.coef_.shape, svm.intercept_
         (array(['no', 'yes'], dtype='<U3'), (1, 2), array([0.]))
         """
-        if unsupported:
-            raise InvalidParameterError(
-                f"{type(self).__name__}.fit takes X and y only, not"
-                f" {', '.join(sorted(unsupported))}: sensitivities are derived for records of equal"
-                " weight."
-            )
+        owners.refuse(self, unsupported, groups, private=self._is_private)
         # Weights of an earlier fit must not pass for this one's, should this one be cut short.
         self.__dict__.pop("coef_", None)
         self._warn_before_reading()
         # Whether a number overflows depends on the records; nobody may learn it from a warning.
         with unnoticed():
+            X, groups = owners.with_owners(X, groups)
             X, y = without_labels(self.X_bounds, X, y)
             self._columns = Columns.of(self.X_bounds, X, y)
             X, y = self._read(self._numbers(X), y)
             self.classes_, signs = of_two.two_classes(y, self.classes)
             self.intercept_ = np.zeros(1)
             self.privacy_ = None
-            self.coef_ = np.asarray(self._train(X, signs), dtype=float)[None, :]
+            self.coef_ = np.asarray(self._train(X, signs, groups), dtype=float)[None, :]
         return self
 
     def _warn_before_reading(self) -> None:
@@ -138,7 +145,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         """X with an entry for each declared category."""
         return X if self._columns is None else self._columns.numbers(X)
 
-    def _train(self, X: Any, signs: FloatArray) -> FloatArray:
+    def _train(self, X: Any, signs: FloatArray, groups: Any) -> FloatArray:
         """The weights for records X and labels -1.0 or 1.0."""
         raise NotImplementedError
 
@@ -204,11 +211,13 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     random_state: Any = None
     relation: str = "replace"
     nominal_n: int | None = None
+    rows_per_record: int | None = None
     class_weight: Any = None
     threshold_share: float | None = None
     privacy_: PrivacyRecord = field(init=False)
     _prepare: Preparation = field(init=False)
 
+    _is_private = True
     #: Whether training makes several calls, later ones in view of earlier ones.
     plans_several_calls: ClassVar[bool] = False
 
@@ -239,18 +248,23 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     def _warn_before_reading(self) -> None:
         of_two.warn_of_read_classes(self.classes, self.eps, stacklevel=4)
 
-    def _train(self, X: Any, signs: FloatArray) -> FloatArray:
+    def _train(self, X: Any, signs: FloatArray, groups: Any) -> FloatArray:
         constant, count = require_flag(self.fit_intercept, "fit_intercept"), X.shape[1]
         bounds = self.X_bounds if self._columns is None else self._columns.ranges
         norm = norm_within(self._usual_norm(count) if self.data_norm is None else self.data_norm)
         ranges = None if bounds is None else ranges_of(bounds, count)
         self._prepare = Preparation.of(norm, ranges, intercept=constant)
         require_exact_sums(X.shape[0])
-        account = self._open(accounts.randomness_of(self.random_state))
+        randomness = accounts.randomness_of(self.random_state)
+        kept = owners.kept(self, groups, X.shape[0], randomness)
+        if kept is not None:
+            X, signs = X[kept], signs[kept]
+        account = self._open(randomness)
         self._class_weights()
         self._check_parameters(X.shape[1] + constant)
         eps, delta = account.ledger.eps, account.ledger.delta
         warn_if_repeated(self, eps, delta)
+        warn_of_unpaid_steps(self, eps)
         try:
             neighbours = self._neighbours(X.shape[0], account)
             warn_of_large_delta(eps, delta, neighbours.n, stacklevel=4)
@@ -274,7 +288,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 
     def _open(self, randomness: Randomness) -> accounts.Account:
         """The account of the fit: one planned call, or several whose eps and delta add up."""
-        neighbours = accounts.accounted(self.relation, self.nominal_n)
+        neighbours = accounts.accounted(self)
         words = accounts.relation_in_words(self)
         several = self.plans_several_calls or self._share_left() < 1
         opened = (accounts.open_budget if several else accounts.open_ledger)(

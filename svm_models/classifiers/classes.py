@@ -118,11 +118,12 @@ def private_threshold(
     *Sensitivity.* A record adds a number in [0, 1] to each score. If it comes or goes, one count
     moves by 1, and the scores all rise, or all fall, by at most 1. If it is replaced, the number of
     positives moves by 1 (the negatives are the others of n), and the changes of scores span 2. The
-    exponential mechanism takes half of the span, plus the rounding of the scores. All is charged at
-    once. Proof: ``docs/proofs.md``, "A threshold for balanced accuracy".
+    exponential mechanism takes half of the span, plus the rounding of the scores. Records of one
+    person add up. All is charged at once. Proof: ``docs/proofs.md``, "A threshold for balanced
+    accuracy".
     """
     ledger = account.ledger
-    counts = LaplaceMechanism.of_eps(1.0, _SHARE_OF_THE_COUNTS * ledger.eps)
+    counts = LaplaceMechanism.of_eps(float(neighbours.rows), _SHARE_OF_THE_COUNTS * ledger.eps)
     half_span = neighbours.moved / 2 + neighbours.most * 2.0**-50
     choice = ledger.calibrate(
         lambda eps: ExponentialMechanism(half_span, eps), 1, together_with=[counts]
@@ -131,7 +132,7 @@ def private_threshold(
         [(counts, 1, "count the classes"), (choice, 1, "choose a threshold")]
     )
     negative, positive = np.sort(decisions[signs < 0]), np.sort(decisions[signs > 0])
-    if neighbours.moved == 2:
+    if neighbours.replaced:
         positives = float(release(float(len(positive))))
         noisy = np.array([neighbours.n - positives, positives])
     else:

@@ -96,7 +96,9 @@ class DMWSVC(PrivateLinearClassifier):
         record, and is refused.
     nominal_n : int, optional
         As for :class:`PrivateLPSVC`; a share `s` is one of it.
-    data_norm, X_bounds, fit_intercept, classes, budget, random_state, threshold_share
+    data_norm, X_bounds, fit_intercept, classes, budget, random_state, rows_per_record
+        As for :class:`PrivateLPSVC`.
+    threshold_share : float, optional
         As for :class:`PrivateLPSVC`.
 
     Attributes
@@ -161,7 +163,7 @@ class DMWSVC(PrivateLinearClassifier):
         lp = (
             hard_margin_lp(X, signs, neighbours=neighbours.relation)
             if self.form == "hard"
-            else soft_margin_lp(X, signs, self.C)
+            else soft_margin_lp(X, signs, self.C).changed(neighbours=neighbours.relation)
         )
         self.radius_ = (
             self._buy_radius(X, signs, account, neighbours)
@@ -298,12 +300,12 @@ DMWSVC.score = property(  # type: ignore[assignment]
 def _noisy_hinge_losses(risk: RegularizedRisk, w: FloatArray, account: Account) -> float:
     """The sum of the hinge losses of released weights, with Laplace noise.
 
-    Each lies in [0, 1 + ||w||_2 data_norm]; the sensitivity allows for rounding all margins one
-    way.
+    Each lies in [0, 1 + ||w||_2 data_norm], those of a person add up; the sensitivity
+    allows for rounding all margins one way.
     """
     n, p = risk.shape  # n is public: a soft program has a variable for each record
     sensitivity = 1 + float(np.linalg.norm(w)) * risk.data_norm
-    sensitivity *= 1 + 2.0**-51 * n * (p + 8)
+    sensitivity *= risk.owned * (1 + 2.0**-51 * n * (p + 8))
     noise = LaplaceMechanism.of_eps(sensitivity, account.ledger.eps)
     add_noise = account.charge(noise, "sum of hinge losses, for the radius")
     return float(add_noise(math.fsum(risk.rows.map(_hinge_losses, w))))

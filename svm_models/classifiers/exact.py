@@ -60,7 +60,7 @@ class LPSVC(LinearBinaryClassifier):
         self.C = C
         self.classes = classes
 
-    def _train(self, X: Any, signs: FloatArray) -> FloatArray:
+    def _train(self, X: Any, signs: FloatArray, groups: Any = None) -> FloatArray:  # noqa: ARG002
         C = within(self.C, "C", *PRICE)
         M = signed(X, signs)
         n, p = M.shape
@@ -107,7 +107,7 @@ class QPSVC(LinearBinaryClassifier):
         self.solver = solver
         self.classes = classes
 
-    def _train(self, X: Any, signs: FloatArray) -> FloatArray:
+    def _train(self, X: Any, signs: FloatArray, groups: Any = None) -> FloatArray:  # noqa: ARG002
         try:
             import cvxpy  # noqa: PLC0415
         except ImportError as error:
@@ -157,7 +157,7 @@ class _SmoothClassifier(LinearBinaryClassifier):
     def _loss(self) -> MarginLoss:
         raise NotImplementedError
 
-    def _train(self, X: Any, signs: FloatArray) -> FloatArray:
+    def _train(self, X: Any, signs: FloatArray, groups: Any = None) -> FloatArray:  # noqa: ARG002
         norms = np.sqrt((X.multiply(X) if sp.issparse(X) else np.square(X)).sum(axis=1))
         longest = float(norms.max()) or 1.0
         risk = RegularizedRisk.in_memory(
@@ -316,7 +316,7 @@ class DualPerturbationSVC(LinearBinaryClassifier):
         self.classes = classes
         self.random_state = random_state
 
-    def _train(self, X: Any, signs: FloatArray) -> FloatArray:
+    def _train(self, X: Any, signs: FloatArray, groups: Any = None) -> FloatArray:  # noqa: ARG002
         (eps, _), C = privacy(self.eps, 0.0), within(self.C, "C", *PRICE)
         generator = randomness_of(self.random_state).generator
         if len(np.unique(signs)) < 2:

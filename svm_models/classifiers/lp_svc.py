@@ -17,11 +17,12 @@ from privlp.game.loop import Game, drive
 from privlp.methods.fallback import HALF_AS_BAD_AGAIN, keeps, shares
 from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism, Ledger
 from privlp.tables import is_dask
-from svm_models.account import Account, Neighbours, adds_or_removes
+from svm_models.account import Account, Neighbours, adds_or_removes, rows_of
 from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.lp_svc_plan import Mistakes, Rule, priced
 from svm_models.parameters import FloatArray, radius_within, require_delta
 from svm_models.plan import parts_of, warn_of_noise
+from svm_models.records import Preparation
 from svm_models.records.columns import planned
 from svm_models.records.grid import SOFTNESS, RecordGrid, RecordsOnGrid, WhitenedRecords, Whitening
 from svm_models.records.source import RecordSource, decisions, read, read_dask
@@ -39,6 +40,8 @@ _INSTEAD = (
 _SHARPER, _MOST_OF_GAUSSIAN, _PURE = 1.7, 0.5, 0.8
 # Binary digits of a compared weight.
 _BITS = 20
+# Records that were scaled down to a smaller share of their length are worth a warning.
+_SHORT = 0.5
 # An intercept of so many times the largest decision leaves no record another class.
 _BEYOND = 2.0
 # More would take for ever.
@@ -180,6 +183,8 @@ class PrivateLPSVC(PrivateLinearClassifier):
             second_moments(records, RecordsOnGrid.second_moments, grid, moments) / n,
             rule.ridge,
         )
+        if prepare.constant and not adds_or_removes(self.relation):
+            _warn_of_long_records(prepare, coordinates.moments[-1, -1], moments.sigma / n)
         if again:
             coordinates = Coordinates.measured(
                 records, coordinates.whiten, grid, again[0], n, rule.ridge
@@ -235,6 +240,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
         neighbours = Neighbours.replacing(records)
         if adds_or_removes(self.relation):
             neighbours = Neighbours.adding(records)
+        neighbours = neighbours.owned(rows_of(self))
         sigma = noise_of_one_sum(ledger, neighbours).sigma
         p = planned(self.X_bounds, n_features)[0] + require_flag(
             self.fit_intercept, "fit_intercept"
@@ -264,6 +270,20 @@ class PrivateLPSVC(PrivateLinearClassifier):
         return require_flag(self.fallback, "fallback") and self.threshold_share is None
 
 
+def _warn_of_long_records(prepare: Preparation, moment: float, noise: float) -> None:
+    """Warn where the released moment of the constant shows that records were scaled down a lot."""
+    square = (moment + 2 * noise) * (prepare.norm / prepare.constant) ** 2
+    if square < _SHORT**2:
+        warnings.warn(
+            "By the released second moments, records were scaled down to data_norm: on average to"
+            f" {math.sqrt(max(square, 0.0)):.0%} of their length, or less. Little is then left of"
+            " what lengths say. Declare the ranges of the columns by X_bounds, or a larger"
+            " data_norm.",
+            MostlyNoiseWarning,
+            stacklevel=5,
+        )
+
+
 def larger_class(
     decisions: FloatArray,
     signs: FloatArray,
@@ -276,7 +296,8 @@ def larger_class(
     """The sign of the larger class if its mistakes are fewer than those of the decisions, else 0.
 
     Records count their public class weights, rounded to multiples of 2^-20 so that sums are exact.
-    Both sums move by at most 1 where a record is added or removed, by 2 where one is replaced.
+    Both sums move by at most 1 where a record is added or removed, by 2 where one is replaced, and
+    by as many times more as one person owns records.
     Proof: ``docs/proofs.md``, "The better of a fit and a constant".
     """
     size = np.ones(len(signs)) if weights is None else np.rint(weights * 2.0**_BITS) / 2.0**_BITS

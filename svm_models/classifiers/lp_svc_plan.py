@@ -72,7 +72,7 @@ def priced(
     neighbours: Neighbours, rule: Rule, ledger: privacy.Accountant
 ) -> list[tuple[privacy.Mechanism, int, str]]:
     """What takes the whole of a ledger, in the order of the draws; nothing is charged."""
-    of_moments, of_sums = whitening.sensitivity_of_moments(neighbours), neighbours.moved * CENTRE
+    of_moments, of_sums = neighbours.moved_moments, neighbours.moved * CENTRE
     moved, of_fit = float(neighbours.moved), 1 - rule.answer - rule.choice
     first, again, centre = (share * of_fit for share in (_TWICE if rule.twice else _ONCE))
 

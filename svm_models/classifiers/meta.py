@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from privlp import Budget, InvalidParameterError
+from privlp import Budget
 from privlp.privacy import PrivacyRecord
 from svm_models import account as accounts
+from svm_models.records import owners
 from svm_models.records.columns import Columns, without_labels
 from svm_models.records.validation import scored, validated, without_table
 
@@ -29,6 +30,7 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     random_state: Any = None
     relation: str = "replace"
     nominal_n: int | None = None
+    rows_per_record: int | None = None
     privacy_: PrivacyRecord = field(init=False)
 
     _columns: Columns | None = field(default=None, init=False)
@@ -37,15 +39,15 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _begin(self, unsupported: dict[str, Any]) -> None:
         """Refuse what fit does not take, and forget an earlier fit."""
-        if unsupported:
-            raise InvalidParameterError(
-                f"{type(self).__name__}.fit takes X and y only, not"
-                f" {', '.join(sorted(unsupported))}."
-            )
+        owners.refuse(self, unsupported)
         self.__dict__.pop(self._last, None)
 
-    def _read(self, X: Any, y: Any, parts: Iterable[Any]) -> tuple[Any, Any]:
-        """Records in numbers, or as they are if one of the parts declares their columns; labels."""
+    def _read(self, X: Any, y: Any, groups: Any, parts: Iterable[Any]) -> tuple[Any, Any, Any]:
+        """Records in numbers, or as they are if one of the parts declares their columns; labels.
+
+        Last are the numbers of the owners of rows, or None.
+        """
+        X, groups = owners.with_owners(X, groups)
         bounds = [getattr(part, "X_bounds", None) for part in parts]
         declared = next((one for one in bounds if isinstance(one, Mapping)), None)
         X, y = without_labels(declared, X, y)
@@ -53,7 +55,8 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         hidden, options = accounts.adds_or_removes(self.relation), {"dtype": np.float64}
         numbers = X if self._columns is None else self._columns.numbers(X)
         found, y = validated(self, numbers, y, count_is_private=hidden, **options)
-        return (found if self._columns is None else X), y
+        X = found if self._columns is None else X
+        return X, y, None if groups is None else owners.owners_of(self, groups, len(y))
 
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self, self._last)

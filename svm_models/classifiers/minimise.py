@@ -90,8 +90,8 @@ class RegularizedRisk:
 
     m_i = y_i x_i are signed records of norm at most `data_norm`, a_i weights in [0, 1]. Values and
     derivatives are private: only mechanisms release what is made of them. All else is public:
-    `shape` has n, or a nominal number, and p; there are at most `most` records, n if None; `moved`
-    leave or enter between neighbours.
+    `shape` has n, or a nominal number, and p; there are at most `most` records, n if None. Between
+    neighbours one person's records, at most `owned`, leave or enter, or both: `moved` in all.
     """
 
     rows: Rows[Any]
@@ -103,6 +103,7 @@ class RegularizedRisk:
     exponent: int = _EXPONENT
     most: int | None = None
     moved: int = 2
+    owned: int = 1
 
     @classmethod
     def in_memory(
@@ -121,7 +122,8 @@ class RegularizedRisk:
     def between(self, neighbours: Neighbours) -> Self:
         """The same records, of whose number no more is known than `neighbours` tells."""
         shape = neighbours.n, self.shape[1]
-        return replace(self, shape=shape, most=neighbours.most, moved=neighbours.moved)
+        moved, owned = neighbours.moved, neighbours.rows
+        return replace(self, shape=shape, most=neighbours.most, moved=moved, owned=owned)
 
     @property
     def _excess(self) -> float:

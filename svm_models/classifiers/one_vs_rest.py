@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.privacy import PrivacyRecord
@@ -20,11 +21,22 @@ from svm_models.classifiers.classes import declared_classes, warn_of_read_classe
 from svm_models.classifiers.lp_svc import PrivateLPSVC
 from svm_models.classifiers.meta import PrivateMetaClassifier
 from svm_models.parameters import FloatArray, privacy, require_delta
+from svm_models.pipelines import INSTEAD, fit, last_of, warn_of_unpaid_steps
+from svm_models.records.owners import kept_rows
 from svm_models.records.validation import require_classes
 from svm_models.repeated_fits import warn_if_repeated
 
 #: What a classifier takes from the whole, and must not set itself.
-_GIVEN = ("eps", "delta", "classes", "budget", "random_state", "relation", "nominal_n")
+_GIVEN = (
+    "eps",
+    "delta",
+    "classes",
+    "budget",
+    "random_state",
+    "relation",
+    "nominal_n",
+    "rows_per_record",
+)
 #: Parts must not exceed the whole by rounding.
 _LESS = 1 - 1e-9
 
@@ -50,8 +62,10 @@ class PrivateOneVsRestClassifier(PrivateMetaClassifier):
     Parameters
     ----------
     estimator : private classifier, optional
-        Of this package, for two classes; a copy is trained for each class. ``None``:
-        :class:`PrivateLPSVC`. Whatever this class has a parameter for is set here, not there.
+        Of this package, for two classes, or a pipeline of steps that learn nothing from records,
+        such as scikit-learn's ``FunctionTransformer``, and one; a copy is trained for each class.
+        ``None``: :class:`PrivateLPSVC`. Whatever this class has a parameter for is set here, not
+        there.
     eps : float
         Of all classifiers together, in (0, inf].
     delta : float
@@ -59,14 +73,15 @@ class PrivateOneVsRestClassifier(PrivateMetaClassifier):
     classes : sequence of labels, optional
         All labels, two at least; public. ``None`` reads them from y, which no budget pays for: a
         warning says so.
-    budget, random_state, relation, nominal_n
+    budget, random_state, relation, nominal_n, rows_per_record
         As for the classifiers. Where a noisy count is bought, each classifier buys its own.
 
     Attributes
     ----------
     classes_ : (k,) array
     estimators_ : list
-        k classifiers of the labels 0 (the rest) and 1; one if k = 2, for the second class.
+        k classifiers, or pipelines, of the labels 0 (the rest) and 1; one if k = 2, for the second
+        class.
     n_features_in_ : int
     privacy_ : privlp.privacy.PrivacyRecord
         What all of them spent.
@@ -93,8 +108,8 @@ class PrivateOneVsRestClassifier(PrivateMetaClassifier):
 
     _last = "estimators_"
 
-    def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
-        """Train a classifier of each class.
+    def fit(self, X: Any, y: Any, groups: Any = None, **unsupported: Any) -> Self:
+        """Train a classifier of each class; `groups` as for the classifiers.
 
         Examples
         --------
@@ -108,28 +123,35 @@ class PrivateOneVsRestClassifier(PrivateMetaClassifier):
         self._begin(unsupported)
         estimator = PrivateLPSVC() if self.estimator is None else self.estimator
         check_estimator(estimator)
-        accounts.accounted(self.relation, self.nominal_n)
+        accounts.accounted(self)
         eps, delta = privacy(self.eps, self.delta)
-        if estimator._needs_delta:
-            require_delta(estimator, eps, delta)
+        if last_of(estimator)._needs_delta:
+            require_delta(last_of(estimator), eps, delta)
         randomness = accounts.randomness_of(self.random_state)
         warn_of_read_classes(self.classes, self.eps, several=True)
-        X, y = self._read(X, y, [estimator])
+        X, y, owners = self._read(X, y, groups, [estimator])
+        if owners is not None:
+            kept = kept_rows(owners, accounts.rows_of(self), randomness.generator)
+            X, y = _safe_indexing(X, kept), y[kept]
         self.classes_ = several_classes(y, self.classes)
         accounts.require_nominal(len(y), self.nominal_n)
         named = self.classes_ if len(self.classes_) > 2 else self.classes_[1:]
         warn_if_repeated(self, eps, delta)
+        warn_of_unpaid_steps(self, eps)
         estimator = clone(estimator)
-        if "fallback" in estimator.get_params():  # decisions are compared between classes
-            estimator.set_params(fallback=False)
-        part, ledger = self._split(estimator, eps, delta, len(named))
+        if "fallback" in last_of(estimator).get_params():  # decisions are compared between classes
+            last_of(estimator).set_params(fallback=False)
+        part, ledger = self._split(last_of(estimator), eps, delta, len(named))
         found = []
         try:
             for label in named:
-                one = clone(estimator).set_params(**part, budget=ledger, random_state=randomness)
-                one.set_params(relation=self.relation, nominal_n=self.nominal_n, classes=(0, 1))
-                one.fit(X, (y == label).astype(int))
-                found.append(one.set_params(budget=None, random_state=None))
+                one = clone(estimator)
+                own = last_of(one).set_params(**part, budget=ledger, random_state=randomness)
+                own.set_params(relation=self.relation, nominal_n=self.nominal_n, classes=(0, 1))
+                own.set_params(rows_per_record=self.rows_per_record)
+                fit(one, X, (y == label).astype(int))
+                own.set_params(budget=None, random_state=None)
+                found.append(one)
         finally:
             self.privacy_ = self._said(ledger.record())
         self.estimators_ = found
@@ -202,10 +224,11 @@ def several_classes(y: npt.NDArray[Any], declared: Any) -> npt.NDArray[Any]:
 def check_estimator(estimator: Any) -> None:
     """Refuse what is not private, or sets what is to be set here."""
     name = type(estimator).__name__
+    estimator = last_of(estimator)
     if not isinstance(estimator, PrivateLinearClassifier):
         raise InvalidParameterError(
             f"{name} may learn from records without paying. Give a private classifier of"
-            " svm_models, PrivateLPSVC() for instance.",
+            f" svm_models, PrivateLPSVC() for instance, or a pipeline that ends in one.{INSTEAD}",
             parameter="estimator",
         )
     defaults = signature(type(estimator)).parameters

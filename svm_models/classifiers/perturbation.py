@@ -1,7 +1,8 @@
 """Output and objective perturbation of regularised risk minimisers.
 
 Published by Chaudhuri, Monteleoni and Sarwate (2011), corrected here. Between neighbours k = 2
-records move (one is replaced) or k = 1 (one comes or goes; n is nominal). ||x_i||_2 <= R,
+records move (one is replaced) or k = 1 (one comes or goes; n is nominal). Where one person owns r
+records, r times as many do, and the factor below is taken to the power of r. ||x_i||_2 <= R,
 abs(loss') <= c, loss'' <= q; a minimiser is computed to a gradient of norm g, and every guarantee
 covers that error.
 
@@ -76,11 +77,12 @@ def perturb_whitened_objective(
     perturbation", Whitened.
     """
     p, ledger = risk.shape[1], account.ledger
-    neighbours = Neighbours(risk.shape[0], risk.most or risk.shape[0], risk.moved)
+    ways, owned = risk.moved // risk.owned, risk.owned
+    neighbours = Neighbours(risk.shape[0], risk.most or risk.shape[0], ways, owned)
     once = whitening.noise_of_one_sum(ledger, neighbours)
     ridge = whitening.ridge_of(whitening.noise_beside_a_mean(neighbours.n, p, once.sigma))
     error = whitening.error_of_a_record(p, whitening.spread_of(ridge))
-    sensitivity = whitening.sensitivity_of_moments(neighbours)
+    sensitivity = neighbours.moved_moments
     noise_of_moments = once.sigma / neighbours.moved / math.sqrt(whitening.SHARE_OF_MOMENTS)
     moments = privacy.GaussianMechanism(sensitivity, sensitivity * noise_of_moments)
     of_norm_1 = replace(risk, data_norm=whitening.NORM + error)
@@ -148,7 +150,7 @@ def enough_regularization(risk: RegularizedRisk, eps: float, *, pure: bool) -> f
     if pure and risk.loss.logistic_curvature:
         slope = (1 - SHARE_OF_THE_CERTIFICATE) * eps / risk.moved * (1 - 1e-9)
         return 4 * _curvature(risk) / slope
-    return _curvature(risk) / math.expm1(min(_SHARE_OF_THE_CURVATURE * eps, 700.0))
+    return _curvature(risk) / math.expm1(min(_SHARE_OF_THE_CURVATURE * eps / risk.owned, 700.0))
 
 
 def _pure_curvature_cost(risk: RegularizedRisk, slope: float) -> float:
@@ -158,7 +160,7 @@ def _pure_curvature_cost(risk: RegularizedRisk, slope: float) -> float:
     1) has curvature 4 q p (1 - p) at most. So the loss is at most slope (if a second record leaves)
     plus the maximum over p of f(p) = slope·p + ln(1 + k p (1 - p)), k = 4 q R^2/(n reg). f is
     concave and f'(1) = slope - k: where k <= slope the maximum is f(1) = slope, and the curvature
-    costs nothing.
+    costs nothing. Records of one person add up.
     """
     if not risk.loss.logistic_curvature:
         return curvature_cost(risk)
@@ -169,7 +171,8 @@ def _pure_curvature_cost(risk: RegularizedRisk, slope: float) -> float:
     # digits where it is used.
     middle, root = (slope - 2) * k, math.sqrt((slope**2 + 4) * k**2 + 4 * slope**2 * k)
     p = (middle + root) / (2 * slope * k) if middle > 0 else 2 * (slope + k) / (root - middle)
-    return max(0.0, slope * (p - 1) + math.log1p(k * p * (1 - p))) * (1 + 1e-12)
+    of_one = max(0.0, slope * (p - 1) + math.log1p(k * p * (1 - p)))
+    return risk.owned * of_one * (1 + 1e-12)
 
 
 def _covering(
@@ -183,8 +186,8 @@ def _covering(
 
 
 def curvature_cost(risk: RegularizedRisk) -> float:
-    """What the change of one record's curvature costs: ln(1 + q R^2 / (n reg))."""
-    return math.log1p(_curvature(risk) / risk.reg)
+    """What the change of curvature costs: ln(1 + q R^2 / (n reg)) for each record of a person."""
+    return risk.owned * math.log1p(_curvature(risk) / risk.reg)
 
 
 def eps_for_noise(risk: RegularizedRisk, eps: float) -> float:

@@ -137,8 +137,14 @@ def without_labels(bounds: Any, X: Any, y: Any) -> tuple[Any, Any]:
     categories = any(isinstance(one, list) for one in declared)
     if not (categories and isinstance(y, str) and tables.is_table(X) and y in (names_of(X) or [])):
         return X, y
+    return taken_out(X, y, "y")
+
+
+def taken_out(X: Any, name: str, parameter: str) -> tuple[Any, Any]:
+    """A table without one of its columns, and that column; a lazy table is computed."""
     frame = tables.opened(_in_memory(X), "X")
-    return frame.drop(y).to_native(), tables.column(frame, y, "y")
+    found = tables.column(frame, name, parameter)
+    return frame.drop(name).to_native(), found
 
 
 def _in_memory(X: Any) -> Any:

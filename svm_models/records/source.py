@@ -7,10 +7,12 @@ gathered.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
@@ -40,6 +42,9 @@ class RecordSource(Protocol):
 
     shape: tuple[int, int]
 
+    def __getitem__(self, kept: npt.NDArray[np.int64]) -> RecordSource:
+        """The records at some places, rising."""
+
     def rows(self, signs: FloatArray) -> Rows[SignedRecords]:
         """The records with their signs, behind the door."""
 
@@ -49,6 +54,9 @@ class WholeRecords(RecordSource):
 
     def __init__(self, X: Any) -> None:
         self._X, self.shape = X, X.shape
+
+    def __getitem__(self, kept: npt.NDArray[np.int64]) -> WholeRecords:
+        return WholeRecords(self._X[kept])
 
     def rows(self, signs: FloatArray) -> Rows[SignedRecords]:
         return InMemory(SignedRecords(self._X, signs))
@@ -63,9 +71,24 @@ class BlocksOfRecords(RecordSource):
         self._block, self._limit, self.lengths = block, limit, lengths
         self.shape = sum(lengths), p
         self.cuts = list(pairwise(accumulate(lengths, initial=0)))
+        self._kept: npt.NDArray[np.int64] | None = None
+
+    def __getitem__(self, kept: npt.NDArray[np.int64]) -> Self:
+        found = copy(self)
+        found._kept, found.shape = kept, (len(kept), self.shape[1])
+        return found
+
+    def _of_all(self, signs: FloatArray) -> FloatArray:
+        """Signs of all records, 0 of those that are left out."""
+        if self._kept is None:
+            return signs
+        found = np.zeros(sum(self.lengths))
+        found[self._kept] = signs
+        return found
 
     def rows(self, signs: FloatArray) -> Rows[SignedRecords]:
         """One block after the other."""
+        signs = self._of_all(signs)
 
         def made(number: int) -> SignedRecords:
             low, high = self.cuts[number]
@@ -88,7 +111,7 @@ class DaskRecords(BlocksOfRecords):
             return super().rows(signs)
         import dask  # noqa: PLC0415 (an extra; the records are made by it)
 
-        task, short = dask.delayed(_Expected, pure=False), signs.astype(np.int8)
+        task, short = dask.delayed(_Expected, pure=False), self._of_all(signs).astype(np.int8)
         blocks = [
             task(chunk, short[low:high], self.shape[1])
             for chunk, (low, high) in zip(self._chunks, self.cuts, strict=True)
@@ -110,7 +133,10 @@ def _as_checked(block: _Expected) -> SignedRecords:
     found = unquoted(lambda: as_stored(X) if sp.issparse(X) else np.asarray(X), changed, "X")
     if found.shape != (len(block.signs), block.width) or found.dtype.kind not in "fiub":
         raise InvalidProblemError(changed, parameter="X")
-    return SignedRecords(found, block.signs)
+    some = block.signs != 0
+    return SignedRecords(
+        *((found, block.signs) if some.all() else (found[some], block.signs[some]))
+    )
 
 
 def read(estimator: Any, X: Any, y: Any, *, count_is_private: bool) -> tuple[RecordSource, Any]:

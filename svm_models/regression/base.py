@@ -6,7 +6,7 @@ import math
 import warnings
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -20,7 +20,9 @@ from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.rows.access import InMemory
 from svm_models import account as accounts
 from svm_models.parameters import FloatArray, require_delta
+from svm_models.pipelines import warn_of_unpaid_steps
 from svm_models.plan import warn_of_noise
+from svm_models.records import owners
 from svm_models.records.columns import Columns, planned, without_labels
 from svm_models.records.grid import RecordGrid, require_exact_sums
 from svm_models.records.validation import as_numbers, scored, validated, without_table
@@ -40,13 +42,6 @@ _INSTEAD = (
 )
 
 
-def _tail(eps: float) -> int:
-    """What is added to a noisy count of records that a share of eps bought, to bound them."""
-    return accounts.tail_of_count(
-        LaplaceMechanism.of_eps(1.0, accounts.SHARE_OF_THE_COUNT * eps).scale
-    )
-
-
 class LinearRegressor(RegressorMixin, BaseEstimator):
     """x·w + b, for one fit or for several whose predictions are put in order."""
 
@@ -55,8 +50,10 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     #: What is declared of columns.
     X_bounds: Any = None
     _columns: Columns | None = None
+    #: Whether it protects persons.
+    _is_private: ClassVar[bool] = False
 
-    def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, **unsupported: Any) -> Self:
         """Fit n records.
 
         Parameters
@@ -67,6 +64,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             needed.
         y : array_like, shape (n,), or str
             Numbers; or the column of the table that holds them, as it must be of a lazy one.
+        groups : array_like, shape (n,), or str, optional
+            Whose each row is, for private fits with `rows_per_record`; or the column of the table
+            that says it, which then is no feature.
 
         Examples
         --------
@@ -75,11 +75,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         >>> fitted.predict([[3.0]]).round(6)
         array([7.])
         """
-        if unsupported:
-            raise InvalidParameterError(
-                f"{type(self).__name__}.fit does not support {', '.join(sorted(unsupported))}.",
-                parameter=sorted(unsupported)[0],
-            )
+        owners.refuse(self, unsupported, groups, private=self._is_private)
         # Weights of an earlier fit must not pass for this one's, should this one be cut short.
         for name in ("coef_", "intercept_", "privacy_"):
             self.__dict__.pop(name, None)
@@ -90,19 +86,20 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             if X is None:
                 y = np.asarray(as_numbers(y))
                 X = np.empty((y.size, 0))
+            X, groups = owners.with_owners(X, groups)
             X, y = without_labels(self.X_bounds, X, y)
             self._columns = Columns.of(self.X_bounds, X, y)
             given: dict[str, Any] = {"ensure_min_features": features, "count_is_private": hidden}
             X = self._numbers(X)
             X, y = validated(self, X, y, dtype=np.float64, y_numeric=True, **given)
-            coef, intercept = self._fitted(X, np.asarray(y, dtype=float))
+            coef, intercept = self._fitted(X, np.asarray(y, dtype=float), groups)
         one = self._gives_one_fit()
         self.coef_ = coef[0] if one else coef
         self.intercept_ = float(intercept[0]) if one else intercept
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Predictions, shape (n,); (n, K) for K fits.
+        """Predictions, shape (n,); (n, K) for K fits. X=None, for fits without features: n is 1.
 
         Those of several fits are put in rising order for each record: quantiles never cross, and
         sorted predictions are no farther from the true quantiles (Chernozhukov, Fernandez-Val and
@@ -115,9 +112,18 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         >>> LPQuantileRegressor((0.3, 0.7)).fit(X, y).predict([[0.0]]).shape
         (1, 2)
         """
+        return self._for(X, 1)
+
+    def _for(self, X: Any, count: int) -> FloatArray:
+        """Predictions; without features, for so many records."""
         check_is_fitted(self, "coef_")
         least = min(self.n_features_in_, 1)
-        X = self._numbers(X)
+        if X is None and least:
+            raise InvalidParameterError(
+                f"X is missing: fit had {self.n_features_in_} features. None is for fits without.",
+                parameter="X",
+            )
+        X = np.empty((count, 0)) if X is None else self._numbers(X)
         X = validated(self, X, dtype=np.float64, reset=False, ensure_min_features=least)
         found = self._predicted(X)
         return np.sort(found, axis=1) if np.ndim(self.intercept_) else found[:, 0]
@@ -128,6 +134,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The coefficient of determination on (X, y), as in scikit-learn. **Not private**.
+
+        X=None, for fits without features: the same prediction for each y.
 
         Of several quantiles, the mean over them of the share of the pinball loss of a constant that
         is saved (``sklearn.metrics.d2_pinball_score``).
@@ -141,7 +149,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """
         X, y = without_labels(self.X_bounds, X, y)
         X, y = without_table(X, y) if isinstance(y, str) else (X, y)
-        found = self.predict(X)
+        found = self._for(X, len(as_numbers(y)) if X is None else 0)
         if found.ndim == 1:
             return scored(r2_score, y, found, sample_weight, numbers=True)
         several = zip(np.atleast_1d(getattr(self, "quantile", 0.5)), found.T, strict=True)
@@ -164,7 +172,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """X with an entry for each declared category."""
         return X if self._columns is None else self._columns.numbers(X)
 
-    def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _fitted(self, X: Any, y: FloatArray, groups: Any) -> tuple[FloatArray, FloatArray]:
         """Coefficients (K, p) and intercepts (K,)."""
         raise NotImplementedError
 
@@ -196,14 +204,16 @@ class PrivateLinearRegressor(LinearRegressor):
     random_state: Any = None
     relation: str = "replace"
     nominal_n: int | None = None
+    rows_per_record: int | None = None
     prediction_bounds_: FloatArray = field(init=False)
     privacy_: PrivacyRecord = field(init=False)
 
     eps: float = field(init=False)
     delta: float = field(init=False)
+    _is_private = True
 
     def _number_is_private(self) -> bool:
-        accounts.accounted(self.relation, self.nominal_n)
+        accounts.accounted(self)
         return accounts.adds_or_removes(self.relation)
 
     def _loss(self, reach: float) -> tuple[ResidualLoss, tuple[float, ...]]:
@@ -221,14 +231,19 @@ class PrivateLinearRegressor(LinearRegressor):
         units = Units.declared(p, bounds, self.data_norm, self.y_bounds, constant=constant)
         return constant, units, *self._loss(units.reach)
 
-    def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _fitted(self, X: Any, y: FloatArray, groups: Any) -> tuple[FloatArray, FloatArray]:
         count, p = X.shape
         require_exact_sums(count)
+        randomness = accounts.randomness_of(self.random_state)
+        kept = owners.kept(self, groups, count, randomness)
+        if kept is not None:
+            X, y, count = X[kept], y[kept], len(kept)
         bounds = self.X_bounds if self._columns is None else self._columns.ranges
         constant, units, loss, quantiles = self._declared(p, bounds)
-        opened = self._open(accounts.randomness_of(self.random_state))
+        opened = self._open(randomness)
         require_delta(self, self.eps, self.delta)
         warn_if_repeated(self, opened.ledger.eps, opened.ledger.delta)
+        warn_of_unpaid_steps(self, opened.ledger.eps)
         try:
             neighbours, account = self._neighbours(count, opened)
             eps, delta = account.ledger.eps, account.ledger.delta
@@ -262,9 +277,10 @@ class PrivateLinearRegressor(LinearRegressor):
         )
         p, bounds = planned(self.X_bounds, n_features)
         constant, _, loss, quantiles = self._declared(p, bounds)
-        n = max(records, accounts.least_nominal(_tail(eps)) if accounts.counts(self) else 1)
+        n = max(records, accounts.least_nominal(self._tail(eps)) if accounts.counts(self) else 1)
         adding = accounts.adds_or_removes(self.relation)
         neighbours = accounts.Neighbours.adding(n) if adding else accounts.Neighbours.replacing(n)
+        neighbours = neighbours.owned(accounts.rows_of(self))
         p += constant
         plan = Plan.of(neighbours, p, loss, quantiles, ledger, constant=constant)
         return Forecast.of(plan, records, ledger)
@@ -273,17 +289,24 @@ class PrivateLinearRegressor(LinearRegressor):
         """The number of records as far as it is public; of a small count, from its bound."""
         if not accounts.counts(self):
             return neighbours.n
-        return max(1, min(neighbours.n, neighbours.most - _tail(self.eps) - 1))
+        return max(1, min(neighbours.n, neighbours.most - self._tail(self.eps) - 1))
+
+    def _tail(self, eps: float) -> int:
+        """What is added to a noisy count of records that a share of eps bought, to bound them."""
+        bought = accounts.SHARE_OF_THE_COUNT * eps
+        moved = float(accounts.rows_of(self))
+        return accounts.tail_of_count(LaplaceMechanism.of_eps(moved, bought).scale)
 
     def _open(self, randomness: Randomness) -> accounts.Account:
         """The account of the fit; the count of records, if it is bought, is a call of its own."""
-        neighbours = accounts.accounted(self.relation, self.nominal_n)
+        neighbours = accounts.accounted(self)
         words = _REPLACED
         if accounts.adds_or_removes(self.relation):
             words = _ADDED + ("" if self.nominal_n is None else _NOMINAL.format(self.nominal_n))
         opened = (accounts.open_budget if accounts.counts(self) else accounts.open_ledger)(
             self.eps, self.delta, self.budget
         )
+        words = accounts.protecting(words, self)
         return accounts.Account(opened, randomness, words, neighbours)
 
     def _neighbours(

@@ -99,7 +99,7 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
         Longer ones are scaled down.
     fit_intercept : bool
         Whether there is a b. No constant column is needed.
-    budget, random_state, relation, nominal_n
+    budget, random_state, relation, nominal_n, rows_per_record
         As for :class:`PrivateLPSVC`.
 
     Attributes
@@ -220,7 +220,12 @@ class LPQuantileRegressor(LinearRegressor):
         self.quantile = quantile
         self.fit_intercept = fit_intercept
 
-    def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _fitted(
+        self,
+        X: Any,
+        y: FloatArray,
+        groups: Any,  # noqa: ARG002
+    ) -> tuple[FloatArray, FloatArray]:
         require_flag(self.fit_intercept, "fit_intercept")
         quantiles = quantiles_of(self.quantile)
         A = _with_constant(X, constant=self.fit_intercept)
@@ -277,7 +282,12 @@ class LPSVR(LinearRegressor):
         self.epsilon = epsilon
         self.fit_intercept = fit_intercept
 
-    def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _fitted(
+        self,
+        X: Any,
+        y: FloatArray,
+        groups: Any,  # noqa: ARG002
+    ) -> tuple[FloatArray, FloatArray]:
         C, epsilon = within(self.C, "C", *PRICE), epsilon_of(self.epsilon)
         require_flag(self.fit_intercept, "fit_intercept")
         A = _with_constant(X, constant=self.fit_intercept)

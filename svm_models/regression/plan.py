@@ -127,14 +127,14 @@ class Plan:
         """The plan for a loss of K fits with p entries each; without a constant 0 is the answer."""
         if not constant or quantiles == (0.5,):
             quantiles = ()
-        n, moved = neighbours.n, neighbours.moved
+        n, moved, rows = neighbours.n, neighbours.moved, neighbours.rows
         # The noise of one release of a sum of vectors of norm 1, and of one count.
         sum_noise = noise_of_one_sum(ledger, neighbours).sigma
-        count_noise = sum_noise / moved
+        count_noise = sum_noise * rows / moved
         many, rounding = loss.count, _rounding(neighbours)
         least = least_of(quantiles)
         asked = quantiles or (0.5,)
-        joint = Together.counts(asked, moved)
+        joint = Together.counts(asked, neighbours.replaced)
         steps = STEPS if many == 1 else joint.steps if math.isfinite(ledger.eps) else _EXACT_STEPS
         counted = float(joint.noise.max())
         of_counts = counted * count_noise / n
@@ -146,7 +146,7 @@ class Plan:
             of_answer, of_choice = 1.0, 0.0
         answers = told(asked, of_counts / math.sqrt(of_answer))
         of_answer *= constant
-        together = 1 + len(asked) ** 2 * (rounding - 1)
+        together = rows * (1 + len(asked) ** 2 * (rounding - 1))
         answering = (together, steps, OF_ANSWER)
         if alone:
             charge = _charging([1.0], [answering])
@@ -162,9 +162,9 @@ class Plan:
         levels = counted**2 * COUNTS, count_noise / (_LEVEL_ACCURACY * least * n)
         shares = [_MOMENTS, norms, sizes, _share_of_counts(*levels) if quantiles else 0.0]
         sums = [
-            (math.sqrt(moved) * rounding, TURNS, OF_MOMENTS),
-            (rounding, TURNS * COUNTS, OF_NORMS),
-            (rounding, SIZES * COUNTS, OF_SIZES),
+            (neighbours.moved_moments * rounding, TURNS, OF_MOMENTS),
+            (rows * rounding, TURNS * COUNTS, OF_NORMS),
+            (rows * rounding, SIZES * COUNTS, OF_SIZES),
             (together, COUNTS, OF_LEVELS),
             (together, 1, OF_LEVELS),
             (float(moved), 1, OF_WHOLE),
@@ -194,7 +194,7 @@ class Plan:
 
     def together(self, quantiles: tuple[float, ...]) -> Together:
         """How counts above rising levels, one for each quantile, are released."""
-        return Together.counts(quantiles, self.neighbours.moved)
+        return Together.counts(quantiles, self.neighbours.replaced)
 
     def priced(self, ledger: Accountant) -> list[tuple[Mechanism, int, str]]:
         """What takes the whole of a ledger; nothing is charged."""

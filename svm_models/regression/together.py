@@ -45,19 +45,19 @@ class Together:
 
     @classmethod
     @lru_cache(maxsize=16)
-    def counts(cls, quantiles: tuple[float, ...], moved: int) -> Together:
-        """Counts above K rising levels less shares 1 - q of all records; `moved` as for neighbours.
+    def counts(cls, quantiles: tuple[float, ...], replaced: bool) -> Together:
+        """Counts above K rising levels less shares 1 - q of all records.
 
         Where a record is replaced shares cancel; where it comes or goes it adds one of the points.
         """
         many = len(quantiles)
         if many == 1:
             return cls(np.eye(1), np.ones(1))
-        points = np.tri(many + 1, many, -1) - (moved == 1) * (1 - np.array(quantiles))
-        if moved == 1:  # a record is there or is not
+        points = np.tri(many + 1, many, -1) - (not replaced) * (1 - np.array(quantiles))
+        if not replaced:  # a record is there or is not
             points = np.vstack([points, np.zeros(many)])
         weights = 1.0 - np.eye(len(points))
-        if moved == 1:
+        if not replaced:
             weights[:-1, :-1] = 0.0
         allowed = weights > 0
         # Least total variance: the precision that no change exceeds, by its dual weights.

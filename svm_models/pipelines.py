@@ -1,0 +1,72 @@
+"""Pipelines that end in a private estimator: whether what comes before learns from records."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from traceback import walk_stack
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.utils import get_tags
+
+from privlp import NotPrivateWarning
+from svm_models.kernel import RandomFourierFeatures
+
+#: Steps that learn the number of columns only, or that were fitted before.
+_HARMLESS = RandomFourierFeatures, PolynomialFeatures, FrozenEstimator
+#: What to do about any other.
+INSTEAD = (
+    " Declare ranges by X_bounds, or take steps that learn nothing from records: a"
+    " FunctionTransformer of each row by itself, or a FrozenEstimator fitted to public data."
+)
+
+
+def learns_nothing(step: Any) -> bool:
+    """Whether a step of a pipeline learns nothing from records: it has no fit of its own."""
+    if step is None or isinstance(step, (str, *_HARMLESS)):
+        return True
+    if isinstance(step, Pipeline):
+        return all(learns_nothing(one) for _, one in step.steps)
+    return isinstance(step, BaseEstimator) and not get_tags(step).requires_fit
+
+
+def last_of(candidate: Any) -> Any:
+    """An estimator, or the last step of a pipeline whose others learn nothing; else None."""
+    if not isinstance(candidate, Pipeline):
+        return candidate
+    *steps, last = (step for _, step in candidate.steps)
+    return last if all(map(learns_nothing, steps)) else None
+
+
+def fit(candidate: Any, X: Any, y: npt.NDArray[Any]) -> None:
+    """Train a candidate, on no record too: its other steps learn the number of columns only."""
+    if isinstance(candidate, Pipeline) and not len(y):
+        X = candidate[:-1].fit_transform(np.zeros((1, X.shape[1])))[:0]
+        candidate = candidate[-1]
+    candidate.fit(X, y)
+
+
+def warn_of_unpaid_steps(estimator: Any, eps: float) -> None:
+    """Warn where a pipeline of scikit-learn fitted other steps to the records before."""
+    if math.isinf(eps):
+        return
+    owners = [frame.f_locals.get("self") for frame, _ in walk_stack(sys._getframe(1))]
+    mine = [one for one in owners if isinstance(one, BaseEstimator) and one is not estimator]
+    if any(type(one).__module__.startswith("svm_models.") for one in mine):
+        return  # it is a part of another private estimator, which told
+    steps = [step for one in owners if isinstance(one, Pipeline) for _, step in one.steps[:-1]]
+    learning = dict.fromkeys(type(step).__name__ for step in steps if not learns_nothing(step))
+    if learning:
+        warnings.warn(
+            f"{', '.join(learning)} of the pipeline may learn from the records, and no budget pays"
+            f" for that: only {type(estimator).__name__} is private.{INSTEAD}",
+            NotPrivateWarning,
+            stacklevel=4,
+        )
