@@ -139,8 +139,8 @@ class PartOfNominal(int):
     most: int
 
     @classmethod
-    def of(cls, nominal_n: int, parts: int, *, times: int) -> PartOfNominal:
-        """One of several parts of at most so many times `nominal_n` records."""
+    def of(cls, nominal_n: int, parts: float, *, times: int) -> PartOfNominal:
+        """One of `parts` parts of at most so many times `nominal_n` records."""
         share = cls(math.ceil(nominal_n / parts))
         share.most = times * nominal_n
         return share
@@ -272,8 +272,8 @@ def counted(count: int, account: Account, rows: int = 1) -> Neighbours:
 
     The nominal number is the count, or a little more than 7 scales of its noise; the bound is the
     count plus 64 scales and what one person may add. Noise is below -64 scales with a probability
-    of half of e^-64, which is charged as a chance. The bound is at most that more than ten times the
-    nominal number.
+    of half of e^-64, which is charged as a chance. The bound is at most that more than ten times
+    the nominal number.
     """
     mechanism = LaplaceCount.of_eps(float(rows), account.ledger.eps)
     noisy = float(account.charge(mechanism, "count the records")(float(count)))

@@ -6,6 +6,7 @@ import math
 import sys
 import warnings
 from traceback import walk_stack
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -57,16 +58,29 @@ def warn_of_unpaid_steps(estimator: Any, eps: float) -> None:
     """Warn where a pipeline of scikit-learn fitted other steps to the records before."""
     if math.isinf(eps):
         return
-    owners = [frame.f_locals.get("self") for frame, _ in walk_stack(sys._getframe(1))]
-    mine = [one for one in owners if isinstance(one, BaseEstimator) and one is not estimator]
-    if any(type(one).__module__.startswith("svm_models.") for one in mine):
-        return  # it is a part of another private estimator, which told
-    steps = [step for one in owners if isinstance(one, Pipeline) for _, step in one.steps[:-1]]
+    frames = [frame for frame, _ in walk_stack(sys._getframe(1))]
+    outer = [frame for frame in frames if frame.f_globals.get("__name__") == "sklearn.pipeline"]
+    if not outer:  # the values of all frames take time
+        return
+    pipelines = [one for one in map(_owner, outer) if isinstance(one, Pipeline)]
+    steps = [step for one in pipelines for _, step in one.steps[:-1]]
     learning = dict.fromkeys(type(step).__name__ for step in steps if not learns_nothing(step))
-    if learning:
+    parts = [one for one in map(_owner, frames) if isinstance(one, BaseEstimator)]
+    # A part of another private estimator, which told.
+    told = any(one is not estimator and _is_of_this_package(one) for one in parts)
+    if learning and not told:
         warnings.warn(
             f"{', '.join(learning)} of the pipeline may learn from the records, and no budget pays"
             f" for that: only {type(estimator).__name__} is private.{INSTEAD}",
             NotPrivateWarning,
             stacklevel=4,
         )
+
+
+def _owner(frame: FrameType) -> Any:
+    """The object whose method a frame runs, if any."""
+    return frame.f_locals.get("self")
+
+
+def _is_of_this_package(estimator: Any) -> bool:
+    return type(estimator).__module__.startswith("svm_models.")

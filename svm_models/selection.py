@@ -13,13 +13,15 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from privlp import Budget, InvalidParameterError, InvalidProblemError
+from privlp import Budget, InvalidParameterError
 from privlp.float_errors import unnoticed
 from privlp.privacy import ExponentialMechanism, Randomness
 from svm_models import account as accounts
 from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.classes import declared_classes, two_classes, warn_of_read_classes
 from svm_models.classifiers.meta import PrivateMetaClassifier
+from svm_models.dealing import Deal
+from svm_models.parameters import LEAST_EPS_OF_SEVERAL, privacy, share
 from svm_models.pipelines import INSTEAD, fit, last_of, warn_of_unpaid_steps
 from svm_models.records.owners import kept_rows
 from svm_models.repeated_fits import warn_if_repeated
@@ -46,8 +48,14 @@ class PrivateModelSelector(PrivateMetaClassifier):
     choice is released with probability proportional to exp(-eps z_i). Proof: ``docs/proofs.md``,
     "Private model selection".
 
+    With `validation_fraction` all candidates are trained on the same records, all but that share,
+    and compared on the others. They share eps, as those of :class:`PrivateOneVsRestClassifier` do:
+    of m candidates that make Gaussian draws only (:class:`PrivateLPSVC`) each has sqrt(m) times the
+    noise, but about m times the records of its part above.
+
     ``GridSearchCV`` around private estimators is not private: it pays for no comparison, and trains
-    on each record many times.
+    on each record many times. Cross-validation on one budget was no better than one split
+    (``docs/guides/train-a-private-svm.md``).
 
     Parameters
     ----------
@@ -67,6 +75,10 @@ class PrivateModelSelector(PrivateMetaClassifier):
     budget, random_state, relation, rows_per_record
         As for the classifiers; candidates take them from here. With `groups` persons are dealt to
         parts, with all of their rows that are kept; without, `rows_per_record` is refused.
+    validation_fraction : float, optional
+        Share of the records on which candidates are compared, in (0, 1), 0.2 for instance; all of
+        them are trained on the others. They are compared already, so their `fallback` is left out.
+        ``None``: each candidate is trained on a part of its own.
     nominal_n : int, optional
         For ``"add-remove"``: a public number near the number of all records, which is at most twice
         as large. Candidates get their share of it, at least 8. ``None``: each candidate buys a
@@ -95,6 +107,7 @@ class PrivateModelSelector(PrivateMetaClassifier):
     eps: float = 1.0
     _: KW_ONLY
     delta: float = 0.0
+    validation_fraction: float | None = None
 
     _last = "best_estimator_"
 
@@ -111,31 +124,13 @@ class PrivateModelSelector(PrivateMetaClassifier):
         """
         self._begin(unsupported)
         candidates = [clone(estimator) for estimator in _listed(self.estimators)]
-        ledger = accounts.open_budget(self.eps, self.delta, self.budget)
-        neighbours = accounts.accounted(self)
-        rows = accounts.rows_of(self)
-        if rows > 1 and groups is None:
-            raise InvalidParameterError(
-                f"groups is missing: with rows_per_record={rows} all rows of one person must go to"
-                " one part. Say by groups whose each row is.",
-                parameter="groups",
-            )
+        deal = Deal(len(candidates), self._held_out())
+        eps, delta = privacy(self.eps, self.delta, least=LEAST_EPS_OF_SEVERAL)
+        each, ledger = self._split(deal.sharing([*map(_classifier, candidates)]), eps, delta)
+        neighbours, rows = accounts.accounted(self), accounts.rows_of(self)
         adding = accounts.adds_or_removes(self.relation)
-        parts = len(candidates) + 1
-        if self.nominal_n is not None and self.nominal_n < _LEAST_OF_A_PART * parts:
-            raise InvalidParameterError(
-                f"nominal_n={self.nominal_n} is too small for {parts} parts; give at least"
-                f" {_LEAST_OF_A_PART * parts}, or fewer candidates.",
-                parameter="nominal_n",
-            )
-        limit = {
-            "eps": ledger.eps,
-            "delta": ledger.delta,
-            "relation": self.relation,
-            "rows_per_record": self.rows_per_record,
-            "nominal_n": self.nominal_n
-            and accounts.PartOfNominal.of(self.nominal_n, parts, times=_MOST_TIMES),
-        }
+        self._require_owners(groups, rows)
+        limit = each | self._of_candidates(deal)
         _check(candidates, limit)
         for candidate in map(_classifier, candidates):
             candidate.set_params(**_inherited(candidate, limit))
@@ -147,19 +142,15 @@ class PrivateModelSelector(PrivateMetaClassifier):
         _check_classes(candidates, self.classes_)
         accounts.require_nominal(len(y), self.nominal_n, times=_MOST_TIMES)
         count = len(y) if owners is None else int(owners.max(initial=-1)) + 1
-        if count < 2 * parts and not adding:
-            raise InvalidProblemError(
-                f"{count} records are too few for {parts} parts; give at least {2 * parts}."
-            )
-        warn_if_repeated(self, ledger.eps, ledger.delta)
-        warn_of_unpaid_steps(self, ledger.eps)
-        ledgers = ledger.disjoint(parts)
-        dealt = _dealt(count, parts, randomness.generator, apart=adding)
+        deal.require_enough(count, adding=adding)
+        warn_if_repeated(self, eps, delta)
+        warn_of_unpaid_steps(self, eps)
+        ledgers = ledger.disjoint(deal.parts)
+        parts = deal.persons(count, randomness.generator, adding=adding)
         if owners is not None:
             kept = kept_rows(owners, rows, randomness.generator)
-            dealt = [kept[np.isin(owners[kept], persons)] for persons in dealt]
-        *deal, held_out = dealt
-        choice = ledgers[-1].ledger(ledger.eps, ledger.delta)
+            parts = [kept[np.isin(owners[kept], persons)] for persons in parts]
+        choice = ledgers[-1].ledger(eps, delta)
         # Half the span of the changes of all mistakes: they all rise, or all fall, if one comes.
         sensitivity = rows * (0.5 if adding else 1.0)
         choosing = choice.calibrate(lambda eps: ExponentialMechanism(sensitivity, eps), 1)
@@ -173,8 +164,10 @@ class PrivateModelSelector(PrivateMetaClassifier):
 
         try:
             mistakes = [
-                self._mistakes(candidate, part, randomness, some(rows), some(held_out))
-                for candidate, part, rows in zip(candidates, ledgers, deal, strict=False)
+                self._mistakes(
+                    candidate, ledgers[part], randomness, some(parts[part]), some(parts[-1])
+                )
+                for part, candidate in zip(deal.trained_on, candidates, strict=True)
             ]
         finally:
             # A part is charged for its own records alone: nobody may fit on others through it.
@@ -184,6 +177,34 @@ class PrivateModelSelector(PrivateMetaClassifier):
         self.best_index_ = choose(-np.array(mistakes, dtype=float))
         self.best_estimator_ = candidates[self.best_index_]
         return self
+
+    def _held_out(self) -> float | None:
+        given = self.validation_fraction
+        return None if given is None else share(given, "validation_fraction")
+
+    def _require_owners(self, groups: Any, rows: int) -> None:
+        if rows > 1 and groups is None:
+            raise InvalidParameterError(
+                f"groups is missing: with rows_per_record={rows} all rows of one person must go to"
+                " one part. Say by groups whose each row is.",
+                parameter="groups",
+            )
+
+    def _of_candidates(self, deal: Deal) -> dict[str, Any]:
+        """What candidates take from here, beside eps and delta."""
+        nominal, least = self.nominal_n, _LEAST_OF_A_PART * deal.parts
+        if nominal is not None and nominal < least:
+            raise InvalidParameterError(
+                f"nominal_n={nominal} is too small for {deal.parts} parts; give at least {least},"
+                " or fewer candidates.",
+                parameter="nominal_n",
+            )
+        return {
+            "relation": self.relation,
+            "rows_per_record": self.rows_per_record,
+            "nominal_n": nominal
+            and accounts.PartOfNominal.of(nominal, deal.of_one_part, times=_MOST_TIMES),
+        }
 
     def _mistakes(
         self, candidate: Any, part: Budget, randomness: Randomness, train: Any, test: Any
@@ -249,16 +270,6 @@ def _listed(estimators: Any) -> list[Any]:
             parameter="estimators",
         )
     return candidates
-
-
-def _dealt(
-    count: int, parts: int, generator: np.random.Generator, *, apart: bool
-) -> list[npt.NDArray[np.int64]]:
-    """The persons of each part: equally many in all, or each dealt apart from all others."""
-    if not apart:
-        return np.array_split(generator.permutation(count), parts)
-    part_of = generator.integers(parts, size=count)
-    return [np.flatnonzero(part_of == part) for part in range(parts)]
 
 
 def _check(candidates: Sequence[Any], limit: dict[str, Any]) -> None:

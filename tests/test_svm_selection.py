@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import svm_models as sm
 from privlp import Budget, BudgetExceededError, InvalidParameterError, InvalidProblemError
+from privlp.audits.tape import Tape, differences, largest_changes
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -193,3 +194,94 @@ def test_weights_of_records_are_refused():
         InvalidParameterError, match="takes X, y and groups only, not sample_weight: what"
     ):
         sm.PrivateModelSelector(GRID, eps=1.0).fit(X, Y, sample_weight=np.ones(len(Y)))
+
+
+# one split
+
+FOUR = [
+    make_pipeline(FunctionTransformer(np.tanh), sm.PrivateLPSVC(rounds=5)),
+    *(sm.PrivateLPSVC(radius=radius, rounds=5) for radius in (0.1, 1.0, 10.0)),
+]
+SPLIT = {"delta": 1e-6, "validation_fraction": 0.25, "classes": (-1, 1), "random_state": 0}
+
+
+def test_candidates_on_one_part_share_eps():
+    tuned = sm.PrivateModelSelector(FOUR, eps=1.0, **SPLIT).fit(X, Y)
+    assert 0.999 < tuned.privacy_.eps <= 1.0
+    choice, *trained = tuned.privacy_.entries
+    assert choice.purpose == "choose a candidate, part 2 of the records"
+    assert {entry.purpose[-21:] for entry in trained} == {"part 1 of the records"}
+    alone = sm.PrivateLPSVC(1.0, 1e-6, rounds=5, fallback=False, classes=(-1, 1), random_state=0)
+    half = "release half of the sum of records"
+    before, *found = (
+        float(entry.parameter.rpartition(" = ")[2])
+        for record in (alone.fit(X[:2250], Y[:2250]).privacy_, tuned.privacy_)
+        for entry in record.entries
+        if entry.purpose.startswith(half)
+    )
+    assert len(found) == 4
+    assert found == pytest.approx([2 * before] * 4, rel=0.15)  # sqrt 4
+    counted = sm.PrivateModelSelector(FOUR, eps=1.0, **SPLIT, relation="add-remove")
+    assert 0.99 < counted.fit(X, Y).privacy_.eps <= 1.0
+    assert counted.best_estimator_ is not None
+
+
+def test_a_twin_in_which_each_takes_all_of_eps_is_refused(monkeypatch):
+    def all_of_it(self, classifiers, eps, delta):
+        return {"eps": eps, "delta": delta / 4}, Budget(eps, delta, composition="planned")
+
+    monkeypatch.setattr(sm.PrivateModelSelector, "_split", all_of_it)
+    with pytest.raises(BudgetExceededError):
+        sm.PrivateModelSelector(FOUR, eps=1.0, **SPLIT).fit(X, Y)
+
+
+@pytest.mark.parametrize("added", [{}, {"relation": "add-remove", "nominal_n": 3_000}])
+def test_no_record_trains_and_compares(added, monkeypatch):
+    parts = []
+    monkeypatch.setattr(
+        sm.PrivateModelSelector,
+        "_mistakes",
+        lambda self, one, part, randomness, train, test: parts.append((train[0], test[0])) or 0,
+    )
+    numbered = np.arange(3_000.0)[:, None]
+    sm.PrivateModelSelector(FOUR, eps=1.0, **SPLIT, **added).fit(numbered, Y)
+    train, test = (set(np.ravel(part)) for part in parts[0])
+    assert len(parts) == 4
+    assert all(set(np.ravel(part)) == train for part, _ in parts)
+    assert len(train | test) == len(train) + len(test) == 3_000
+    assert len(test) == pytest.approx(750, abs=100 if added else 0)
+
+
+@pytest.mark.parametrize("changed", range(4))
+def test_a_record_moves_no_more_than_is_charged(changed):
+    first = Tape(0, quiet=True)
+    x, y = X[:40].copy(), Y[:40].copy()
+    sm.PrivateModelSelector(FOUR, eps=1.0, **SPLIT | {"random_state": first}).fit(x, y)
+    x[changed], y[changed] = -x[changed], y[changed]
+    second = Tape(0, replay=first)
+    sm.PrivateModelSelector(FOUR, eps=1.0, **SPLIT | {"random_state": second}).fit(x, y)
+    assert differences(first, second) == []
+    moved = largest_changes(first, second)
+    assert 0 < max(moved.values()) <= 1 + 1e-9
+    # Either the choice moves, or what was trained.
+    assert (moved.pop("choose a candidate") > 0) != (max(moved.values()) > 0)
+
+
+def test_without_noise_the_best_is_chosen():
+    tuned = sm.PrivateModelSelector(FOUR, eps=math.inf, **SPLIT).fit(X, Y)
+    scores = [
+        make_pipeline(sm.PrivateLPSVC(math.inf, 1e-6, radius=radius, rounds=5, classes=(-1, 1)))
+        .fit(X, Y)
+        .score(X, Y)
+        for radius in (0.1, 10.0)
+    ]
+    assert tuned.score(X, Y) >= max(scores) - 0.02
+
+
+def test_what_a_split_refuses():
+    for fraction in (0.0, 1.0, "a fifth"):
+        with pytest.raises(InvalidParameterError, match="validation_fraction must be"):
+            sm.PrivateModelSelector(FOUR, **SPLIT | {"validation_fraction": fraction}).fit(X, Y)
+    given = [sm.PrivateLPSVC(), sm.PrivateLPSVC(eps=0.9)] * 2
+    with pytest.raises(InvalidParameterError, match=r"Candidate 1 asks for eps = 0\.9, delta = 2"):
+        sm.PrivateModelSelector(given, eps=1.0, **SPLIT).fit(X, Y)

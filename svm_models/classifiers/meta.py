@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
@@ -14,10 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget
 from privlp.privacy import PrivacyRecord
+from privlp.privacy.gaussian_dp import eps_of, mu_of
 from svm_models import account as accounts
 from svm_models.records import owners
 from svm_models.records.columns import Columns, without_labels
 from svm_models.records.validation import scored, validated, without_table
+
+#: Parts must not exceed the whole by rounding.
+_LESS = 1 - 1e-9
 
 
 @dataclass(eq=False, repr=False)
@@ -57,6 +62,24 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         found, y = validated(self, numbers, y, count_is_private=hidden, **options)
         X = found if self._columns is None else X
         return X, y, None if groups is None else owners.owners_of(self, groups, len(y))
+
+    def _split(
+        self, classifiers: Sequence[Any], eps: float, delta: float
+    ) -> tuple[dict[str, float], Budget]:
+        """The eps and delta of each classifier on the same records, and what they are charged to.
+
+        Where they make planned Gaussian draws alone, squares of Gaussian parameters add up.
+        """
+        count = len(classifiers)
+        if count == 1 or math.isinf(eps):
+            return {"eps": eps, "delta": delta}, accounts.open_budget(eps, delta, self.budget)
+        planned = all(getattr(one, "plans_gaussian_draws_only", False) for one in classifiers)
+        if self.budget is None and planned and not accounts.counts(self):
+            part = mu_of(eps, delta) / math.sqrt(count) * _LESS
+            budget = Budget(eps, delta, composition="planned")
+            return {"eps": eps_of(part, delta / count), "delta": delta / count}, budget
+        one = {"eps": eps / count * _LESS, "delta": delta / count * _LESS}
+        return one, accounts.open_budget(eps, delta, self.budget)
 
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self, self._last)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, Self
@@ -12,9 +11,8 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from privlp import Budget, InvalidParameterError, InvalidProblemError
+from privlp import InvalidParameterError, InvalidProblemError
 from privlp.privacy import PrivacyRecord
-from privlp.privacy.gaussian_dp import eps_of, mu_of
 from svm_models import account as accounts
 from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.classes import declared_classes, warn_of_read_classes
@@ -37,8 +35,6 @@ _GIVEN = (
     "nominal_n",
     "rows_per_record",
 )
-#: Parts must not exceed the whole by rounding.
-_LESS = 1 - 1e-9
 
 
 @dataclass(eq=False, repr=False)
@@ -141,7 +137,7 @@ class PrivateOneVsRestClassifier(PrivateMetaClassifier):
         estimator = clone(estimator)
         if "fallback" in last_of(estimator).get_params():  # decisions are compared between classes
             last_of(estimator).set_params(fallback=False)
-        part, ledger = self._split(last_of(estimator), eps, delta, len(named))
+        part, ledger = self._split([last_of(estimator)] * len(named), eps, delta)
         found = []
         try:
             for label in named:
@@ -156,20 +152,6 @@ class PrivateOneVsRestClassifier(PrivateMetaClassifier):
             self.privacy_ = self._said(ledger.record())
         self.estimators_ = found
         return self
-
-    def _split(
-        self, estimator: PrivateLinearClassifier, eps: float, delta: float, count: int
-    ) -> tuple[dict[str, float], Budget]:
-        """The eps and delta of each of `count` classifiers, and the budget they are charged to."""
-        if count == 1 or math.isinf(eps):
-            return {"eps": eps, "delta": delta}, accounts.open_budget(eps, delta, self.budget)
-        planned = not accounts.adds_or_removes(self.relation) or self.nominal_n is not None
-        if self.budget is None and planned and estimator.plans_gaussian_draws_only:
-            part = mu_of(eps, delta) / math.sqrt(count) * _LESS
-            budget = Budget(eps, delta, composition="planned")
-            return {"eps": eps_of(part, delta / count), "delta": delta / count}, budget
-        one = {"eps": eps / count * _LESS, "delta": delta / count * _LESS}
-        return one, accounts.open_budget(eps, delta, self.budget)
 
     def _said(self, record: PrivacyRecord) -> PrivacyRecord:
         """The record, with all classes in the words of its relation."""
