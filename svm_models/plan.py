@@ -184,7 +184,7 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
     found = estimator._forecast(records, n_features, eps)
     return FitPlan(
         verdict=found.verdict,
-        advice=_advice(estimator, found, records, n_features),
+        advice=_advice(estimator, found, records, n_features) + _of_lengths(estimator),
         prediction_noise=found.moved,
         excess_loss=found.excess if found.verdict is Verdict.ENOUGH_ROWS else math.inf,
         parts=_with_count(found.parts, eps, records) if counts(estimator) else found.parts,
@@ -199,6 +199,16 @@ def _advice(estimator: Any, found: Any, records: int, n_features: int) -> str:
         records, estimator.eps, lambda n, eps: estimator._forecast(n, n_features, eps)
     )
     return advice
+
+
+def _of_lengths(estimator: Any) -> str:
+    """What to declare for a classifier, where nothing is said of how long its records are."""
+    if hasattr(estimator, "y_bounds") or not (estimator.X_bounds is estimator.data_norm is None):
+        return ""
+    return (
+        " Neither X_bounds nor data_norm is declared, so longer records than 1 are scaled down to"
+        " 1: declare one of the two, unless none is longer."
+    )
 
 
 def _records(nominal: int | None, n_samples: Any) -> int:

@@ -12,7 +12,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import svm_models as sm
-from privlp import InvalidParameterError, InvalidProblemError, NotPrivateWarning
+from privlp import (
+    InvalidParameterError,
+    InvalidProblemError,
+    MostlyNoiseWarning,
+    NotPrivateWarning,
+)
 from svm_models.records.columns import Columns
 from tests.test_svm_estimators import ESTIMATORS
 
@@ -65,6 +70,23 @@ def test_standardised_records_of_a_rare_class(estimator):
     frozen = FrozenEstimator(StandardScaler().fit(raw))
     through_the_origin = given(estimator, fit_intercept=False)
     assert make_pipeline(frozen, through_the_origin).fit(raw, rare).score(raw, rare) < 0.6
+
+
+def test_records_that_data_norm_cuts_down():
+    """The warning is made of the released moments; a plan says what is not declared."""
+    rng = np.random.default_rng(0)
+    raw = np.column_stack([rng.uniform(18, 90, 2000), rng.uniform(0, 100, 2000)])
+    y = np.where(raw @ [0.8, 1.0] > 90, 1, -1)
+    machine = given(sm.PrivateLPSVC(1.0, 1e-6, rounds=5, fallback=False))
+    with pytest.warns(
+        MostlyNoiseWarning, match=r"to data_norm: on average to \d+% of their length"
+    ):
+        machine.fit(raw, y)
+    for declared in ({"X_bounds": (0, 100)}, {"data_norm": 80.0}, {"fit_intercept": False}):
+        assert clone(machine).set_params(**declared).fit(raw, y).coef_.shape == (1, 2)
+    said = "Neither X_bounds nor data_norm is declared"
+    assert said in sm.plan(machine, 2000, 2).advice
+    assert said not in sm.plan(given(machine, X_bounds=(0, 100)), 2000, 2).advice
 
 
 def test_no_other_intercept():

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.datasets import load_digits
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
 import svm_models as sm
 from privlp import Budget, InvalidParameterError, InvalidProblemError, NotPrivateWarning
@@ -207,3 +209,32 @@ def test_classes_that_are_read_are_warned_of():
     with pytest.warns(NotPrivateWarning, match="The classes are read from the records"):
         fitted = several(classes=None).fit(X, Y)
     assert "the 4 classes, which were read from the records, are public" in str(fitted.privacy_)
+
+
+# pipelines
+
+
+@pytest.mark.parametrize("learner", [QUICK, sm.PrivateLPSVC(rounds=5)])
+def test_a_pipeline_of_steps_that_learn_nothing(learner):
+    steps = FunctionTransformer(np.tanh), PolynomialFeatures(2, include_bias=False)
+    fitted = several(make_pipeline(*steps, learner)).fit(X, Y)
+    before = make_pipeline(*steps).fit_transform(X)
+    expected = several(learner).fit(before, Y)
+    np.testing.assert_array_equal(
+        fitted.decision_function(X[:9]), expected.decision_function(before[:9])
+    )
+    assert fitted.privacy_.to_dict() == expected.privacy_.to_dict()
+    added = several(make_pipeline(*steps, learner), relation="add-remove", nominal_n=50)
+    assert added.fit(X[:0], Y[:0]).predict(X[:3]).shape == (3,)
+
+
+def test_steps_that_learn():
+    learning = make_pipeline(StandardScaler(), QUICK)
+    with pytest.raises(
+        InvalidParameterError, match=r"Pipeline may learn .* a FunctionTransformer of"
+    ):
+        several(learning).fit(X, Y)
+    with pytest.warns(NotPrivateWarning, match="StandardScaler of the") as told:
+        make_pipeline(StandardScaler(), FunctionTransformer(), several()).fit(X, Y)
+    assert len(told) == 1
+    make_pipeline(StandardScaler(), several(eps=math.inf)).fit(X, Y)

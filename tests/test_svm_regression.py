@@ -594,3 +594,16 @@ def test_predictions_never_leave_the_bounds_of_y(bounds):
     )
     predicted = fitted.predict(100 * rows - 500)
     assert bounds[0] <= predicted.min() <= predicted.max() <= bounds[1]
+
+
+def test_predictions_of_a_fit_without_features():
+    y = np.random.default_rng(0).uniform(0, 10, 400)
+    for quantile in (0.5, (0.2, 0.8)):
+        asked = PrivateQuantileRegressor(1.0, 1e-6, quantile, y_bounds=(0, 10), random_state=0)
+        fit = asked.fit(None, y)
+        assert fit.predict(None).tolist() == [
+            fit.intercept_ if quantile == 0.5 else [*fit.intercept_]
+        ]
+        assert fit.score(None, y) == fit.score(np.empty((400, 0)), y)
+    with pytest.raises(InvalidParameterError, match="X is missing: fit had 3 features"):
+        LPQuantileRegressor().fit(np.eye(3), y[:3]).predict(None)
