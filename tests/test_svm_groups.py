@@ -274,6 +274,18 @@ def test_owners_that_are_refused(name):
     assert getattr(estimator, "privacy_", None) is None
 
 
+def test_owners_of_tables_that_are_refused():
+    polars = pytest.importorskip("polars", reason="lazy tables")
+    machine = given(sm.PrivateLPSVC(1.0, 1e-3))
+    table = polars.DataFrame({"a": [0.1, 0.2, 0.3], "home": ["x", None, "y"], "ill": [1, -1, 1]})
+    with pytest.raises(InvalidProblemError, match=r"groups='flat' names no column of X\. Its colu"):
+        machine.fit(table, "ill", "flat")
+    with pytest.raises(InvalidProblemError, match=r"groups has missing record ids\. Rows without"):
+        machine.fit(table, "ill", "home")
+    with pytest.raises(InvalidProblemError, match="no fixed order, so groups cannot be matched to"):
+        machine.fit(table.lazy().drop("home"), "ill", [1, 1, 2])
+
+
 def test_who_takes_no_owners():
     X, y, owner = with_person(0.1, 1)
     for exact in (sm.HuberSVC(), sm.LPQuantileRegressor()):

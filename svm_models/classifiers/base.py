@@ -98,7 +98,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
             Two classes; or the column of the table that holds them, as it must be of a lazy one.
         groups : array_like, shape (n,), or str, optional
             Whose each row is, for private classifiers with `rows_per_record`; or the column of the
-            table that says it, which then is no feature.
+            table that says it, which then is no feature; a lazy table is computed as a whole.
 
         Raises
         ------

@@ -77,7 +77,7 @@ class Columns:
             return X
         if is_sequence_of_blocks(X):
             return [self.numbers(block) for block in X]
-        X, names = _in_memory(X), names_of(X)
+        X, names = in_memory(X), names_of(X)
         if self.names is not None and names not in (None, self.names):
             raise InvalidProblemError(
                 "X must have the columns that it had for fit, in their order.", parameter="X"
@@ -142,12 +142,12 @@ def without_labels(bounds: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
 def taken_out(X: Any, name: str, parameter: str) -> tuple[Any, Any]:
     """A table without one of its columns, and that column; a lazy table is computed."""
-    frame = tables.opened(_in_memory(X), "X")
+    frame = tables.opened(in_memory(X), "X")
     found = tables.column(frame, name, parameter)
     return frame.drop(name).to_native(), found
 
 
-def _in_memory(X: Any) -> Any:
+def in_memory(X: Any) -> Any:
     """A lazy table with its rows computed; anything else as it is."""
     if not tables.is_table(X):
         return X

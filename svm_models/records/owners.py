@@ -7,25 +7,41 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp import InvalidParameterError, tables
-from privlp.checks import unquoted
+from privlp import InvalidParameterError, InvalidProblemError, tables
+from privlp.checks import WHY, unquoted
 from privlp.privacy import Randomness
 from privlp.problem.row_labels import record_ids
 from privlp.readers.blocks import is_sequence_of_blocks
+from privlp.readers.tables import columns_of
 from svm_models.account import adds_or_removes, rows_of
-from svm_models.records.columns import taken_out
+from svm_models.records.columns import in_memory, taken_out
 
 Places = npt.NDArray[np.int64]
 
 
 def with_owners(X: Any, groups: Any) -> tuple[Any, Any]:
     """Records and their owners, where groups may name a column of a table."""
-    if isinstance(groups, str) and tables.is_table(X):
-        return taken_out(X, groups, "groups")
+    if groups is not None and tables.is_table(X):
+        return unquoted(lambda: _of_table(X, groups), f"X could not be read. {WHY}", "X")
     if is_sequence_of_blocks(X) and isinstance(groups, list | tuple) and np.ndim(groups[0]) == 1:
         message = "groups must hold one record id for each row, all of one type."
         return X, unquoted(lambda: np.concatenate([*groups]), message, "groups")
     return X, groups
+
+
+def _of_table(X: Any, groups: Any) -> tuple[Any, Any]:
+    """Of a lazy table, whose rows have no order of their own, `groups` must be a column."""
+    columns_of(tables.opened(X, "X"), {"groups": groups}, "X")
+    if not isinstance(groups, str):
+        return X, groups
+    X = in_memory(X)
+    if tables.opened(X, "X").get_column(groups).null_count():
+        raise InvalidProblemError(
+            "groups has missing record ids. Rows without a known owner may be one person's: give"
+            " each row its owner.",
+            parameter="groups",
+        )
+    return taken_out(X, groups, "groups")
 
 
 def refuse(estimator: Any, unsupported: Any, groups: Any = None, *, private: bool = True) -> None:
