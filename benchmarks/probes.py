@@ -242,6 +242,9 @@ PROBES: dict[str, Probe] = {
     "kernel": _kernel,
     "DMWSVC": lambda: _fitted(_whole_rows("dmw", "distance"), _whole_rows("dmw", "count")),
     "PrivateLPSVC": _private_lp_svc,
+    "PrivateClassifier": lambda: _fitted(
+        *(svm_models.PrivateClassifier(eps, 1e-6, fit_intercept=False) for eps in (0.1, 1.0))
+    ),
     "quantiles": _quantiles,
     "families": _families,
 }

@@ -34,6 +34,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "allocation": "mechanisms, allocation",
         "beside_bound": "default, plan, families",
         "blocks": "blocks",
+        "classifier": "PrivateClassifier, PrivateLPSVC, perturbed SVM",
         "cm_logistic": "perturbed SVM",
         "covering": "default, staged, perturbed, chain, dmw, dmw-published",
         "exact_noise": "mechanisms, default, perturbed SVM",

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         OutputPerturbationLogisticRegression as OutputPerturbationLogisticRegression,
         OutputPerturbationSVC as OutputPerturbationSVC,
     )
+    from svm_models.classifiers.private_classifier import PrivateClassifier as PrivateClassifier
     from svm_models.datasets import fetch_adult as fetch_adult, fetch_kddcup99 as fetch_kddcup99
     from svm_models.datasets import make_nested_balls as make_nested_balls
     from svm_models.datasets import make_separable_sphere as make_separable_sphere
@@ -71,6 +72,7 @@ _HOMES = {
         "ObjectivePerturbationSVC OutputPerturbationClassifier "
         "OutputPerturbationLogisticRegression OutputPerturbationSVC"
     ),
+    "classifiers.private_classifier": "PrivateClassifier",
     "evaluation": "CrossValidation ResultStore cross_validate",
     "kernel": "RandomFourierFeatures",
     "plan": "FitPlan plan",

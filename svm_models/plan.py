@@ -106,7 +106,7 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
 
     Parameters
     ----------
-    estimator : PrivateQuantileRegressor, PrivateLPSVR or PrivateLPSVC
+    estimator : PrivateQuantileRegressor, PrivateLPSVR, PrivateClassifier or PrivateLPSVC
         With its bounds; it need not be fitted.
     n_samples : int or None
         Number of records. If it is private (``relation="add-remove"``), a public number near it:
@@ -162,14 +162,15 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
         )
     if not isinstance(estimator, BaseEstimator):
         raise InvalidParameterError(
-            "estimator must be a PrivateQuantileRegressor, a PrivateLPSVR or a PrivateLPSVC with"
-            f" its parameters, got {type(estimator).__name__}.",
+            "estimator must be a PrivateQuantileRegressor, a PrivateLPSVR, a PrivateClassifier or a"
+            f" PrivateLPSVC with its parameters, got {type(estimator).__name__}.",
             parameter="estimator",
         )
     if not hasattr(estimator, "_forecast"):
         raise UnsupportedProblemError(
-            "There are plans for PrivateQuantileRegressor, PrivateLPSVR and PrivateLPSVC, not for"
-            f" {type(estimator).__name__}. Try it on made-up records of the same number instead."
+            "There are plans for PrivateQuantileRegressor, PrivateLPSVR, PrivateClassifier and"
+            f" PrivateLPSVC, not for {type(estimator).__name__}. Try it on made-up records of the"
+            " same number instead."
         )
     eps, _ = privacy(estimator.eps, estimator.delta)
     if not (n_features == 0 and hasattr(estimator, "y_bounds")):  # of y alone

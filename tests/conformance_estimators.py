@@ -13,6 +13,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from scipy import special
 
 import svm_models as sm
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Randomness
@@ -745,6 +746,28 @@ _WEIGHTED = [
     ),
 ]
 
+_CLASSIFIER = _fit(sm.PrivateClassifier, eps=1.0, delta=1e-6)
+_DOUBLE_DUALS = replaced(records_on_grid, "expit", lambda z, out=None: 2 * special.expit(z))
+_LOGISTIC = [
+    kit.Played(
+        f"PrivateClassifier: {what}",
+        frozenset(["PrivateClassifier"]),
+        call,
+        _FLIPPED,
+        purpose,
+        _faults(
+            SCALE=kit.Patch(_unshortened()),
+            RELATION=kit.Patch(relation),
+            STOP=_BEFORE_ALL if purpose == _HALF else "as for PrivateLPSVC: the same code",
+        ),
+    )
+    for what, call, purpose, relation in (
+        ("half of the sum", _CLASSIFIER, _HALF, _REMOVED),
+        ("sum", _CLASSIFIER, _SUMS, _REMOVED),
+        ("sum, a dual weight of 2", _CLASSIFIER, _SUMS, _DOUBLE_DUALS),
+    )
+]
+
 
 def _one_weight(mechanism: Any, value: Any, purpose: str) -> Any:
     """Weights of norm 1; all else without noise."""
@@ -1111,6 +1134,7 @@ ESTIMATORS: list[kit.Subject] = [
     ),
     *_DMW,
     *_PRIVATE_LP,
+    *_LOGISTIC,
     *_WHITENED,
     *_WEIGHTED,
     *_THRESHOLDS,

@@ -58,7 +58,7 @@ def test_methods_name_their_proof():
 
 ESTIMATORS = "OutputPerturbationSVC OutputPerturbationLogisticRegression ObjectivePerturbationSVC"
 ESTIMATORS += " ObjectivePerturbationLogisticRegression DMWSVC PrivateLPSVC PrivateModelSelector"
-ESTIMATORS += " PrivateOneVsRestClassifier"
+ESTIMATORS += " PrivateOneVsRestClassifier PrivateClassifier"
 
 
 def test_mechanisms_reports_and_estimators_name_their_proof():

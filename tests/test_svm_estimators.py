@@ -34,6 +34,7 @@ ESTIMATORS = [
     sm.ObjectivePerturbationClassifier(**SEEDED),
     sm.DMWSVC(eps=10.0, radius=5.0, alpha=1.0, random_state=0),
     sm.PrivateLPSVC(),
+    sm.PrivateClassifier(),
     sm.DualPerturbationSVC(**SEEDED),
     sm.RandomFourierFeatures(n_components=7, random_state=0),
     sm.PrivateModelSelector([sm.ObjectivePerturbationSVC(), sm.OutputPerturbationSVC()], **SEEDED),

@@ -175,6 +175,7 @@ def test_without_noise_each_classifier_is_that_of_its_class_alone():
         (sm.PrivateLPSVC(budget=Budget(1.0, 0.0)), {}, "sets budget"),
         (sm.PrivateLPSVC(random_state=3), {}, "sets random_state"),
         (sm.PrivateLPSVC(relation="add-remove"), {}, "sets relation"),
+        (sm.PrivateClassifier(positive_rate={1: 0.1}), {}, "sets positive_rate, which has no"),
         (sm.PrivateLPSVC(class_weight={1: 2.0}), {}, "sets class_weight, which has no meaning"),
         (sm.HuberSVC(), {}, "HuberSVC may learn from records without paying"),
         (sm.PrivateLPSVC(), {"delta": 0.0}, "delta must be positive: PrivateLPSVC adds Gaussian"),

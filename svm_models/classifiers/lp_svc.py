@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -137,6 +138,8 @@ class PrivateLPSVC(PrivateLinearClassifier):
     fallback: bool = True
     radius_: float = field(init=False)
     rounds_: int = field(init=False)
+    _fitted: float = field(init=False)
+    _balance: float | None = field(init=False)
 
     @property
     def _needs_delta(self) -> bool:
@@ -194,12 +197,13 @@ class PrivateLPSVC(PrivateLinearClassifier):
         weights = self._class_weights()
         of_classes = None if weights is None else weights[1]
         whitened = records.keep(
-            partial(WhitenedRecords, whiten=whiten, shorten=shorten, of_classes=of_classes)
+            partial(self._of_loss(rule), whiten=whiten, shorten=shorten, of_classes=of_classes)
         )
         half = np.asarray(centre(whiten.of_sum(whitened.total(WhitenedRecords.centre))))
         # In these coordinates the mean loss has curvature 1/(2 h reach^2) at most, as far as the
         # moments tell.
-        step = (_STEP if shorten else 1.0) * 2 * SOFTNESS * coordinates.reach**2 / n
+        pace = (_STEP if shorten else 1.0) * rule.pace
+        step = pace * 2 * SOFTNESS * coordinates.reach**2 / n
         noise = centre.mechanism
         assert isinstance(noise, GaussianMechanism)  # noqa: S101 (by _charge)
         separation = coordinates.separation(half, noise.sigma, n) if rule.steered else 0.0
@@ -211,18 +215,27 @@ class PrivateLPSVC(PrivateLinearClassifier):
         w = game.released().x
         assert w is not None  # noqa: S101 (the player always has a point)
         w = w * min(1.0, rule.radius / max(float(np.abs(w).sum()), 1e-300)) / data_norm
+        # As it is before it is moved; and by how much positive records outweigh the others, where
+        # that is known and moves it.
+        _, self._fitted = prepare.weights(w)
+        self._balance = None
         if of_fallback:
             self._fall_back(X, signs, w, of_fallback, n)
         if self.intercept_[0] and not warned:
             warnings.warn(_INSTEAD, MostlyNoiseWarning, stacklevel=4)
         return w
 
+    def _of_loss(self, rule: Rule) -> Callable[..., WhitenedRecords]:  # noqa: ARG002
+        """What weighs whitened records, by the slopes of the loss."""
+        return WhitenedRecords
+
     def _fall_back(
         self, X: RecordSource, signs: FloatArray, w: FloatArray, paid: list[ChargedDraws], n: int
     ) -> None:
         """Move the intercept so far that one class is named for everyone, if that errs less."""
         _, weights = self._weights(signs)
-        found = larger_class(self._decisions(X, w), signs, weights, *paid, n=n)
+        found, balance = larger_class(self._decisions(X, w), signs, weights, *paid, n=n)
+        self._balance = balance / n if found else None
         reach = float(np.linalg.norm(w)) * self._prepare.norm
         self.intercept_ = np.array([found * max(_BEYOND * reach, np.finfo(float).tiny)])
 
@@ -250,6 +263,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
             priced=lambda: parts_of(priced(neighbours, rule, ledger), records),
             moved=sigma * math.sqrt(p) / records,
             falls_back=self._falls_back(),
+            margin=rule.margin,
         )
 
     def _rule(self, neighbours: Neighbours, p: int, ledger: Accountant) -> Rule:
@@ -292,8 +306,10 @@ def larger_class(
     choice: ChargedDraws,
     *,
     n: int,
-) -> float:
+) -> tuple[float, float]:
     """The sign of the larger class if its mistakes are fewer than those of the decisions, else 0.
+
+    Beside it, by how much positive records outweigh negative ones, with noise.
 
     Records count their public class weights, rounded to multiples of 2^-20 so that sums are exact.
     Both sums move by at most 1 where a record is added or removed, by 2 where one is replaced, and
@@ -308,4 +324,4 @@ def larger_class(
     # A fit that errs half as often again as the constant adds half of the smaller class.
     half = 0.25 * max(n - abs(balance), 0.0) / HALF_AS_BAD_AGAIN
     kept = keeps(np.array(choice(float(np.sum(more)))), choice.sigma, half)
-    return 0.0 if kept else larger
+    return (0.0 if kept else larger), balance

@@ -25,7 +25,8 @@ _LEAST_FOR_TWO, _MOST_FOR_TWO = 3e-3, 1e-2
 _ENOUGH, _HOPELESS = 0.008, 0.12
 # More mistakes than without noise, at most: so many times that noise, and this share of records.
 _TIMES, _BESIDES = 2.5, 0.002
-
+#: The margin of a logistic loss where noise is large.
+MOST_MARGIN = 4.0
 
 # Shares of squared Gaussian parameters: moments, moments again, the sum at weights 1/2.
 _ONCE, _TWICE = (whitening.SHARE_OF_MOMENTS, 0.0, 0.35), (0.05, 0.08, 0.33)
@@ -38,7 +39,8 @@ class Rule:
     `radius` R bounds ||w||_1; below `ridge` a second moment is not told from noise. The player's
     metric may be `steered` by how far apart the classes are, moments measured `twice`. `answer` and
     `choice` are shares of the budget for the class of most records and for the comparison with it;
-    where `pure`, a share of eps, buys the first by Laplace noise, `answer` is 0.
+    where `pure`, a share of eps, buys the first by Laplace noise, `answer` is 0. `noise` is nu.
+    With a `margin` the loss is logistic, and steps are `pace` times as long.
     """
 
     radius: float
@@ -49,6 +51,9 @@ class Rule:
     answer: float = 0.0
     choice: float = 0.0
     pure: float = 0.0
+    noise: float = 0.0
+    margin: float | None = None
+    pace: float = 1.0
 
     @classmethod
     def of(cls, n: int, p: int, sigma: float) -> Rule:
@@ -65,6 +70,7 @@ class Rule:
             whitening.ridge_of(nu),
             nu > _LEAST_FOR_TWO,
             _LEAST_FOR_TWO < nu < _MOST_FOR_TWO,
+            noise=nu,
         )
 
 
@@ -113,12 +119,14 @@ class Mistakes:
     """How noisy a private classifier will be.
 
     `moved` is the length of the noise of one release at the whole budget, beside a mean of records
-    of norm data_norm. `falls_back`: whether one class may be named for everyone.
+    of norm data_norm. `falls_back`: whether one class may be named for everyone; `margin`: of the
+    logistic loss, if it is one.
     """
 
     priced: Callable[[], tuple[Part, ...]]
     moved: float
     falls_back: bool
+    margin: float | None = None
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -139,6 +147,15 @@ class Mistakes:
 
     def advice(self, records: int, eps: float, forecast: Callable[[int, float], Mistakes]) -> str:
         """A verdict in words, with the number of records or the eps that would be enough."""
+        found = self._advice(records, eps, forecast)
+        if self.margin is None:
+            return found
+        return (
+            f"{found} The loss is logistic with margin {self.margin:.1f}: 0 is logistic regression,"
+            f" {MOST_MARGIN:g} nearly the hinge, which small eps and few records favour."
+        )
+
+    def _advice(self, records: int, eps: float, forecast: Callable[[int, float], Mistakes]) -> str:
         verdict = self.verdict
         if verdict is Verdict.ENOUGH_ROWS:
             return (

@@ -222,9 +222,10 @@ def check_estimator(estimator: Any) -> None:
                 " PrivateOneVsRestClassifier, for all classes together.",
                 parameter="estimator",
             )
-    if estimator.class_weight is not None:
-        raise InvalidParameterError(
-            f"{name} sets class_weight, which has no meaning where each class in turn is told from"
-            " the rest. Leave it out.",
-            parameter="estimator",
-        )
+    for parameter in ("class_weight", "positive_rate"):
+        if getattr(estimator, parameter, None) is not None:
+            raise InvalidParameterError(
+                f"{name} sets {parameter}, which has no meaning where each class in turn is told"
+                " from the rest. Leave it out.",
+                parameter="estimator",
+            )

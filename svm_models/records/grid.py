@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.special import expit
 
 from privlp import InvalidProblemError
 from privlp.rows import parts as row_parts
@@ -312,6 +313,33 @@ class WhitenedRecords:
             total += part.transposed_times(weights_of(rows)).astype(np.int64)
 
         return row_parts.summed(self._records.parts, self._records.size, add)
+
+
+class LogisticRecords(WhitenedRecords):
+    """The same with dual weights 1/(1 + exp(m_i·w + y_i odds - margin)), both numbers public."""
+
+    def __init__(
+        self,
+        records: RecordsOnGrid,
+        whiten: Whitening,
+        *,
+        margin: float,
+        odds: float = 0.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(records, whiten, **options)
+        self._margin, self._odds = margin, odds
+
+    def _weights(
+        self, found: FloatArray, *, rows: slice, slope: float, offset: float, unit: float
+    ) -> FloatArray:
+        """Weights in units; `slope` and `offset` are those of the hinge."""
+        del slope, offset
+        found *= -unit
+        found += self._margin
+        if self._odds and self._records.positive is not None:
+            found -= np.where(self._records.positive[rows], self._odds, -self._odds)
+        return self._on_grid(expit(found, out=found), rows)
 
 
 def bounded(part: row_parts.Part, grid: RecordGrid) -> row_parts.Part:

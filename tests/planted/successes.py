@@ -203,6 +203,7 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
     "DMWSVC, published": _of("DMWSVC", radius=3.0, alpha=4.0, method="dmw-published"),
     "DMWSVC, soft": _of("DMWSVC", form="soft", alpha=80.0, C=0.5, reg=0.3),
     "PrivateLPSVC": _of("PrivateLPSVC"),
+    "PrivateClassifier": _of("PrivateClassifier"),
     "PrivateQuantileRegressor": _regressor(svm_models.PrivateQuantileRegressor, quantile=0.6),
     "PrivateLPSVR": _regressor(svm_models.PrivateLPSVR),
     "PrivateModelSelector": lambda **given: svm_models.PrivateModelSelector(
@@ -217,6 +218,7 @@ _WITH_OPTIONS: dict[str, Callable[..., Any]] = {
         "OutputPerturbationSVC", threshold_share=0.2, class_weight={1: 3.0}
     ),
     "PrivateLPSVC, columns with ranges": _of("PrivateLPSVC", X_bounds=(-1, 1)),
+    "PrivateClassifier, few positives": _of("PrivateClassifier", positive_rate={1: 0.1}),
     "PrivateQuantileRegressor, features with ranges": _regressor(
         svm_models.PrivateQuantileRegressor, quantile=(0.4, 0.6), data_norm=None, X_bounds=(-1, 1)
     ),
@@ -315,7 +317,9 @@ def fitting(
 
     def call() -> Any:
         fitted, probe = estimator.fit(X, y, **(fit or {})), np.eye(3)
-        scores = getattr(fitted, "decision_function", fitted.predict)(probe)
+        scores = [getattr(fitted, "decision_function", fitted.predict)(probe)]
+        if hasattr(fitted, "predict_proba"):
+            scores.append(fitted.predict_proba(probe))
         shown = str(fitted.privacy_), fitted.predict(probe), fitted.get_params()
         return [fitted, scores, *shown]
 
