@@ -279,7 +279,7 @@ CLASSIFIER_LIMITS = {
     "DMWSVC, published": keeps_all_but_s_margins,
     "DMWSVC, soft": is_the_private_program_without_noise,
     "PrivateLPSVC": is_the_minimiser_over_a_ball(svm_models.classifiers.losses.huber()),
-    "PrivateClassifier": is_the_minimiser_over_a_ball(LOGISTIC),
+    "PrivateClassifier": is_the_minimiser_over_a_ball(svm_models.classifiers.losses.logistic()),
     "PrivateQuantileRegressor": has_nearly_the_least_loss(
         lambda r: np.maximum(0.6 * r, -0.4 * r), svm_models.LPQuantileRegressor(0.6)
     ),
