@@ -37,7 +37,9 @@ class LPSVC(LinearBinaryClassifier):
     Parameters
     ----------
     C : float
-        Price of a unit of margin error, positive.
+        Price of a unit of margin error, positive. Where features tell little of a rare label, the
+        least hinge loss is that of a constant whatever C, and the weights rank nobody (area under
+        the curve about 1/2): there take :class:`RegularizedLogisticRegression`.
     classes : pair of labels, optional
 
     Attributes
