@@ -107,6 +107,12 @@ def real(value: Any, name: str) -> float:
 
 def rows_of_share(s: Any, n: int) -> Any:
     """A number of rows: of a text such as ``"5%"``, that share of n public rows, rounded down."""
+    require(
+        not isinstance(s, dict | list | tuple),
+        "s is one number for all hard private rows together. Those that matter more, or less, than"
+        " others: give them a price, penalty={rows: price}; only the others count towards s then.",
+        "s",
+    )
     if not isinstance(s, str):
         return s
     share = math.nan

@@ -90,6 +90,7 @@ class ExactSolution:
     dual_residual: float
     gap: float
     variable_names: tuple[str, ...] | None = field(default=None, repr=False)
+    kept: tuple[str, ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON; numbers that do not exist are ``None``."""
@@ -115,8 +116,7 @@ class ExactSolution:
         >>> x.value
         array([1.5, 0.5])
         """
-        status = "optimal" if self.success else "suboptimal"
-        assign(problem, self.x, self.variable_names, self.objective, status)
+        assign(problem, self, optimal=self.success)
 
     @property
     def success(self) -> bool:
@@ -191,5 +191,5 @@ def _certified(lp: LinearProgram, model: highspy.HighsLp, highs: highspy.Highs) 
     if status is not Status.OPTIMAL:
         return ExactSolution(None, None, None, *certificate)
     return ExactSolution(
-        columns[:d].copy(), objective, duals.copy(), *certificate, lp.variable_names
+        columns[:d].copy(), objective, duals.copy(), *certificate, lp.variable_names, lp.kept
     )

@@ -88,6 +88,10 @@ class LinearProgram(ModelReaders, ProgramData):
         Names used in messages, files and selections.
     name : str
         Name of the program.
+    kept : tuple of str
+        Names of the columns that :meth:`with_recourse` left out.
+    private_bounds
+        Refused: the message shows how a private bound is written as a row.
 
     Raises
     ------
@@ -133,9 +137,12 @@ class LinearProgram(ModelReaders, ProgramData):
     variable_names: Any = None
     row_names: Any = None
     name: str = ""
+    kept: tuple[str, ...] = ()
+    private_bounds: None = None
 
     @unnoticed()
     def __post_init__(self) -> None:
+        bands.refuse_private_bounds(self.private_bounds)
         set_fields(self, neighbours=relation_of(self.neighbours))
         if is_table(self.A):
             read = partial(fields_of_table, self)

@@ -51,6 +51,8 @@ class Solution(Saved):
         Released values the solution was made from, such as the variable selected in each round.
     variable_names : tuple of str or None
         Names of the entries of x.
+    kept : tuple of str
+        Names of the columns that :meth:`~privlp.LinearProgram.with_recourse` left out.
     verdict : Verdict or None
         What was predicted from public numbers before the solve, in one word; ``None`` without a
         prediction.
@@ -86,6 +88,7 @@ class Solution(Saved):
     privacy: PrivacyRecord
     trace: dict[str, npt.NDArray[np.generic]] = field(default_factory=dict, repr=False)
     variable_names: tuple[str, ...] | None = field(default=None, repr=False)
+    kept: tuple[str, ...] = field(default=(), repr=False)
     verdict: Verdict | None = None
     advice: str = field(default="", repr=False)
     released_prices: FloatArray | None = field(default=None, repr=False)
@@ -185,10 +188,15 @@ class Solution(Saved):
         """Write x into the variables of the model from which the program was made.
 
         Then values are read as after a solve of the library: ``x.value`` of CVXPY, ``pyo.value(x)``
-        of Pyomo, ``x.varValue`` of PuLP, ``x.solution`` and ``model.solution`` of linopy, whose
-        status becomes ``"ok"``. MathOpt's variables hold no values; an error says what to write.
-        Variables that reading has added, for terms of the objective, are left out; those that it
-        took out, slacks of softened constraints, become NaN.
+        of Pyomo, ``x.varValue`` of PuLP, ``x.solution`` and ``model.solution`` of linopy. The
+        status becomes ``"ok"`` and ``"suboptimal"`` in linopy, ``"Optimal"`` and ``"Solution
+        Found"`` in PuLP (``status``, ``sol_status``), ``"optimal_inaccurate"`` in CVXPY; models of
+        Pyomo have none. MathOpt's variables hold no values; an error says what to write.
+
+        Variables that reading has added, for terms of the objective, are left out. Columns that you
+        keep (:meth:`~privlp.LinearProgram.with_recourse`) and slacks of softened constraints get no
+        value: None or NaN. The value of the objective is set where the library keeps one and the
+        released x says it: not with such columns, and not where the objective holds losses.
 
         Raises
         ------
@@ -206,7 +214,7 @@ class Solution(Saved):
         >>> bool((x.value == solution.x).all())
         True
         """
-        assign(problem, self.x, self.variable_names, self.objective, "suboptimal")
+        assign(problem, self, optimal=False)
 
     def plot_trace(self, ax: Axes | None = None, *, most: int = 8) -> Axes:
         """Draw how the solution was made, from released values alone.
@@ -267,6 +275,7 @@ class Solution(Saved):
             "x": _floats,
             "released_prices": _floats,
             "variable_names": tuple,
+            "kept": tuple,
             "verdict": Verdict,
             "missed": lambda missed: MissedRows(**missed),
         }

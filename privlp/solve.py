@@ -248,6 +248,7 @@ def _run(
         privacy=replace(ledger.record(), missed=None if missed is None else str(missed)),
         trace=released.trace,
         variable_names=lp.variable_names,
+        kept=lp.kept,
         verdict=verdict,
         advice=advice,
         released_prices=prices,

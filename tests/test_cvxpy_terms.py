@@ -450,7 +450,7 @@ def test_constraints_with_prices():
         ([1.0, 2.0], "penalty must be a positive number"),
         ({"rows": 0}, "or a dict from constraints to prices"),
         ({"rows": [1.0, 2.0]}, "one for each row of the constraint"),
-        ({"equal": 1.0}, "penalty names a public constraint.* Equalities are public by default"),
+        ({"equal": 1.0}, "penalty names a public constraint.* Name it too in private"),
         ({"none": 1.0}, "penalty names what is no constraint"),
     ],
 )

@@ -103,6 +103,7 @@ def test_values_are_read_as_after_a_solve_of_the_library(made):
             assert [value(variable) for variable in model.x.values()] == found.x.tolist()
             assert value(model.cost) == pytest.approx(found.objective)
         else:
+            assert (model.status, model.sol_status) == (1, 1 if status == "optimal" else 2)
             assert {v.name: v.varValue for v in model.variables()} == dict(
                 zip(found.variable_names, found.x, strict=True)
             )
@@ -116,6 +117,40 @@ def test_values_are_read_as_after_a_solve_of_the_library(made):
         exact.assign("model")
     with pytest.raises(InvalidParameterError, match="holds no x"):
         solve_exact(LinearProgram([1], [[1]], [-1])).assign(model)
+
+
+def test_columns_that_are_kept_get_no_value(made):
+    """An earlier value would look released; the objective needs it."""
+    if made is MODELS["ortools"]:
+        pytest.skip("its variables hold no values")
+    model, _ = made(NEEDS[:0])
+    solve_exact(read(model, private="stock", neighbours=ScalarPrivate(0.1))).assign(model)
+    lp = read(model, private="mix", neighbours=ScalarPrivate(0.1, lower=0, upper=1))
+    released = lp.with_recourse("*oats*")
+    solution = solve(released, eps=1.0, delta=1e-3, feasible="always", rng=0)
+    assert solution.kept == released.kept == lp.variable_names[:1]
+    solution.assign(model)
+    if made is MODELS["linopy"]:
+        values = model.solution["x"].values.tolist()
+        assert np.isnan(model.objective.value)
+    elif made is MODELS["pyomo"]:
+        values = [variable.value for variable in model.x.values()]
+    else:
+        values = [
+            v.varValue for v in sorted(model.variables(), key=lambda v: FOODS.index(v.name[2:]))
+        ]
+    assert values[0] is None or np.isnan(values[0])
+    assert values[1:] == solution.x.tolist()
+    with pytest.raises(InvalidParameterError, match="are not those of the solution"):
+        solve_exact(lp.with_recourse("*oats*").changed(kept=())).assign(model)
+
+
+def test_private_bounds_are_shown_as_rows(made):
+    message = r"Bounds are public. Write .* x <= limit, named in private=...; in arrays"
+    with pytest.raises(InvalidParameterError, match=message):
+        read(made()[0], private_bounds={"x*": 3})
+    with pytest.raises(InvalidParameterError, match=message):
+        LinearProgram([1], [[1]], [1], private_bounds=[(0, 3)])
 
 
 def test_a_maximum_is_one(made):
@@ -144,7 +179,7 @@ def test_prices_by_constraint_name_and_pattern(made):
     assert lp.penalty[-2:].tolist() == [7, np.inf]
     assert read(model, penalty=2.5).penalty[[0, 41]].tolist() == [2.5, np.inf]
     for penalty, message in (
-        ({"mix": 1.0}, "penalty names public rows. Soft rows are private: equalities"),
+        ({"mix": 1.0}, "penalty names public rows; soft rows are private. Name these too"),
         ({"pat*": [1, 2]}, "a positive number, or one for each of the rows"),
         ({"pat*": -1}, "a positive number, or one for each of the rows"),
         ({"nobody": 1}, "No constraint has a name that matches penalty='nobody'"),

@@ -14,7 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from privlp import ConstraintPrivate, LinearProgram, Status, solve_exact
+from privlp import (
+    ConstraintPrivate,
+    LinearProgram,
+    ObjectivePrivate,
+    ScalarPrivate,
+    Status,
+    solve,
+    solve_exact,
+)
 from privlp.errors import InvalidParameterError, InvalidProblemError, PrivLPError, ReadError
 from tests.effort import each, examples
 
@@ -563,7 +571,7 @@ def test_prices_of_rows_that_are_read(write):
     ("penalty", "message"),
     [
         ({"doctor*": 1}, r"No row name matches penalty='doctor\*'. The first row names are: pat"),
-        ({"total": 1}, "match penalty='total' are public.*equalities are public by default"),
+        ({"total": 1}, "match penalty='total' are public; .* Name these too in private"),
         ({"need": 0}, "The penalty of 'need' must be a positive finite number, got 0"),
         ({"need": "a"}, "The penalty of 'need' must be a positive finite number, got str"),
         ({"need": np.inf}, "must be a positive finite number, got inf"),
@@ -762,8 +770,49 @@ def test_cvxpy_foreign_private_constraint():
 
 @pytest.mark.parametrize("private", [[0], "x*", [True, False, True], 1, cp.Variable(2) >= 1])
 def test_cvxpy_private_must_list_constraints(private):
-    with pytest.raises(PrivLPError, match=r"private .*constraint"):
+    with pytest.raises(PrivLPError, match=r"private.*constraint|constraint.*private"):
         LinearProgram.from_cvxpy(_pair()[0], private=private)
+
+
+@pytest.mark.skipif(not hasattr(cp.Constraint, "set_label"), reason="an older CVXPY has no labels")
+def test_cvxpy_constraints_by_object_label_and_pattern():
+    x = cp.Variable(2, nonneg=True)
+    rows = [needs @ x >= 1 for needs in (np.eye(2), np.ones((3, 2)))] + [x <= 9]
+    problem = cp.Problem(cp.Minimize(cp.sum(x)), rows)
+    for private in (rows[1], [rows[1]], {rows[1]}):
+        lp = LinearProgram.from_model(problem, private=private)
+        assert lp.private.tolist() == [False] * 2 + [True] * 3 + [False] * 2
+    with pytest.raises(
+        PrivLPError, match=r"matches private='staff\*'. Labels: none has one. Label a"
+    ):
+        LinearProgram.from_model(problem, private="staff*")
+    for k, row in enumerate(rows[:2]):
+        row.set_label(f"client {k}")
+    assert LinearProgram.from_model(problem, private="client*").private.sum() == 5
+    lp = LinearProgram.from_model(problem, private=["client 0", rows[1]], penalty={"client 1": 2.0})
+    assert lp.penalty.tolist() == [np.inf] * 2 + [2.0] * 3 + [np.inf] * 2
+    with pytest.raises(PrivLPError, match=r"penalty='nobody'. Labels: client 0, client 1"):
+        LinearProgram.from_model(problem, penalty={"nobody": 1.0})
+
+
+def test_cvxpy_has_a_value_and_a_status_after_assign():
+    """But no value of losses, which are private numbers, and of private costs what is released."""
+    x = cp.Variable(2, nonneg=True)
+    needed = x >= np.array([1.0, 2.0])
+    problem = cp.Problem(cp.Minimize(cp.sum(x)), [needed])
+    lp = LinearProgram.from_cvxpy(problem, private=needed, neighbours=ScalarPrivate(0.1))
+    solve_exact(lp).assign(problem)
+    assert (problem.value, problem.status) == (3.0, "optimal")
+    solution = solve(lp, 1.0, 1e-6, feasible=0.99, rng=0)
+    solution.assign(problem)
+    assert (problem.value, problem.status) == (solution.objective, "optimal_inaccurate")
+    hidden = lp.changed(neighbours=ObjectivePrivate(0.1), private=None, bounds=(0, 5))
+    solution = solve(hidden, 1.0, 0, rng=0)
+    solution.assign(problem)
+    assert problem.value == solution.objective != float(np.sum(x.value))
+    losses = cp.Problem(cp.Minimize(cp.norm1(x - np.array([1.0, 2.0]))), [x <= 3])
+    solve_exact(LinearProgram.from_cvxpy(losses)).assign(losses)
+    assert (losses.value, losses.status) == (None, "optimal")
 
 
 def test_cvxpy_keeps_the_values_of_variables():
@@ -785,7 +834,7 @@ TERM = (
 AFFINE = (
     r"of the CVXPY problem is not affine\. privlp needs every private row as one linear inequality"
 )
-INTEGER = "CVXPY variable 'odd' is integer, boolean or complex; privlp solves linear programs only"
+INTEGER = "CVXPY variable 'odd' is integer, boolean or complex; privlp solves linear programs only. To let it take any value within its bounds: cp.Variable"
 _x, _t, _s = cp.Variable(2, name="x"), cp.Variable(1, name="t"), cp.Variable(name="s")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from privlp import LinearProgram, solve
+from privlp import InvalidParameterError, LinearProgram, solve
 from privlp.methods.staged import charges as staged_charges
 from privlp.methods.staged.charges import Stage
 from privlp.problem.standard_form import StandardForm
@@ -152,3 +152,10 @@ def test_a_solve_that_reads_a_share_misses_few_rows_wherever_they_stand(
     shares.clear()
     assert_same(whole, solved(LinearProgram(costs, np.load(tmp_path / "A.npy", mmap_mode="r"), b)))
     assert len(shares) > 12
+
+
+@pytest.mark.parametrize("s", [{"patient*": 3}, [3, 4]])
+def test_s_is_one_number_for_all_hard_rows(s):
+    lp = LinearProgram([1, 2], -np.ones((50, 2)), -np.ones(50))
+    with pytest.raises(InvalidParameterError, match=r"s is one number for all hard .* give them a"):
+        solve(lp, 1.0, 1e-6, s=s)

@@ -46,6 +46,17 @@ def within(lp: ProgramData, tolerance: Any) -> dict[str, Any]:
     return _band(lp, equal, wide, wide)
 
 
+def refuse_private_bounds(given: Any) -> None:
+    """Bounds are public: show how a private one is written as a row."""
+    if given is not None:
+        raise InvalidParameterError(
+            "Bounds are public. Write a private bound as a row, within a public bound that is wide"
+            " enough for everybody: in a model the constraint x <= limit, named in private=...; in"
+            " arrays A = np.vstack([A, np.eye(d)]), b = np.append(b, limits), bounds=(0, widest).",
+            parameter="private_bounds",
+        )
+
+
 def in_memory(lp: ProgramData, method: str) -> None:
     """Refuse rows in blocks, which are never equalities."""
     if lp.in_blocks:
@@ -147,6 +158,7 @@ class Recourse(NamedTuple):
             "c": lp.c[kept] - rate @ lp.A[self.rows][:, kept],
             "bounds": lp.bounds[kept],
             "variable_names": None if names is None else [names[j] for j in kept],
+            "kept": (*lp.kept, *(names[j] for j in self.columns)) if names else lp.kept,
         }
 
     def values(self, lp: ProgramData, x: Any) -> FloatArray:

@@ -41,6 +41,8 @@ class ProgramData:
     variable_names: Any
     row_names: Any = None
     name: str = ""
+    #: Names of the columns that `with_recourse` left out.
+    kept: tuple[str, ...] = ()
 
     def changed(self, **values: Any) -> Self:
         """The program with other values in some fields.

@@ -260,8 +260,9 @@ def _by_name(
         matching = _matching(pattern, private.size, row_names, "penalty", quote=quote) & private
         if quote and not matching.any():
             raise InvalidProblemError(
-                f"The rows that match penalty={pattern!r} are public. Soft rows are private:"
-                " equalities are public by default; name the private rows by private=....",
+                f"The rows that match penalty={pattern!r} are public; soft rows are private. Name"
+                " these too in private=..., or write a public soft row by a variable of its own,"
+                " with a cost.",
                 parameter="penalty",
             )
         prices[matching] = number

@@ -15,8 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from privlp.checks import FloatArray
-from privlp.errors import MissedRowsWarning, ReadError
+from privlp.errors import InvalidProblemError, MissedRowsWarning, ReadError
 from privlp.float_errors import unnoticed
+from privlp.readers.modellers import names_like
 
 Expression: TypeAlias = Any
 _CLOSE = 1e-12
@@ -101,6 +102,24 @@ def names_of(variable: Any, name: str | None = None) -> list[str]:
     """Names of the entries of a variable."""
     name = variable.name() if name is None else name
     return [f"{name}[{k}]" for k in range(variable.size)] if variable.size > 1 else [name]
+
+
+def ids_of(given: Any, problem: Any, argument: str, *, quote: bool) -> set[Any]:
+    """Ids of a constraint, or of those whose labels match a pattern."""
+    if not isinstance(given, str):
+        return {getattr(given, "id", None)}
+    matches = names_like(given)
+    labels = [(getattr(each, "label", None) or "", each.id) for each in problem.constraints]
+    found = {own for label, own in labels if label and matches(label)}
+    if quote and not found:
+        first = ", ".join([label for label, _ in labels if label][:_FEW]) or "none has one"
+        raise InvalidProblemError(
+            f"No constraint of the CVXPY problem has a label that matches {argument}={given!r}."
+            f" Labels: {first}. Label a constraint by its set_label(...), in versions of CVXPY that"
+            " have it; or list the constraint itself.",
+            parameter=argument,
+        )
+    return found
 
 
 def has_data(expression: Expression) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,7 +41,7 @@ class Block(NamedTuple):
 
 def read_cvxpy(
     problem: cvxpy.Problem,
-    private: Sequence[Any] | None,
+    private: Any,
     penalty: Any = None,
     box: float | None = None,
     *,
@@ -60,12 +60,12 @@ def read_cvxpy(
     if not variables:
         raise ReadError("The CVXPY problem has no variables.")
     _check(problem, variables, quote=quote)
-    wanted, marked = (None, None) if private is None else _chosen(cp, private, problem)
+    wanted, marked = (None, None) if private is None else _chosen(cp, private, problem, quote)
     terms = Terms(cp, marked)
     with unnoticed():  # CVXPY multiplies infinite bounds by zeros of private data
         objective = terms.with_linear_terms(terms.stand_in(problem.objective.args[0]))
     every = [*variables, *(variable for _, variable in terms.variables)]
-    prices = _prices(penalty, problem)
+    prices = _prices(penalty, problem, quote)
     parts = [
         [_rows_of(constraint, every, wanted, prices, quote=quote)]
         for constraint in problem.constraints
@@ -116,7 +116,9 @@ def _check(problem: cvxpy.Problem, variables: list[cvxpy.Variable], *, quote: bo
             )
         if own["integer"] or own["boolean"] or variable.is_complex():
             raise ReadError(
-                f"{name} integer, boolean or complex; privlp solves linear programs only."
+                f"{name} integer, boolean or complex; privlp solves linear programs only. To let it"
+                " take any value within its bounds: cp.Variable(..., bounds=[0, 1]) in place of"
+                " boolean=True."
             )
     for k, constraint in enumerate(problem.constraints):
         if not all(argument.is_affine() for argument in constraint.args):
@@ -127,16 +129,22 @@ def _check(problem: cvxpy.Problem, variables: list[cvxpy.Variable], *, quote: bo
             )
 
 
-def _chosen(cp: ModuleType, private: Any, problem: cvxpy.Problem) -> tuple[set[Any], set[int]]:
+def _chosen(
+    cp: ModuleType, private: Any, problem: cvxpy.Problem, quote: bool
+) -> tuple[set[Any], set[int]]:
     """Ids of the private constraints, and identities of the private atoms of the objective."""
-    kinds = cp.constraints.constraint.Constraint | cp.Expression
-    if not isinstance(private, list | tuple) or not all(isinstance(e, kinds) for e in private):
+    kinds = cp.constraints.constraint.Constraint | cp.Expression | str
+    private = private if isinstance(private, list | tuple | set) else [private]
+    if not all(isinstance(entry, kinds) for entry in private):
         raise ReadError(
-            "private must be a list of constraints of the CVXPY problem, and of terms of its"
-            " objective.",
+            "private must be constraints of the CVXPY problem, their labels or patterns over these,"
+            " terms of its objective, or a list of such.",
             parameter="private",
         )
-    wanted = {entry.id for entry in private if not isinstance(entry, cp.Expression)}
+    named = (entry for entry in private if not isinstance(entry, cp.Expression))
+    wanted = set[Any]().union(
+        *(found_in.ids_of(each, problem, "private", quote=quote) for each in named)
+    )
     if not wanted <= {constraint.id for constraint in problem.constraints}:
         raise ReadError(
             "private lists a CVXPY constraint that is not a constraint of the problem.",
@@ -155,11 +163,15 @@ def _chosen(cp: ModuleType, private: Any, problem: cvxpy.Problem) -> tuple[set[A
     return wanted, set().union(*marked)
 
 
-def _prices(penalty: Any, problem: cvxpy.Problem) -> tuple[float, dict[Any, Any]]:
+def _prices(penalty: Any, problem: cvxpy.Problem, quote: bool) -> tuple[float, dict[Any, Any]]:
     """The price of violating any private constraint, and prices by the id of a constraint."""
     if not isinstance(penalty, Mapping):
         return (np.inf if penalty is None else float(_price(penalty, 1)[0])), {}
-    prices = {getattr(constraint, "id", None): price for constraint, price in penalty.items()}
+    named = (
+        (found_in.ids_of(each, problem, "penalty", quote=quote), price)
+        for each, price in penalty.items()
+    )
+    prices = {own: price for ids, price in named for own in ids}
     if not prices.keys() <= {constraint.id for constraint in problem.constraints}:
         raise InvalidProblemError(
             "penalty names what is no constraint of the CVXPY problem. Terms of the objective"
@@ -199,8 +211,9 @@ def _rows_of(
     number, given = prices
     if constraint.id in given and not private:
         raise InvalidProblemError(
-            "penalty names a public constraint of the CVXPY problem; soft rows are private."
-            " Equalities are public by default: list the private constraints in private.",
+            "penalty names a public constraint of the CVXPY problem; soft rows are private. Name"
+            " it too in private=..., or write a public soft row by a variable of its own, with a"
+            " cost.",
             parameter="penalty",
         )
     none = np.full(rhs.size, np.inf)

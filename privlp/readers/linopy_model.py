@@ -110,11 +110,10 @@ class Linopy(Modeller):
             own = variable.labels
             variable.solution = xarray.DataArray(found[place[own.values]], own.coords, own.dims)
 
-    def solved(self, objective: float | None, status: str) -> None:
-        """Give the model the status without which it shows no values, and the objective."""
-        if objective is not None:
-            self.model.objective.set_value(objective)
-        self.model.status, self.model.termination_condition = "ok", status
+    def solved(self, objective: float | None, *, optimal: bool) -> None:
+        self.model.objective.set_value(np.nan if objective is None else objective)
+        self.model.status = "ok"  # without it the model shows no values
+        self.model.termination_condition = "optimal" if optimal else "suboptimal"
 
 
 def _linopy_names(name: str, labels: Any) -> list[str]:

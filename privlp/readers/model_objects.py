@@ -20,9 +20,10 @@ from privlp.errors import (
     ReadError,
 )
 from privlp.problem import row_labels
+from privlp.problem.bands import refuse_private_bounds
 from privlp.readers.cvxpy_expressions import names_of
 from privlp.readers.linopy_model import Linopy
-from privlp.readers.modellers import MathOpt, Modeller, Pulp, Pyomo, is_a
+from privlp.readers.modellers import MathOpt, Modeller, Pulp, Pyomo, is_a, names_like
 from privlp.readers.program import ProgramReaders, hides_rows
 from privlp.relations import NeighbourRelation
 
@@ -37,8 +38,15 @@ class Cvxpy(Modeller):
 
     def write(self, values: Mapping[str, float]) -> None:
         for variable in self.model.variables():
-            own = [values[name] for name in names_of(variable)]
-            variable.save_value(np.reshape(own, variable.shape, order="F"))
+            own = [values.get(name, np.nan) for name in names_of(variable)]
+            found = np.reshape(own, variable.shape, order="F")
+            variable.save_value(None if np.isnan(own).all() else found)
+
+    def solved(self, objective: float | None, *, optimal: bool) -> None:
+        """The value of an affine objective: losses of records are private numbers."""
+        affine = self.model.objective.args[0].is_affine()
+        self.model._value = objective if affine else None
+        self.model._status = "optimal" if optimal else "optimal_inaccurate"
 
 
 _FEW = 8
@@ -69,6 +77,7 @@ class ModelReaders(ProgramReaders):
         groups: Any = None,
         box: float | None = None,
         penalty: Any = None,
+        private_bounds: Any = None,
     ) -> Self:
         """Convert a model of linopy, Pyomo, PuLP or OR-Tools MathOpt, or a CVXPY problem.
 
@@ -96,6 +105,8 @@ class ModelReaders(ProgramReaders):
             constraints of linopy have prices already, and are private by default: they become soft
             rows, without slack variables. Where such a variable has an upper bound, or its row is
             public, it stays.
+        private_bounds
+            Refused: the message shows how a private bound is written as a constraint.
 
         Raises
         ------
@@ -121,6 +132,7 @@ class ModelReaders(ProgramReaders):
         >>> oats.varValue, milk.varValue
         (1.5, 0.5)
         """
+        refuse_private_bounds(private_bounds)
         found = _modeller(model)
         if isinstance(found, Cvxpy):
             options = {"neighbours": neighbours, "groups": groups, "box": box, "penalty": penalty}
@@ -252,8 +264,9 @@ class _Rows:
                 )
             if not private[rows].all():
                 raise InvalidProblemError(
-                    "penalty names public rows. Soft rows are private: equalities are public by"
-                    " default; name the private rows by private=....",
+                    "penalty names public rows; soft rows are private. Name these too in"
+                    " private=..., or write a public soft row by a variable of its own, with a"
+                    " cost.",
                     parameter="penalty",
                 )
             found[rows] = np.ravel(given)
@@ -272,8 +285,7 @@ class _Rows:
             return rows
         if given in self.index:
             return [self.index[given]]
-        wild = re.escape(given).replace(r"\*", ".*").replace(r"\?", ".")
-        matches = re.compile(rf"(?:{wild})(?:\[.*)?", flags=re.DOTALL).fullmatch
+        matches = names_like(given)
         rows = [i for name, i in self.index.items() if matches(name)]
         if self.quote and not rows:
             first = ", ".join(list(self.index)[:5])
@@ -285,32 +297,29 @@ class _Rows:
         return rows
 
 
-def assign(
-    model: Any,
-    x: FloatArray | None,
-    names: Sequence[str] | None,
-    objective: float | None,
-    status: str,
-) -> None:
-    """Write x into the variables of the model that was read; those of CVXPY's terms come last."""
+def assign(model: Any, solution: Any, *, optimal: bool) -> None:
+    """Write x into the variables of the model that was read; those of CVXPY's terms come last.
+
+    Columns that were kept as recourse get no value, and the model no objective, which needs theirs.
+    """
     found = _modeller(model)
     if found is None:
         given = type(model).__name__
         raise InvalidParameterError(
             f"problem must be the model that was read: {_TAKEN}, got {given}.", parameter="problem"
         )
+    x, kept = solution.x, solution.kept
     if x is None:
         raise InvalidParameterError("The solution holds no x: it did not complete.")
-    own, listed = found.names(), list(names or ())
+    own, listed = found.names(), list(solution.variable_names or ())
     values = dict(zip(listed, x.tolist(), strict=False))
     slacks = {own[j] for _, columns in found.slacks() for j in np.ravel(columns)}
-    read = [name for name in own if name in values or name not in slacks]
-    if read != (listed[: len(own)] if isinstance(found, Cvxpy) else listed):
+    read = [name for name in own if name in values or name not in slacks.union(kept)]
+    if read != (listed[: len(read)] if isinstance(found, Cvxpy) else listed):
         raise InvalidParameterError(
             f"The variables of the {found.says} are not those of the solution. Pass the model from"
             " which from_model made the program.",
             parameter="problem",
         )
     found.write(values)
-    if isinstance(found, Linopy):
-        found.solved(objective, status)
+    found.solved(None if kept else solution.objective, optimal=optimal)

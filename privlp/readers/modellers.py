@@ -7,7 +7,8 @@ are kept, although these libraries leave many of them out of what a solver gets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -26,6 +27,12 @@ def is_a(model: Any, module: str, name: str) -> bool:
         base.__name__ == name and f"{base.__module__}.".startswith(f"{module}.")
         for base in type(model).__mro__
     )
+
+
+def names_like(pattern: str) -> Callable[[str], Any]:
+    """Whether a name, or the name of its container, matches a pattern with ``*`` and ``?``."""
+    wild = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.compile(rf"(?:{wild})(?:\[.*)?", flags=re.DOTALL).fullmatch
 
 
 class Modeller:
@@ -61,8 +68,11 @@ class Modeller:
         return iter(())
 
     def write(self, values: Mapping[str, float]) -> None:
-        """Write values, by names of variables, into the model."""
+        """Write values, by names of variables, into the model; no value where there is none."""
         raise NotImplementedError
+
+    def solved(self, objective: float | None, *, optimal: bool) -> None:
+        """Give the model the status and the objective that its own solve would leave there."""
 
     def refusal(self, what: str) -> ReadError:
         """The error for a model that is no linear program."""
@@ -160,7 +170,7 @@ class Pyomo(Modeller):
 
     def write(self, values: Mapping[str, float]) -> None:
         for variable in self.variables():
-            variable.set_value(values[variable.name], skip_validation=True)
+            variable.set_value(values.get(variable.name), skip_validation=True)
 
 
 class Pulp(Modeller):
@@ -204,7 +214,13 @@ class Pulp(Modeller):
 
     def write(self, values: Mapping[str, float]) -> None:
         for variable in self.variables():
-            variable.varValue = values[variable.name]
+            variable.varValue = values.get(variable.name)
+
+    def solved(self, objective: float | None, *, optimal: bool) -> None:  # noqa: ARG002
+        import pulp  # noqa: PLC0415
+
+        found = pulp.LpSolutionOptimal if optimal else pulp.LpSolutionIntegerFeasible
+        self.model.assignStatus(pulp.LpStatusOptimal, found)
 
 
 class MathOpt(Modeller):

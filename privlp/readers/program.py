@@ -261,7 +261,7 @@ class ProgramReaders:
         problem: cvxpy.Problem,
         *,
         neighbours: NeighbourRelation | None = None,
-        private: Sequence[cvxpy.Constraint | cvxpy.Expression] | None = None,
+        private: Any = None,
         groups: Any = None,
         box: float | None = None,
         penalty: Any = None,
@@ -280,8 +280,9 @@ class ProgramReaders:
         problem : cvxpy.Problem
             Variables keep their order, each column by column. Variables that terms of the objective
             need come last.
-        private : list of constraints and terms, optional
-            The private ones, as the objects of which the problem is made. By default inequalities
+        private : constraint, term, label, pattern, or list of these, optional
+            The private ones, as the objects of which the problem is made, or by the labels that
+            ``constraint.set_label`` gave (newer versions of CVXPY have it). By default inequalities
             are private and equalities public, and a term of the objective is private if it holds a
             vector or matrix of constants; under ``change="add-remove"`` all constraints are
             private.
@@ -295,7 +296,7 @@ class ProgramReaders:
             of private entries (``max``, ``sum_largest``): no other bound on it is public.
         penalty : float or dict, optional
             Makes rows of constraints soft. A number: price of all private ones; a dict
-            ``{constraint: price}``: a number, or one for each row of the constraint.
+            ``{constraint: price}``, or with labels as keys: a number, or one for each row.
 
         Raises
         ------
