@@ -50,6 +50,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "never_violated": "numbers, always, margin",
         "planted": "mechanisms",
         "private_lp_svc": "exact SVM, perturbed SVM, PrivateLPSVC",
+        "readers": "",
         "regression": "quantiles",
         "regression_plan": "quantiles",
         "scale": "default, staged",

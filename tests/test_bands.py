@@ -132,7 +132,7 @@ FREE = ConstraintPrivate("add-remove", nominal_n=T, rows_per_record=2)
         (
             {},
             lambda lp: lp.with_recourse("p1"),
-            "variable 'p1' cannot be kept as recourse: it must",
+            r"variable .p1. cannot be kept as recourse: it must .* takes sums of their",
         ),
         (
             {"A": np.hstack([np.eye(T + 1, T)] * 2)},

@@ -130,7 +130,8 @@ class Recourse(NamedTuple):
             if own.stop - own.start != 1 or not equal[A.indices[own]].all():
                 raise InvalidParameterError(
                     f"{lp.variable_name(j)} cannot be kept as recourse: it must stand in one row"
-                    " only, a private equality.",
+                    " only, a private equality. Whether a column closes several of them takes sums"
+                    " of their private numbers; give each such row a column of its own.",
                     parameter="columns",
                 )
             rows.append(int(A.indices[own.start]))

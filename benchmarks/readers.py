@@ -1,0 +1,192 @@
+"""What reading a program from a modelling language or a table costs, beside an exact solve.
+
+Run with ``python -m benchmarks.readers``, some minutes. Times are those of the process; each
+library has a process of its own, in which the solve and the reading follow one another.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import click
+import numpy as np
+
+from benchmarks.measure import ROOT, resident_bytes
+from benchmarks.published import write_page
+from privlp import LinearProgram, solve_exact
+
+SIZE, SEED = (20_000, 50), 0
+FOODS = [f"food{j}" for j in range(SIZE[1])]
+
+
+def needs(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """What a unit of each of 50 foods gives each person, and costs."""
+    rng = np.random.default_rng(SEED)
+    return rng.uniform(0.2, 1.0, (n, SIZE[1])), rng.uniform(1, 3, SIZE[1])
+
+
+def in_linopy(A: np.ndarray, c: np.ndarray) -> tuple[Any, Callable[[], Any]]:
+    import linopy  # noqa: PLC0415
+    import xarray as xr  # noqa: PLC0415
+
+    rows = xr.DataArray(A, dims=["i", "food"], coords={"i": range(len(A)), "food": FOODS})
+    model = linopy.Model()
+    x = model.add_variables(lower=0, coords=[rows.indexes["food"]], name="x")
+    model.add_constraints((rows * x).sum("food") >= 1, name="patient")
+    model.add_objective((xr.DataArray(c, dims="food", coords={"food": FOODS}) * x).sum())
+    return model, partial(model.solve, "highs", io_api="direct", output_flag=False)
+
+
+def in_pyomo(A: np.ndarray, c: np.ndarray) -> tuple[Any, Callable[[], Any]]:
+    import pyomo.environ as pyo  # noqa: PLC0415
+    from pyomo.core.expr import LinearExpression  # noqa: PLC0415
+
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(FOODS, within=pyo.NonNegativeReals)
+    x, every = list(model.x.values()), A.tolist()
+    model.patient = pyo.Constraint(
+        range(len(A)),
+        rule=lambda _, i: (1, LinearExpression(linear_coefs=every[i], linear_vars=x), None),
+    )
+    model.cost = pyo.Objective(expr=LinearExpression(linear_coefs=c.tolist(), linear_vars=x))
+    return model, lambda: pyo.SolverFactory("appsi_highs").solve(model)
+
+
+def in_pulp(A: np.ndarray, c: np.ndarray) -> tuple[Any, Callable[[], Any]]:
+    import pulp  # noqa: PLC0415
+
+    model = pulp.LpProblem("diet")
+    x = [pulp.LpVariable(food, lowBound=0) for food in FOODS]
+    model += pulp.LpAffineExpression(list(zip(x, c.tolist(), strict=True)))
+    for i, row in enumerate(A.tolist()):
+        terms = pulp.LpAffineExpression(list(zip(x, row, strict=True)))
+        model += pulp.LpConstraint(terms, 1, f"patient_{i}", 1)
+    return model, lambda: model.solve(pulp.HiGHS(msg=False))
+
+
+def in_mathopt(A: np.ndarray, c: np.ndarray) -> tuple[Any, Callable[[], Any]]:
+    from ortools.math_opt.python import mathopt  # noqa: PLC0415
+
+    model = mathopt.Model(name="diet")
+    x = [model.add_variable(lb=0, name=food) for food in FOODS]
+    for i, row in enumerate(A.tolist()):
+        of_row = model.add_linear_constraint(lb=1, name=f"patient_{i}")
+        for variable, value in zip(x, row, strict=True):
+            of_row.set_coefficient(variable, value)
+    for variable, cost in zip(x, c.tolist(), strict=True):
+        model.objective.set_linear_coefficient(variable, cost)
+    return model, lambda: mathopt.solve(model, mathopt.SolverType.HIGHS)
+
+
+def in_cvxpy(A: np.ndarray, c: np.ndarray) -> tuple[Any, Callable[[], Any]]:
+    import cvxpy as cp  # noqa: PLC0415
+
+    x = cp.Variable(len(c), nonneg=True)
+    problem = cp.Problem(cp.Minimize(c @ x), [A @ x >= 1])
+    return problem, lambda: problem.solve(solver=cp.HIGHS)
+
+
+def table(kind: str, A: np.ndarray) -> Any:
+    """The rows and their sides as a table."""
+    import polars as pl  # noqa: PLC0415
+
+    frame = pl.DataFrame(-A, schema=FOODS).with_columns(side=pl.lit(-1.0))
+    if kind == "pandas":
+        return frame.to_pandas()
+    if kind == "DuckDB":
+        import duckdb  # noqa: PLC0415
+
+        return duckdb.from_arrow(frame.to_arrow())
+    if kind == "Ibis":
+        import ibis  # noqa: PLC0415
+
+        return ibis.memtable(frame.to_arrow())
+    return {"polars": frame, "polars, lazy": frame.lazy(), "PyArrow": frame.to_arrow()}[kind]
+
+
+MODELLERS = {
+    "linopy": in_linopy,
+    "Pyomo": in_pyomo,
+    "PuLP": in_pulp,
+    "OR-Tools MathOpt": in_mathopt,
+    "CVXPY": in_cvxpy,
+}
+TABLES = ("pandas", "polars", "polars, lazy", "PyArrow", "DuckDB", "Ibis")
+
+
+def measured(action: Callable[[], Any]) -> tuple[float, int, Any]:
+    """CPU seconds, bytes by which the peak of memory grows beyond what is in use, the result."""
+    try:
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as peak:
+            peak.write("5")  # the peak is what is in use now
+    except OSError:
+        pass  # some systems do not let it: then a peak may be an earlier one
+    before, start = resident_bytes(), time.process_time()
+    found = action()
+    taken = time.process_time() - start
+    return taken, max(0, resident_bytes("VmHWM") - before), found
+
+
+def one(name: str, n: int) -> list[float]:
+    """Seconds and bytes of the library's own solve, or of an exact one, and of reading."""
+    for size in (50, n):  # the first imports what is needed, and is not counted
+        A, c = needs(size)
+        if name in MODELLERS:
+            model, own = MODELLERS[name](A, c)
+            read: Callable[[], Any] = partial(LinearProgram.from_model, model, private=None)
+        else:
+            costs = dict(zip(FOODS, c, strict=True))
+            read = partial(LinearProgram, costs, table(name, A), "side")
+            own = partial(solve_exact, LinearProgram(c, -A, -np.ones(size)))
+        taken, peak, lp = measured(read)
+        solved, of_solve, _ = measured(own)
+    assert lp.shape == (n, SIZE[1])
+    return [solved, of_solve, taken, peak]
+
+
+@click.command()
+@click.option("--rows", default=SIZE[0], show_default=True)
+@click.option("--only", help="Measure one library, and print numbers.")
+def main(rows: int, only: str | None) -> None:
+    """Measure, and write the page."""
+    if only:
+        print(json.dumps(one(only, rows)))
+        return
+    parts: list[Any] = []
+    data = rows * SIZE[1] * 8
+    for kind, names, solver in (
+        ("Modelling languages", MODELLERS, "its own solve by HiGHS"),
+        ("Tables", TABLES, "`solve_exact` of the same rows"),
+    ):
+        lines = []
+        for name in names:
+            command = [sys.executable, "-m", "benchmarks.readers", f"--rows={rows}"]
+            out = subprocess.run(
+                [*command, "--only", name], cwd=ROOT, capture_output=True, text=True, check=True
+            ).stdout
+            solved, of_solve, taken, peak = json.loads(out.splitlines()[-1])
+            lines.append(
+                (
+                    name,
+                    *(f"{solved:.2f} s", f"{taken:.2f} s", f"{taken / solved:.2f}"),
+                    *(f"{of_solve / data:.1f}", f"{peak / data:.1f}"),
+                )
+            )
+        headers = ("", solver, "reading", "ratio", "memory of the solve", "memory of reading")
+        parts += [f"## {kind}", (headers, lines)]
+    text = (
+        f"{rows:,} rows and {SIZE[1]} variables, dense: what a person needs of 50 foods, at the"
+        " least cost. Seconds of the process; the ratio is that of reading to the solve, one after"
+        " the other in one process. Memory: by how much the peak exceeds what was in use before, in"
+        f" units of the numbers of the rows ({data / 1e6:.0f} MB). Making the model or the table is"
+        " not counted, nor is importing the library."
+    )
+    write_page("readers", "Reading models and tables", [text, *parts])
+
+
+if __name__ == "__main__":
+    main()
