@@ -182,7 +182,8 @@ def main(rows: int, only: str | None) -> None:
         f"{rows:,} rows and {SIZE[1]} variables, dense: what a person needs of 50 foods, at the"
         " least cost. Seconds of the process; the ratio is that of reading to the solve, one after"
         " the other in one process. Memory: by how much the peak exceeds what was in use before, in"
-        f" units of the numbers of the rows ({data / 1e6:.0f} MB), 0.0 where what had been freed was enough. Making the model or the table is"
+        f" units of the numbers of the rows ({data / 1e6:.0f} MB), 0.0 where what had been freed"
+        " was enough. Making the model or the table is"
         " not counted, nor is importing the library."
     )
     write_page("readers", "Reading models and tables", [text, *parts])
