@@ -10,8 +10,10 @@ RESOLUTION_newest := highest
 # Two processes, each with tests of the same files for as long as there are some: these share what they prepared.
 TOGETHER := -n 2 --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# Modules are compiled once, not in each of the processes that tests start.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-covering bench-low-sensitivity bench-unknown bench-svm clean
+.PHONY: help everything demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-covering bench-low-sensitivity bench-unknown bench-svm clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -31,6 +33,12 @@ $(VENV)/dev: $(VENV)/python pyproject.toml
 $(VENV)/docs: $(VENV)/python pyproject.toml
 	$(PIP) -e '.[docs]'
 	@touch $@
+
+everything: $(VENV)/python pyproject.toml  ## Install what all targets need, at once
+	$(PIP) -e '.[dev,docs]'
+	@touch $(VENV)/demo $(VENV)/dev $(VENV)/docs
+
+test test-thorough: export OPENBLAS_NUM_THREADS ?= 1
 
 demo: $(VENV)/demo  ## Solve a linear program of 20,190 real people privately, and draw the result
 	$(BIN)/privlp demo

@@ -15,6 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from folded_notebooks import bring_notebooks  # noqa: E402
 from proof_pages import write_pages  # noqa: E402
+from stored_notebooks import run_notebooks  # noqa: E402
 
 import privlp  # noqa: E402
 
@@ -58,6 +59,7 @@ myst_heading_anchors = 3
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "_build" / "notebooks")
 nb_execution_timeout = 300
+run_notebooks(HERE / "tutorial", Path(nb_execution_cache_path), nb_execution_timeout)
 nb_merge_streams = True
 nb_code_prompt_show = "Show the code"
 nb_code_prompt_hide = "Hide the code"
