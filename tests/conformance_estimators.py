@@ -36,6 +36,7 @@ from svm_models.regression.together import Together
 from svm_models.whitening import PURPOSE_AGAIN, shortened
 from tests import conformance_kit as kit
 from tests.conformance_subjects import NOT_OF_EQUAL_RANGE, ONE_DRAW, _faults, replaced, stops_when
+from tests.effort import THOROUGH
 
 Records = tuple[np.ndarray, np.ndarray]
 
@@ -179,7 +180,8 @@ def _output_added(estimator: Any, delta: float, sharp: float) -> kit.Played:
 
 #: Noise at which the minimiser is computed; in between it is interpolated. In one dimension it is a
 #: function of one number.
-_GRID = np.concatenate([-np.geomspace(60, 1e-3, 40), np.geomspace(1e-3, 60, 40)])
+_UPWARD = np.geomspace(1e-3, 60, 40 if THOROUGH else 20)
+_GRID = np.concatenate([-_UPWARD[::-1], _UPWARD])
 
 
 def _of_one_seed(mechanism: Any, value: Any, _: Randomness, runs: int) -> np.ndarray:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
@@ -368,8 +369,7 @@ def least_delta(mechanisms: Sequence[Mechanism], eps: float) -> float:
     noisy = [m for m in mechanisms if isinstance(m, GaussianMechanism) and m.sigma > 0]
     ratio = math.hypot(*(m.sensitivity / m.sigma for m in noisy))
     found = [delta_of_gaussian(ratio, eps)] if ratio > 0 else [0.0]
-    for mechanism in set(mechanisms):
-        count = mechanisms.count(mechanism)
+    for mechanism, count in Counter(mechanisms).items():
         for p, q in _bits(mechanism):
             hits = np.arange(count + 1)
             ours, theirs = (stats.binom.logpmf(hits, count, each) for each in (p, q))

@@ -401,7 +401,7 @@ def test_two_processes_that_are_killed_at_any_moment(tmp_path):
     for seed in range(20):
         folder = tmp_path / f"{seed}"
         folder.mkdir()
-        trial = Trial(folder, charges=150, processes=2, kills=enough, seed=seed)
+        trial = Trial(folder, charges=runs(150, 60), processes=2, kills=enough, seed=seed)
         assert trial.holds, vars(trial)
         killed += trial.killed
         if killed >= enough:

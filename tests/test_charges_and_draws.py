@@ -213,9 +213,9 @@ def keeps_all_but_s_margins(estimator):
 
 
 def is_the_private_program_without_noise(estimator):
-    estimator.set_params(s=5, alpha=4.0, radius=30.0, C=0.5)
+    estimator.set_params(s=5, alpha=12.0, radius=30.0, C=0.5)
     lp = svm_models.soft_margin_lp(X, Y.astype(float), 0.5)
-    x = privlp.solve(lp, INF, 0.0, s=5, alpha=4.0, opt=30.0, method=estimator.method).x
+    x = privlp.solve(lp, INF, 0.0, s=5, alpha=12.0, opt=30.0, method=estimator.method).x
     p = X.shape[1]
     np.testing.assert_allclose(estimator.fit(X, Y).coef_[0], x[:p] - x[p : 2 * p])
 

@@ -370,7 +370,7 @@ def test_an_interruption_exits_with_130(model, monkeypatch):
 def test_demo_solves_real_records_and_draws(tmp_path, monkeypatch):
     """With fewer draws; as its users see it, and as it is cited, in a thorough run."""
     pytest.importorskip("statsmodels")
-    levels = (0.1, 0.25, 0.5, 1, 4) if THOROUGH else (0.25, 4)
+    levels = (0.1, 0.25, 0.5, 1, 4) if THOROUGH else (4,)
     if not THOROUGH:
         for name, fewer in (("_EPSILONS", levels), ("_EPS_OF_LEDGER", 4), ("_DRAWS", 2)):
             monkeypatch.setattr(f"privlp.cli.demo.{name}", fewer)

@@ -347,7 +347,7 @@ MEMORY = """if True:
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
     import numpy as np, privlp, scipy.linalg
     scipy.linalg.cho_factor(np.eye(300) @ np.eye(300))  # OpenBLAS ends the process where it finds no memory for its buffers
-    lp = privlp.LinearProgram(np.ones(4), -np.random.default_rng(0).uniform(0.2, 1, size=(400_000, 4)), -np.ones(400_000))
+    lp = privlp.LinearProgram(np.ones(4), -np.random.default_rng(0).uniform(0.2, 1, size=(100_000, 4)), -np.ones(100_000))
     few = privlp.LinearProgram(lp.c, lp.A[:50], lp.b[:50])
     budget = privlp.Budget(1.0, 1e-9)
     def solve_few():  # libc ends the process where a thread that ends finds no memory

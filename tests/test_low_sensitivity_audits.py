@@ -297,9 +297,9 @@ ONE_NUMBER = ["scalar-inf", "row", "column"]
 
 def twins():
     """By name: a pair of programs, the method, delta, the twin's draws and runs."""
-    for name in PARTS_APART:
-        yield f"{name}: whole eps for each part", PAIRS[name], 0.0, the_whole_eps, 4_000
-        yield f"{name}: whole budget for each part", PAIRS[name], DELTA, the_whole_budget, 5_000
+    wholes = {"eps": (0.0, the_whole_eps, 4_000), "budget": (DELTA, the_whole_budget, 5_000)}
+    for name, whole in each(PARTS_APART, wholes):
+        yield f"{name}: whole {whole} for each part", PAIRS[name], *wholes[whole]
     for name in ONE_NUMBER:
         for many, delta, noise in (
             (PAIRS, 0.0, "Laplace"),
