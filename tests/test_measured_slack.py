@@ -299,11 +299,9 @@ def test_audits_pass(name):
     """No false alarms: releases are replayed exactly."""
     found = audited(name)
     assert found.passed, str(found)
-    assert found.releases[-1].purpose == "measure the slacks of rows at a released point"
-
-
-def test_the_audit_sees_the_largest_change():
-    assert audited("row", pairs=6).releases[-1].ratio > 0.8
+    measured = found.releases[-1]
+    assert measured.purpose == "measure the slacks of rows at a released point"
+    assert measured.ratio > 0.8 or name != "row"  # the largest change is seen
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from svm_models.classifiers.lp_svc_plan import Rule
 from svm_models.records import grid as grids
 from svm_models.records import within_norm
 from svm_models.whitening import PURPOSE_AGAIN, Coordinates, second_moments
+from tests.effort import runs
 
 #: Classes are left out here where they do not matter.
 pytestmark = [
@@ -69,7 +70,7 @@ def exact(radius):
 
 @pytest.mark.parametrize(("radius", "container"), [(0.5, np.array), (20.0, sp.csr_array)])
 def test_without_noise_it_is_the_minimiser_over_the_ball(radius, container):
-    svm = PrivateLPSVC(eps=np.inf, radius=radius, rounds=1500).fit(container(X), Y)
+    svm = PrivateLPSVC(eps=np.inf, radius=radius, rounds=700).fit(container(X), Y)
     w = svm.coef_[0]
     assert np.abs(w).sum() <= radius
     assert risk(w) == pytest.approx(exact(radius), abs=1e-6)
@@ -152,7 +153,7 @@ def moments_of(M, release=lambda exact: exact, whiten=None, grid=GRID):
 
 def test_no_neighbour_moves_a_release_by_more_than_its_sensitivity():
     rng = np.random.default_rng(0)
-    for _ in range(1_000):
+    for _ in range(runs(1_000, 300)):
         p = int(rng.integers(1, 6))
         root = rng.normal(size=(p, p))
         whiten, w = root @ root.T * 10 ** rng.uniform(-2, 2), rng.normal(0, 10, p)
