@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.special import log_ndtr
 from test_gaussian_dp import binomial_delta, extreme_pair, powers_of_ten
 
-from privlp.privacy import GaussianObjectivePerturbation
+from privlp.privacy import GaussianObjectivePerturbation, prices
 from privlp.privacy.gaussian_dp import delta_of, eps_of, least_eps
 from privlp.privacy.prices import Price, composed_epsilon
 from svm_models.classifiers.losses import MarginLoss, huber, logistic
@@ -254,6 +254,22 @@ def test_more_draws_and_a_smaller_delta_never_cost_less(costs, more, extra):
     assert composed_epsilon([*costs, (more, extra)], 1e-6) >= before
     assert composed_epsilon([(item, count + extra) for item, count in costs], 1e-6) >= before
     assert composed_epsilon(costs, 1e-6 / (1 + extra)) >= before
+
+
+def test_few_orders_of_renyi_divergence_find_the_best_of_all(monkeypatch):
+    """To the last bit."""
+    costs = [
+        ((Price(law, eps=eps), count), (Price.gaussian(0.3), 2))
+        for law, eps, count in (
+            ("laplace", 0.02, 500),
+            ("pure", 3.0, 4),
+            ("bounded range", 40.0, 1),
+        )
+    ]
+    cases = [(cost, delta) for cost in costs for delta in (1e-12, 0.1)]
+    found = [prices._renyi_epsilon.__wrapped__(*case) for case in cases]
+    monkeypatch.setattr(prices, "_APART", 1)
+    assert found == [prices._renyi_epsilon.__wrapped__(*case) for case in cases]
 
 
 @pytest.mark.parametrize(("mu", "count"), [(0.1, 1), (0.01, 1000), (0.3, 9)])
