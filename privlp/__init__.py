@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from privlp.errors import ReadError as ReadError
     from privlp.errors import RelationMismatchError as RelationMismatchError
     from privlp.errors import UnsupportedProblemError as UnsupportedProblemError
+    from privlp.explore.page import explore as explore
     from privlp.exact import ExactSolution as ExactSolution
     from privlp.exact import solve_exact as solve_exact
     from privlp.linear_program import LinearProgram as LinearProgram
@@ -84,6 +85,7 @@ _HOME_OF = {
             " UnsupportedProblemError"
         ),
         "exact": "ExactSolution solve_exact",
+        "explore.page": "explore",
         "plan": "Plan plan",
         "privacy": "Budget",
         "linear_program": "LinearProgram",

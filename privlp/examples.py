@@ -191,6 +191,28 @@ def matrix_game(
     )
 
 
+def kitchen(seed: int = 5, *, people: int = 2000) -> LinearProgram:
+    """Cook the cheapest mix of two dishes that is enough for everybody.
+
+    Each person owns one constraint, ``bread_i x_0 + beans_i x_1 >= 1``: how far a portion of each
+    dish feeds her is private. The first person needs more than anyone else, and the exact optimum
+    gives her away.
+
+    Examples
+    --------
+    >>> from privlp import examples, solve
+    >>> solution = solve(examples.kitchen(), eps=2.0, delta=1e-6, s="5%", rng=0)
+    >>> solution.status, solution.verdict.worrying
+    (<Status.COMPLETED: 'completed'>, False)
+    """
+    rng = np.random.default_rng(seed)
+    angle, fed = np.radians(rng.uniform(15, 75, people)), rng.uniform(1.0, 1.5, people)
+    feeds = fed[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    feeds[0] = 0.58, 0.62
+    names = ["bread (portions)", "beans (portions)"]
+    return LinearProgram([1.0, 1.4], -feeds, -np.ones(people), variable_names=names, name="kitchen")
+
+
 def doctor_visits() -> LinearProgram:
     """Grant visits to a doctor by a public formula, so that each of 20,190 real people has enough.
 

@@ -55,7 +55,7 @@ def said(line, *files, code=0):
 
 
 @pytest.mark.parametrize("columns", [80, 100])
-@pytest.mark.parametrize("command", ["solve", "plan", "budget", "audit", "exact", "demo"])
+@pytest.mark.parametrize("command", ["solve", "plan", "budget", "audit", "exact", "explore", "demo"])
 def test_help_has_groups_and_an_example_and_fits_the_terminal(command, columns):
     result = CliRunner().invoke(main, [command, "--help"], terminal_width=columns)
     assert max(map(len, result.output.splitlines())) <= columns
@@ -70,7 +70,7 @@ def test_help_has_groups_and_an_example_and_fits_the_terminal(command, columns):
 def test_commands_are_listed_with_a_line_each():
     text = said("--help")
     listed = text.split("Commands:\n")[1].split("\n\n")[0].splitlines()
-    commands = ["audit", "budget", "demo", "exact", "plan", "solve"]
+    commands = ["audit", "budget", "demo", "exact", "explore", "plan", "solve"]
     assert [line.split()[0] for line in listed] == commands
     assert all(line.endswith(".") and not line.endswith("...") for line in listed)
     assert "Exit codes" in text

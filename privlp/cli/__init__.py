@@ -1,4 +1,4 @@
-"""The command line: ``privlp solve``, ``plan``, ``budget``, ``audit``, ``exact``, ``demo``."""
+"""The command line: ``privlp solve``, ``plan``, ``budget``, ``audit``, ``exact``, ``demo``, ``explore``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _COMMANDS = {
     "budget": ("budget", "Make a budget that is kept in a file, or say what it has paid for."),
     "demo": ("demo", "Solve a program of 20,190 real people, and draw it."),
     "exact": ("solve", "Solve a model exactly with HiGHS; not private."),
+    "explore": ("explore", "Write a page with sliders, for teaching; not private."),
     "plan": ("solve", "Predict how well a model can be solved privately; spends nothing."),
     "solve": ("solve", "Solve a model privately."),
 }

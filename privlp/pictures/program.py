@@ -44,7 +44,7 @@ def draw_program(
             parameter="points",
         )
     shown_points = {name: _as_points(point, name) for name, point in (points or {}).items()}
-    A, b, owner = _half_planes(lp)
+    A, b, owner = half_planes(lp)
     marked = np.asarray(highlight)
     if not are_places(marked, lp.shape[0]):
         raise InvalidParameterError(
@@ -110,13 +110,18 @@ def _as_limits(limits: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     return ends[:, 0], ends[:, 1]
 
 
-def _half_planes(lp: Drawable) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
-    """All rows and bounds of the program as half-planes of unit normals."""
-    A = lp.A.toarray() if lp.is_sparse else lp.A
+def half_planes(
+    lp: Drawable, origin: npt.ArrayLike = 0.0, basis: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
+    """All rows and bounds as half-planes of unit normals, on the plane ``origin + basis @ z``."""
+    basis = np.eye(2) if basis is None else basis
+    origin = np.broadcast_to(np.asarray(origin, dtype=float), len(basis))
+    A, at = lp.A @ basis, lp.A @ origin
     n = np.arange(lp.shape[0])
-    normals = np.vstack([A, -A, np.eye(2), -np.eye(2)])
-    rhs = np.concatenate([lp.b, -lp.row_lower, lp.bounds[:, 1], -lp.bounds[:, 0]])
-    owner = np.concatenate([n, n, np.full(4, -1)])
+    low, high = lp.bounds.T - origin
+    normals = np.vstack([A, -A, basis, -basis])
+    rhs = np.concatenate([lp.b - at, at - lp.row_lower, high, -low])
+    owner = np.concatenate([n, n, np.full(2 * len(basis), -1)])
     size = np.linalg.norm(normals, axis=1)
     kept = np.isfinite(rhs) & (size > 0)
     return normals[kept] / size[kept, None], rhs[kept] / size[kept], owner[kept]
@@ -128,7 +133,7 @@ def _region(A: FloatArray, b: FloatArray, shown: FloatArray) -> tuple[FloatArray
     least = _FAR * sizes.min(where=sizes > 0, initial=sizes.max(initial=0.0) or 1.0)
     reach = _FAR * (sizes.max(initial=0.0) or 1.0)
     while True:
-        corners = _corners(A, b, np.zeros(2), reach, _ROUNDING * reach)
+        corners = polygon(A, b, np.zeros(2), reach, _ROUNDING * reach)
         seen = np.vstack([_near(corners, reach), shown])
         enough = max(least, _FAR * np.abs(seen).max(initial=0.0))
         if not (len(corners) and enough < reach / 10):
@@ -144,14 +149,14 @@ def _narrow(reach: float) -> float:
     return 100 * _ROUNDING * reach
 
 
-def _corners(
+def polygon(
     A: FloatArray, b: FloatArray, centre: FloatArray, reach: float, slack: float
 ) -> FloatArray:
     """The feasible polygon, shape (k, 2), cut off at `reach` from the centre in every direction."""
-    polygon = centre + reach * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+    corners = centre + reach * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
     for normal, rhs in zip(A, b, strict=True):
-        polygon = _clipped(polygon, normal, rhs + slack)
-    return polygon
+        corners = _clipped(corners, normal, rhs + slack)
+    return corners
 
 
 def _clipped(polygon: FloatArray, normal: FloatArray, rhs: float) -> FloatArray:
@@ -175,7 +180,7 @@ def _view(
     widest, farthest = (high - low).max(), np.abs(shown).max()
     size = next((length for length in (widest, farthest) if length > _narrow(reach)), reach / _FAR)
     flat = high - low <= _narrow(reach)
-    beyond = _corners(A, b, (low + high) / 2, 1.5 * size, _ROUNDING * reach)
+    beyond = polygon(A, b, (low + high) / 2, 1.5 * size, _ROUNDING * reach)
     if len(beyond):
         low = np.where(flat, beyond.min(axis=0), low)
         high = np.where(flat, beyond.max(axis=0), high)

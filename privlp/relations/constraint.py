@@ -56,7 +56,7 @@ def _extreme_rows(
     return A, np.clip(rhs, -_LARGEST, _LARGEST)
 
 
-def _with_rows(lp: ProgramData, own: IntArray, rows: FloatArray, rhs: FloatArray) -> ProgramData:
+def with_rows(lp: ProgramData, own: IntArray, rows: FloatArray, rhs: FloatArray) -> ProgramData:
     """The program with other rows in place of `own`; sides and equalities stay."""
     above, below = np.isfinite(lp.b[own]), np.isfinite(lp.row_lower[own])
     equal = lp.row_lower[own] == lp.b[own]
@@ -70,7 +70,7 @@ def _with_rows(lp: ProgramData, own: IntArray, rows: FloatArray, rhs: FloatArray
     return lp.changed(A=sp.csr_array(A) if lp.is_sparse else A, b=b, row_lower=row_lower)
 
 
-def _without_rows(lp: ProgramData, own: IntArray) -> ProgramData:
+def without_rows(lp: ProgramData, own: IntArray) -> ProgramData:
     """The program without these rows."""
     kept = np.setdiff1d(np.arange(lp.shape[0]), own)
     given = [name for name in (*_OF_ROWS, "groups", "penalty") if getattr(lp, name) is not None]
@@ -310,16 +310,16 @@ class ConstraintPrivate(NeighbourRelation):
         lp = form.lp if self.change == "replace" else form.lp.changed(groups=None)
         if lp.shape[0] * lp.shape[1] <= _FEW_ENTRIES and rng.random() < 0.3:
             everyone = np.flatnonzero(lp.private)
-            lp = _with_rows(lp, everyone, *_extreme_rows(lp, everyone, rng))
+            lp = with_rows(lp, everyone, *_extreme_rows(lp, everyone, rng))
         own = self._rows_of_a_record(lp, rng)
         A, rhs = _extreme_rows(lp, own, rng)
-        one = _with_rows(lp, own, A, rhs)
+        one = with_rows(lp, own, A, rhs)
         if self.change == "add-remove":
-            return one, _without_rows(one, own)
+            return one, without_rows(one, own)
         kind = rng.choice(3, p=[0.5, 0.35, 0.15])
         if kind == 2:
             return one, lp
-        return one, _with_rows(lp, own, *((-A, rhs) if kind == 0 else _extreme_rows(lp, own, rng)))
+        return one, with_rows(lp, own, *((-A, rhs) if kind == 0 else _extreme_rows(lp, own, rng)))
 
     def _rows_of_a_record(self, lp: ProgramData, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Rows of a random record, or any rows that one record may own where groups are absent."""

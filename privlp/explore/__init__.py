@@ -1,0 +1,1 @@
+"""A page for teaching: what privacy costs, and what it hides. Not private."""

@@ -1,0 +1,222 @@
+"""Private answers on a grid of eps, s and n, and the exact ones beside them: **not private**."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.checks import FloatArray, require_data
+from privlp.errors import MissedRowsWarning, MostlyNoiseWarning, UnsupportedProblemError
+from privlp.exact import ExactSolution, solve_exact
+from privlp.linear_program import LinearProgram
+from privlp.problem.standard_form import StandardForm
+from privlp.relations.constraint import with_rows, without_rows
+from privlp.report.compare import compare
+from privlp.solve import solve
+
+EPSILONS = (0.1, 0.5, 2.0, 10.0)
+#: Rows that are missed by less than this, per unit of their norm, are not counted.
+TOLERANCE = 0.01
+_SHARES = (0.01, 0.05, 0.2)
+# The largest number of people is divided by these.
+_PARTS = (16, 4, 1)
+_LARGEST_N = 2000
+_FEWEST = 100
+_FEWEST_DRAWS, _MOST_DRAWS = 5, 36
+# So many neighbours with other numbers are tried, for one whose optimum moves.
+_NEIGHBOURS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Private answers of one eps and s: points (k, d), their costs and missed rows (k,)."""
+
+    x: FloatArray
+    cost: FloatArray
+    missed: npt.NDArray[np.int64]
+    verdict: str
+    advice: str
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """A program with its exact optimum."""
+
+    lp: LinearProgram
+    exact: ExactSolution
+    x: FloatArray
+
+    @classmethod
+    def of(cls, lp: LinearProgram) -> World:
+        """Solve a program exactly."""
+        exact = solve_exact(lp)
+        if exact.x is None:
+            raise UnsupportedProblemError(
+                "The page shows exact optima, and there is none of all records, of a part of them,"
+                f" or without one of them: {exact.status}."
+            )
+        return cls(lp, exact, exact.x)
+
+    def answers(
+        self, asked: tuple[float, float, int | None], seeds: list[list[int]], tick: Callable[[], Any]
+    ) -> Answers:
+        """Solve privately, once for each seed; the page shows what warnings would say."""
+        found = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MostlyNoiseWarning)
+            warnings.simplefilter("ignore", MissedRowsWarning)
+            for seed in seeds:
+                found.append(solve(self.lp, *asked, rng=np.random.default_rng(seed)))
+                tick()
+        points = [one.x for one in found if one.x is not None]
+        seen = [compare(self.lp, x, self.exact, tolerance=TOLERANCE) for x in points]
+        return Answers(
+            np.reshape(points, (len(points), self.lp.shape[1])),
+            np.array([one.objective for one in seen]),
+            np.array([one.n_violated() for one in seen], dtype=np.int64),
+            str(found[0].verdict or "No verdict"),
+            found[0].advice,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A program, and its neighbour without one record, or with other numbers of one."""
+
+    records: int
+    worlds: tuple[World, ...]
+    #: Number of rows that may be missed, by the share asked for.
+    s: dict[float | None, int | None]
+    #: Answers in both worlds, by this share and eps.
+    answers: dict[tuple[float | None, float], tuple[Answers, ...]]
+
+    def each(self) -> Iterator[tuple[World, Answers]]:
+        """All answers, each with its program."""
+        for found in self.answers.values():
+            yield from zip(self.worlds, found, strict=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """All answers that a page shows."""
+
+    lp: LinearProgram
+    #: Place of the record that owns each row in a random order, -1 for public rows; the record that
+    #: is taken away has place 0.
+    place: npt.NDArray[np.int64]
+    shares: tuple[float | None, ...]
+    pairs: list[Pair]
+    delta: float
+    #: Solves of each cell and world.
+    draws: int
+
+    def guesses(self, eps: float) -> tuple[int, int]:
+        """How many guesses of an attacker were right, and how many there were, at one eps.
+
+        The attacker knows all other records, so both programs, and solves them herself: half of the
+        answers are hers. She projects an answer of the other half onto the line through both exact
+        optima, and takes the world whose median lies nearer.
+        """
+        right, trials = 0, 0
+        for pair in self.pairs:
+            line = pair.worlds[0].x - pair.worlds[1].x
+            for share in self.shares:
+                seen = [each.x @ line for each in pair.answers[share, eps]]
+                half = min(map(len, seen)) // 2
+                if half and line.any():
+                    middle = [np.median(each[:half]) for each in seen]
+                    for own, each in enumerate(seen):
+                        apart = [np.abs(each[half:] - median) for median in middle]
+                        right += int(np.count_nonzero(apart[own] < apart[1 - own]))
+                        right += int(np.count_nonzero(apart[own] == apart[1 - own]) * own)
+                        trials += len(each) - half
+        return right, trials
+
+
+def computed(
+    lp: LinearProgram, delta: float, draws: int | None, seed: int, bar: Callable[[int], Any]
+) -> Grid:
+    """Solve on the whole grid; `bar` makes a progress bar of so many steps."""
+    generator = np.random.default_rng(seed)
+    lp, place = _in_random_order(lp.in_memory(), generator)
+    shares: tuple[float | None, ...] = (None,)
+    if lp.neighbours.changes_whole_rows and not _all_soft(lp):
+        shares = _SHARES
+    sizes = _sizes(lp, max(1, int(place.max(initial=-1)) + 1))
+    draws = draws or max(_FEWEST_DRAWS, _MOST_DRAWS // (len(sizes) * len(shares)))
+    pairs = []
+    with bar(2 * len(sizes) * len(shares) * len(EPSILONS) * draws) as progress:
+        for k, size in enumerate(sizes):
+            one = World.of(without_rows(lp, np.flatnonzero(place >= size)))
+            worlds = one, _neighbour(one, np.flatnonzero(place[place < size] == 0), generator)
+            n = one.lp.private_sides()
+            s = {share: None if share is None else max(1, round(share * n)) for share in shares}
+            answers = {}
+            for j, share in enumerate(shares):
+                for i, eps in enumerate(EPSILONS):
+                    asked = eps, delta, s[share]
+                    seeds = [[[seed, k, j, i, w, draw] for draw in range(draws)] for w in (0, 1)]
+                    answers[share, eps] = tuple(
+                        world.answers(asked, own, progress.update)
+                        for world, own in zip(worlds, seeds, strict=True)
+                    )
+            pairs.append(Pair(size, worlds, s, answers))
+    return Grid(lp, place, shares, pairs, delta, draws)
+
+
+def _all_soft(lp: LinearProgram) -> bool:
+    return lp.penalty is not None and bool(np.isfinite(lp.penalty[lp.private]).any(axis=-1).all())
+
+
+def _sizes(lp: LinearProgram, records: int) -> list[int]:
+    """Numbers of records, the largest last; one where it is part of the program or private."""
+    relation = lp.neighbours
+    parts = _PARTS if relation.changes_whole_rows and not relation.hides_rows else (1,)
+    return sorted({min(records, max(records // part, _FEWEST)) for part in parts})
+
+
+def _in_random_order(
+    lp: LinearProgram, generator: np.random.Generator
+) -> tuple[LinearProgram, npt.NDArray[np.int64]]:
+    """The program of so many records as are shown, and the place of the owner of each row.
+
+    A public row has place -1. The record on whose rows the exact optimum rests most has place 0.
+    """
+    place = np.where(lp.private, 0, -1)
+    if not lp.neighbours.changes_whole_rows:
+        return lp, place if lp.neighbours.private_parts & {"A", "b"} else place * 0 - 1
+    owners = np.arange(lp.shape[0]) if lp.groups is None else np.asarray(lp.groups)
+    _, record = np.unique(owners[lp.private], return_inverse=True)
+    records = int(record.max(initial=-1)) + 1
+    require_data(records > 1, "The page takes one record away: it needs at least two.", "lp")
+    place[lp.private] = generator.permutation(records)[record]
+    if not lp.neighbours.hides_rows:
+        kept = place < _LARGEST_N
+        lp, place = without_rows(lp, np.flatnonzero(~kept)), place[kept]
+    dual = World.of(lp).exact.dual
+    prices = np.bincount(place[lp.private], np.abs(np.asarray(dual))[lp.private])
+    swap = np.arange(len(prices))
+    swap[[0, prices.argmax()]] = swap[[prices.argmax(), 0]]
+    place[lp.private] = swap[place[lp.private]]
+    return lp, place
+
+
+def _neighbour(
+    world: World, own: npt.NDArray[np.int64], generator: np.random.Generator
+) -> World:
+    """The program whose first record asks for nothing, has left, or has other numbers."""
+    lp = world.lp
+    if not lp.neighbours.changes_whole_rows:
+        form = StandardForm.of(lp)
+        tried = [lp.neighbours.extreme_pair(form, generator)[1] for _ in range(_NEIGHBOURS)]
+        others = [World.of(each) for each in tried]
+        return max(others, key=lambda other: float(np.linalg.norm(other.x - world.x)))
+    if lp.neighbours.hides_rows:
+        return World.of(without_rows(lp, own))
+    zeros = np.zeros((len(own), lp.shape[1]))
+    return World.of(with_rows(lp, own, zeros, np.zeros(len(own))))
