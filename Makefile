@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # Modules are compiled once, not in each of the processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help everything demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-covering bench-low-sensitivity bench-unknown bench-svm clean
+.PHONY: help everything demo docs test test-thorough test-browser test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-covering bench-low-sensitivity bench-unknown bench-svm clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -64,6 +64,10 @@ test-%: .venv-%/test
 $(VENV)/uv: $(VENV)/python
 	$(PIP) uv
 	@touch $@
+
+test-browser: $(VENV)/dev  ## Test the page of privlp explore in a headless Chromium, which must be installed
+	$(PIP) -e '.[browser]'
+	$(BIN)/python -m pytest -q -rs tests/test_explore_browser.py
 
 coverage: $(VENV)/dev  ## Run the tests with line and branch coverage
 	$(BIN)/python -m pytest -q $(TOGETHER) --cov --cov-report=term-missing:skip-covered

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from privlp.errors import ReadError as ReadError
     from privlp.errors import RelationMismatchError as RelationMismatchError
     from privlp.errors import UnsupportedProblemError as UnsupportedProblemError
-    from privlp.explore.page import explore as explore
     from privlp.exact import ExactSolution as ExactSolution
     from privlp.exact import solve_exact as solve_exact
+    from privlp.explore.page import explore as explore
     from privlp.linear_program import LinearProgram as LinearProgram
     from privlp.plan import Plan as Plan
     from privlp.plan import plan as plan

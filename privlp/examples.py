@@ -209,8 +209,8 @@ def kitchen(seed: int = 5, *, people: int = 2000) -> LinearProgram:
     angle, fed = np.radians(rng.uniform(15, 75, people)), rng.uniform(1.0, 1.5, people)
     feeds = fed[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
     feeds[0] = 0.58, 0.62
-    names = ["bread (portions)", "beans (portions)"]
-    return LinearProgram([1.0, 1.4], -feeds, -np.ones(people), variable_names=names, name="kitchen")
+    names, prices = ["bread (portions)", "beans (portions)"], np.array([1.0, 1.4])
+    return LinearProgram(prices, -feeds, -np.ones(people), variable_names=names, name="kitchen")
 
 
 def doctor_visits() -> LinearProgram:

@@ -55,7 +55,9 @@ def said(line, *files, code=0):
 
 
 @pytest.mark.parametrize("columns", [80, 100])
-@pytest.mark.parametrize("command", ["solve", "plan", "budget", "audit", "exact", "explore", "demo"])
+@pytest.mark.parametrize(
+    "command", ["solve", "plan", "budget", "audit", "exact", "explore", "demo"]
+)
 def test_help_has_groups_and_an_example_and_fits_the_terminal(command, columns):
     result = CliRunner().invoke(main, [command, "--help"], terminal_width=columns)
     assert max(map(len, result.output.splitlines())) <= columns

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import privlp
 from privlp import LinearProgram, examples
 from privlp.cli import main
-from privlp.errors import InvalidParameterError, MissingDependencyError, UnsupportedProblemError
+from privlp.errors import InvalidParameterError, MissingDependencyError
 from privlp.explore import grid as grids
 from privlp.explore import page as pages
 from privlp.pictures.program import half_planes
@@ -48,7 +48,9 @@ def test_answers_are_those_of_solve_and_one_person_goes(quick, tmp_path):
     exact = privlp.solve_exact(lp)
     np.testing.assert_allclose(last["exact"][0], [*exact.x, exact.objective], rtol=1e-4)
     without = LinearProgram(lp.c, lp.A[1:], lp.b[1:])  # the first needs most
-    np.testing.assert_allclose(last["exact"][1][2], privlp.solve_exact(without).objective, rtol=1e-4)
+    np.testing.assert_allclose(
+        last["exact"][1][2], privlp.solve_exact(without).objective, rtol=1e-4
+    )
     # the last cell of the last size: s = 16, eps = 10
     place = grids._in_random_order(lp, np.random.default_rng(3))[1]
     assert place[0] == 0
@@ -106,7 +108,7 @@ def test_soft_rows_of_groups_and_rows_that_may_leave(quick, tmp_path, change):
     data = shown(tmp_path / "page.html")
     assert [size["n"] for size in data["sizes"]] == ([20, 40] if soft else [80])
     assert data["shares"] == ([None] if soft else [*SHARES])
-    assert len(data["region"]) > 3
+    assert len(data["region"]) >= 3
 
 
 def test_half_planes_on_a_plane_are_the_rows_there():
@@ -139,7 +141,9 @@ def test_only_examples_may_be_shown_without_a_word(quick, tmp_path):
     lp = examples.kitchen()
     for other in (lp.changed(b=2 * lp.b), lp.changed(A=2 * lp.A), lp.changed(name="mine")):
         assert not pages._is_example(other)
-        with pytest.raises(InvalidParameterError, match="none of privlp.examples. Say not_private"):
+        with pytest.raises(
+            InvalidParameterError, match=r"none of privlp\.examples\. Say not_private"
+        ):
             privlp.explore(other, tmp_path / "page.html")
     assert not list(tmp_path.iterdir())
 

@@ -11,7 +11,9 @@ from privlp.explore import page as pages
 
 pytest.importorskip("bokeh", reason="its JavaScript draws the page")
 playwright = pytest.importorskip("playwright.sync_api", reason="it drives the browser")
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="Chromium is not installed")
 WIDTHS = {"phone": (390, 844), "tablet": (1024, 768), "projector": (1600, 900)}
 #: What the scripts of the page know: the numbers behind a picture.
@@ -50,7 +52,10 @@ def opened(browser, address):
         size = dict(zip(("width", "height"), WIDTHS[width], strict=True))
         contexts.append(browser.new_context(viewport=size, color_scheme=scheme))
         page = contexts[-1].new_page()
-        page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+        page.on(
+            "console",
+            lambda said: faults.append(said.text) if said.type in ("error", "warning") else None,
+        )
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("request", lambda asked: None if asked.url == address else faults.append(asked.url))
         page.goto(address)
@@ -72,10 +77,10 @@ def test_sliders_move_what_they_should_by_keyboard(opened):
     ]
     for name, output, first, moved in (
         ("Privacy", "#eps-out", "ε = 10", "ε = 0.5"),
-        ("People missed", "#s-out", "s = 16 (20 %)", "s = 4 (5 %)"),
-        ("People:", "#n-out", "n = 80", "n = 20"),
+        ("People missed, at most", "#s-out", "s = 16 (20 %)", "s = 4 (5 %)"),
+        ("People", "#n-out", "n = 80", "n = 20"),
     ):
-        slider = page.get_by_role("slider", name=name)
+        slider = page.get_by_role("slider", name=name, exact=True)
         assert page.locator(output).text_content() == first
         before = page.locator("#happened").text_content(), page.evaluate(SHOWN, "map-private")
         slider.focus()
@@ -109,7 +114,10 @@ def test_taking_one_person_away_shows_what_moves(opened):
 def test_pictures_are_told_in_words_and_the_page_says_what_it_is(opened):
     page = opened()
     pictures = page.get_by_role("img").all()
-    names = [page.locator(f"#{each.get_attribute('aria-labelledby')}").text_content() for each in pictures]
+    names = [
+        page.locator(f"#{each.get_attribute('aria-labelledby')}").text_content()
+        for each in pictures
+    ]
     assert len(names) == 3
     assert all(len(name) > 40 for name in names)
     assert page.get_by_role("note").text_content().startswith("Not private.")

@@ -1,4 +1,4 @@
-"""The command line: ``privlp solve``, ``plan``, ``budget``, ``audit``, ``exact``, ``demo``, ``explore``."""
+"""The command line: ``privlp solve``, ``plan``, ``budget``, ``audit``, ``exact``, and so on."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _SHARES = (0.01, 0.05, 0.2)
 _PARTS = (16, 4, 1)
 _LARGEST_N = 2000
 _FEWEST = 100
-_FEWEST_DRAWS, _MOST_DRAWS = 5, 36
+_FEWEST_DRAWS, _MOST_DRAWS = 4, 36
 # So many neighbours with other numbers are tried, for one whose optimum moves.
 _NEIGHBOURS = 8
 
@@ -50,20 +50,24 @@ class World:
     lp: LinearProgram
     exact: ExactSolution
     x: FloatArray
+    objective: float
 
     @classmethod
     def of(cls, lp: LinearProgram) -> World:
         """Solve a program exactly."""
         exact = solve_exact(lp)
-        if exact.x is None:
+        if exact.x is None or exact.objective is None:
             raise UnsupportedProblemError(
                 "The page shows exact optima, and there is none of all records, of a part of them,"
                 f" or without one of them: {exact.status}."
             )
-        return cls(lp, exact, exact.x)
+        return cls(lp, exact, exact.x, exact.objective)
 
     def answers(
-        self, asked: tuple[float, float, int | None], seeds: list[list[int]], tick: Callable[[], Any]
+        self,
+        asked: tuple[float, float, int | None],
+        seeds: list[list[int]],
+        tick: Callable[[], Any],
     ) -> Answers:
         """Solve privately, once for each seed; the page shows what warnings would say."""
         found = []
@@ -201,19 +205,20 @@ def _in_random_order(
     dual = World.of(lp).exact.dual
     prices = np.bincount(place[lp.private], np.abs(np.asarray(dual))[lp.private])
     swap = np.arange(len(prices))
-    swap[[0, prices.argmax()]] = swap[[prices.argmax(), 0]]
+    most = int(prices.argmax())
+    swap[[0, most]] = most, 0
     place[lp.private] = swap[place[lp.private]]
     return lp, place
 
 
-def _neighbour(
-    world: World, own: npt.NDArray[np.int64], generator: np.random.Generator
-) -> World:
+def _neighbour(world: World, own: npt.NDArray[np.int64], generator: np.random.Generator) -> World:
     """The program whose first record asks for nothing, has left, or has other numbers."""
     lp = world.lp
     if not lp.neighbours.changes_whole_rows:
         form = StandardForm.of(lp)
-        tried = [lp.neighbours.extreme_pair(form, generator)[1] for _ in range(_NEIGHBOURS)]
+        tried: list[Any] = [
+            lp.neighbours.extreme_pair(form, generator)[1] for _ in range(_NEIGHBOURS)
+        ]
         others = [World.of(each) for each in tried]
         return max(others, key=lambda other: float(np.linalg.norm(other.x - world.x)))
     if lp.neighbours.hides_rows:

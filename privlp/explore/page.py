@@ -69,7 +69,7 @@ def explore(
     delta : float
         Of all solves.
     draws : int, optional
-        Private answers for each eps, s and n, with and without the record: each is a solve. 5 by
+        Private answers for each eps, s and n, with and without the record: each is a solve. 4 by
         default, and up to 36 where s and n do not change.
     seed : int
         Of noise, and of the order of records. Equal seeds and versions give equal files.
@@ -170,8 +170,8 @@ def _shown(grid: Grid, variables: Sequence[int] | None) -> dict[str, Any]:
         np.vstack([(answers.x - world.x) @ basis for world, answers in every]),
         np.array([world.x @ basis for world, _ in every]),
     )
-    exact = np.array([world.exact.objective for world, _ in every])[:, None]
-    off = [answers.cost - world.exact.objective for world, answers in every]
+    exact = np.array([world.objective for world, _ in every])[:, None]
+    off = [answers.cost - world.objective for world, answers in every]
     costs = np.concatenate(_limits(np.concatenate(off)[:, None], exact))
     centre, reach = (low + high) / 2, float((high - low).max())
     A, b, owner = half_planes(lp, origin, basis)
@@ -252,9 +252,7 @@ def _of_size(pair: Pair, basis: FloatArray) -> dict[str, Any]:
         "n": pair.records,
         "rows": int(one.lp.private.sum()),
         "s": list(pair.s.values()),
-        "exact": [
-            [*_plain(w.x @ basis), *_plain([w.exact.objective])] for w in pair.worlds
-        ],
+        "exact": [[*_plain(w.x @ basis), *_plain([w.objective])] for w in pair.worlds],
         "moved": _plain([np.linalg.norm(one.x - other.x)])[0],
         "cells": [
             {

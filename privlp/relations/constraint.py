@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ _LARGEST = 9e14
 _OF_ROWS = ("A", "b", "row_lower", "private")
 # Programs with no more coefficients than this are cheap to write anew.
 _FEW_ENTRIES = 1_000_000
+_Program = TypeVar("_Program", bound=ProgramData)
 
 
 def _extreme_rows(
@@ -56,7 +57,7 @@ def _extreme_rows(
     return A, np.clip(rhs, -_LARGEST, _LARGEST)
 
 
-def with_rows(lp: ProgramData, own: IntArray, rows: FloatArray, rhs: FloatArray) -> ProgramData:
+def with_rows(lp: _Program, own: IntArray, rows: FloatArray, rhs: FloatArray) -> _Program:
     """The program with other rows in place of `own`; sides and equalities stay."""
     above, below = np.isfinite(lp.b[own]), np.isfinite(lp.row_lower[own])
     equal = lp.row_lower[own] == lp.b[own]
@@ -70,7 +71,7 @@ def with_rows(lp: ProgramData, own: IntArray, rows: FloatArray, rhs: FloatArray)
     return lp.changed(A=sp.csr_array(A) if lp.is_sparse else A, b=b, row_lower=row_lower)
 
 
-def without_rows(lp: ProgramData, own: IntArray) -> ProgramData:
+def without_rows(lp: _Program, own: IntArray) -> _Program:
     """The program without these rows."""
     kept = np.setdiff1d(np.arange(lp.shape[0]), own)
     given = [name for name in (*_OF_ROWS, "groups", "penalty") if getattr(lp, name) is not None]
