@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 from functools import partial
 from html import escape
+from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
@@ -15,7 +17,7 @@ from scipy.spatial.distance import cdist, pdist
 from scipy.stats import binomtest
 from tqdm import tqdm
 
-from privlp import __version__, examples
+from privlp import examples
 from privlp.checks import FloatArray, are_places, require, require_flag, require_kind, whole
 from privlp.errors import MissingDependencyError, UnsupportedProblemError
 from privlp.explore.grid import EPSILONS, TOLERANCE, Answers, Grid, Pair, computed
@@ -31,8 +33,9 @@ EXAMPLES = (
     "matrix_game",
 )
 _MOST_LINES = 400
-# The view reaches from the exact optimum to this multiple of the distance of a typical answer.
-_REACH = 3.0
+# The view reaches from exact optima to this multiple of the distance of the nearest quarter of
+# answers: of too few rows the others are noise.
+_REACH = 6.0
 _MARGIN = 0.1
 _DIGITS = 5
 
@@ -113,10 +116,14 @@ def explore(
         "not_private",
     )
     scripts = _scripts()
-    bar = partial(tqdm, disable=not progress, desc="private answers", unit="solve")
+    seconds = 0.1 if sys.stderr.isatty() else 10.0  # between two lines of progress
+    bar = partial(
+        tqdm, disable=not progress, desc="private answers", unit="solve", mininterval=seconds
+    )
     grid = computed(lp, float(delta), draws, seed, bar)
     shown = _shown(grid, variables)
-    shown["about"] = f"seed {seed}, privlp {__version__}"
+    shown["total"] = int(lp.private.sum())
+    shown["about"] = f"seed {seed}, privlp {version('privlp')}"
     name = escape(lp.name or "a linear program")
     template = files("privlp.explore").joinpath("page.html").read_text(encoding="utf-8")
     # "<" would end a script within a text; the scripts come last, they may hold any text.
@@ -172,7 +179,7 @@ def _shown(grid: Grid, variables: Sequence[int] | None) -> dict[str, Any]:
     )
     exact = np.array([world.objective for world, _ in every])[:, None]
     off = [answers.cost - world.objective for world, answers in every]
-    costs = np.concatenate(_limits(np.concatenate(off)[:, None], exact))
+    costs = np.concatenate(_limits(np.concatenate(off)[:, None], exact, _REACH / 2))
     centre, reach = (low + high) / 2, float((high - low).max())
     A, b, owner = half_planes(lp, origin, basis)
     place = np.where(owner < 0, -1, grid.place[owner])
@@ -216,7 +223,7 @@ def _principal_plane(grid: Grid) -> FloatArray:
     apart = np.vstack([apart, last.worlds[1].x - last.worlds[0].x])
     size = np.linalg.norm(apart, axis=1)
     if size.any():  # one answer far away would fix a direction alone
-        apart = apart[size <= _REACH * np.median(size[size > 0])]
+        apart = apart[size <= np.median(size[size > 0])]
     basis = np.linalg.svd(np.vstack([apart, 1e-9 * np.eye(2, apart.shape[1])]))[2][:2].T
     return basis * np.sign(basis[np.abs(basis).argmax(axis=0), [0, 1]])
 
@@ -228,13 +235,15 @@ def _in_words(lp: LinearProgram, direction: FloatArray) -> str:
     return f"{' '.join(terms)} …".removeprefix("+").replace(" +", " + ").replace(" -", " − ")
 
 
-def _limits(apart: FloatArray, optima: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _limits(
+    apart: FloatArray, optima: FloatArray, reach: float = _REACH
+) -> tuple[FloatArray, FloatArray]:
     """Ends of a view of all optima, and of answers that lie so far apart from them."""
-    typical = np.percentile(np.abs(apart), [50, 75, 95, 100], axis=0)
+    typical = np.percentile(np.abs(apart), [25, 50, 75, 95, 100], axis=0)
     typical = np.array([next(iter(each[each > 0]), 0.0) for each in typical.T])
     typical[typical == 0] = typical.max() or 1.0
     low, high = optima.min(axis=0), optima.max(axis=0)
-    room = _REACH * typical + _MARGIN * (high - low)
+    room = reach * typical + _MARGIN * (high - low)
     return low - room, high + room
 
 
