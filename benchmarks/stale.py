@@ -37,6 +37,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "classifier": "PrivateClassifier, PrivateLPSVC, perturbed SVM",
         "cm_logistic": "perturbed SVM",
         "covering": "default, staged, perturbed, chain, dmw, dmw-published",
+        "days": "default, staged",
         "exact_noise": "mechanisms, default, perturbed SVM",
         "fallback": "default, soft, PrivateLPSVC, quantiles",
         "feasible": "numbers, always",

@@ -23,6 +23,7 @@ from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.request import SolveRequest
 from privlp.pictures.figure import GREY, MARKERS, drawing_on, place_legend
 from privlp.privacy import Ledger
+from privlp.start import said_of_start, start_of
 from privlp.status import Verdict
 
 if TYPE_CHECKING:
@@ -244,13 +245,14 @@ def plan(
     width: Any = None,
     feasible: str | float | None = None,
     prices: bool = False,
+    start: Any = None,
     every: bool = False,
 ) -> Plan:
     """Predict what :func:`solve` would reach with each method, before spending anything.
 
     Parameters
     ----------
-    lp, eps, delta, s, alpha, opt, width, feasible, prices
+    lp, eps, delta, s, alpha, opt, width, feasible, prices, start
         As for :func:`solve`. With ``feasible="always"`` or a probability private numbers are
         tightened. The loss of objective from that depends on them, so the plan says how wide the
         noise on them is, in their units, and how wide their declared range is; what was lost on
@@ -305,9 +307,8 @@ def plan(
     require_kind(lp, LinearProgram, "lp", "a LinearProgram")
     require_flag(every, "every")
     with unnoticed():
-        request = SolveRequest.of(
-            lp, eps, delta, s, alpha, opt=opt, width=width, feasible=feasible, prices=prices
-        )
+        options = {"opt": opt, "width": width, "feasible": feasible, "prices": prices}
+        request = SolveRequest.of(lp, eps, delta, s, alpha, start=start_of(lp, start), **options)
         require(
             math.isfinite(request.ledger.eps),
             "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or use"
@@ -337,7 +338,7 @@ def plan(
             not_applicable={method: str(reason) for method, reason in reasons.items()},
             yardstick=None if prediction is None else prediction.yardstick,
             verdict=verdict,
-            advice=f"{advice} {foretold.words}".rstrip(),
+            advice=f"{advice} {foretold.words}".rstrip() + said_of_start(request, best),
             losses=foretold.losses,
             least_loss=foretold.least,
             unit="per ‖Aᵢ‖₂" if request.relation.changes_whole_rows else "in units of A x − b",

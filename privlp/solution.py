@@ -300,20 +300,20 @@ def _floats(values: Any) -> FloatArray:
     return np.array(values, dtype=float)
 
 
-def point_of(lp: LinearProgram, solution: Any) -> FloatArray:
+def point_of(lp: LinearProgram, solution: Any, name: str = "solution") -> FloatArray:
     """The x of a solution, or a point itself, checked against the program: shape (d,), finite."""
     x, entries = getattr(solution, "x", solution), None
-    none = "The solution holds no x: it did not complete, so there is nothing to compare."
-    require(x is not None, none, "solution")
+    none = f"The {name} holds no x: it did not complete, so there is nothing to go by."
+    require(x is not None, none, name)
     with suppress(InvalidProblemError):
-        entries = as_floats(x, "solution")
+        entries = as_floats(x, name)
     if entries is None:
-        vector = "The solution must be a vector of real numbers."
-        raise InvalidParameterError(vector, parameter="solution")
+        vector = f"The {name} must be a vector of real numbers, or a solution."
+        raise InvalidParameterError(vector, parameter=name)
     hidden = lp.neighbours.hides_rows
     given = "has another shape:" if hidden else f"has shape {entries.shape}, but"
-    other = f"The solution {given} the program has {lp.c.size} variables."
-    require(entries.shape == lp.c.shape, other, "solution")
-    bad = "The solution holds NaN or infinite entries, which no row can be checked against."
-    require(np.isfinite(entries).all(), bad, "solution")
+    other = f"The {name} {given} the program has {lp.c.size} variables."
+    require(entries.shape == lp.c.shape, other, name)
+    bad = f"The {name} holds NaN or infinite entries, which no row can be checked against."
+    require(np.isfinite(entries).all(), bad, name)
     return entries

@@ -34,6 +34,7 @@ from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.randomness import RandomSource
 from privlp.rows.program_rows import ProgramRows
 from privlp.solution import Solution
+from privlp.start import said_of_start, start_of
 from privlp.status import Status, Verdict
 
 FloatArray = npt.NDArray[np.float64]
@@ -52,6 +53,7 @@ def solve(
     feasible: str | float | None = None,
     split: Sequence[float] | None = None,
     prices: bool = False,
+    start: Any = None,
     budget: Budget | None = None,
     rng: RandomSource = None,
     progress: bool = False,
@@ -115,6 +117,13 @@ def solve(
         added or removed, and beyond 10^8 rows. Nothing says beforehand how far prices will be off:
         where rows are hard and few they are mostly noise. Where only numbers are private, prices
         follow at no cost, with this or without.
+    start : Solution or array_like, optional
+        A released solution of an earlier solve of the same program with other private rows, or
+        another public point of its variables. Method ``"staged"``, which ``"auto"`` takes where
+        costs alone bound 15 variables or more, goes on from there if counts speak for it, and
+        spends most of (eps, delta) on how many rows are missed; others ignore it, and
+        ``solution.advice`` says so. The price is that of a solve without it. It is taken for
+        public: an exact solution is refused, as is one of ``eps=inf``.
     budget : Budget, optional
         A budget shared with other calls; this call spends at most (eps, delta) of it.
     rng : None, int or numpy.random.Generator
@@ -169,6 +178,13 @@ def solve(
     >>> solution.status, solution.method, solution.privacy.eps <= 2.0
     (<Status.COMPLETED: 'completed'>, 'chain', True)
 
+    The same tomorrow, with other people:
+
+    >>> lp = privlp.LinearProgram([1, 2, 1, 3], -needs[::-1] ** 1.1, -np.ones(500))
+    >>> again = privlp.solve(lp, 2.0, 1e-6, 50, method="staged", start=solution, rng=1)
+    >>> print(again.advice)
+    Rough... start is taken for public. Counts say whether stages go on from it; ...
+
     Capacities that one record changes by at most 1, between 10 and 40, and that the result must
     never exceed:
 
@@ -187,6 +203,7 @@ def solve(
         time_limit = positive(time_limit, "time_limit")
     # Whether a number overflows depends on private rows; nobody may learn it from a warning.
     with unnoticed():
+        randomness = Randomness.of(rng)
         request = SolveRequest(
             public=lp.public(),
             ledger=ledger_of_call(eps, delta, budget),
@@ -198,8 +215,8 @@ def solve(
             time_limit=time_limit,
             feasible=feasible,
             prices=prices,
+            start=start_of(lp, start, release=not randomness.seeded),
         )
-        randomness = Randomness.of(rng)
         methods = protecting(request.relation, feasible)
         warn_of_large_delta(request.ledger.eps, request.ledger.delta, request.public.records)
         return _run(lp, request, method, methods, randomness, progress=progress)
@@ -218,6 +235,7 @@ def _run(
     ledger = request.ledger
     name, planned = _planned(request, method, methods)
     verdict, advice = _predicted(request, planned)
+    advice = f"{advice}{said_of_start(request, name)}".lstrip()
     rows = lp.rows()
     if planned.by_place and not isinstance(rows, ProgramRows):
         raise UnsupportedProblemError(

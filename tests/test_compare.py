@@ -193,7 +193,7 @@ def test_n_violated_by_default_counts_every_violated_row():
 LP = LinearProgram(**PROGRAM)
 INFEASIBLE = LinearProgram([1.0], [[1.0], [-1.0]], [1.0, -2.0])
 SHAPE = r"The solution has shape \(.*\), but the program has 2 variables"
-NO_X = "The solution holds no x: it did not complete, so there is nothing to compare"
+NO_X = "The solution holds no x: it did not complete, so there is nothing to go by"
 
 
 @pytest.mark.parametrize(

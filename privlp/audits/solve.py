@@ -216,6 +216,7 @@ def audit_solve(
     feasible: str | float | None = None,
     split: Sequence[float] | None = None,
     prices: bool = False,
+    start: Any = None,
     pairs: int = 50,
     runs: int = 2_000,
     confidence: float = 0.999,
@@ -242,7 +243,7 @@ def audit_solve(
 
     Parameters
     ----------
-    lp, eps, delta, s, alpha, opt, method, width, feasible, split, prices
+    lp, eps, delta, s, alpha, opt, method, width, feasible, split, prices, start
         As for :func:`solve`; eps finite. A :class:`~privlp.methods.Method` audits one of your own.
     pairs : int
         Pairs of neighbours to try, two solves each.
@@ -287,6 +288,7 @@ def audit_solve(
     request = {
         **{"eps": eps, "delta": delta, "s": s, "alpha": alpha, "opt": opt, "method": method},
         **{"width": width, "feasible": feasible, "split": split, "prices": prices},
+        "start": start,
     }
     lp = lp.in_memory()
     generator = Randomness(rng).generator

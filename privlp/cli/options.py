@@ -144,6 +144,7 @@ _HELP = """
 --relax: Integer variables may take any value.
 --box: Public bound on every variable's size.
 --width: Declared bound: entries of A and b (dmw-published), norms of soft rows.
+--start: Go on from the result in this file, of an earlier solve of the same model (--json FILE).
 --prices: Also release shadow prices of public inequality rows: a few percent more noise; without
   keeping to --opt.
 --budget: Pay from the budget in this file; see `privlp budget`.
@@ -183,6 +184,7 @@ REQUEST = options(
     method("--relax", is_flag=True),
     method("--box", type=float),
     method("--width", type=float),
+    method("--start", type=click.Path(), metavar="FILE"),
     method("--prices", is_flag=True),
 )
 #: What a solve and its audit need besides.

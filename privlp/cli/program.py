@@ -18,6 +18,7 @@ from privlp.cli.options import RANGES, flag
 from privlp.errors import InvalidParameterError
 from privlp.linear_program import LinearProgram
 from privlp.readers.model_files import read_mps
+from privlp.solution import Solution
 
 #: Pattern over row names, lower end, upper end.
 RowRange = tuple[str, float, float]
@@ -115,6 +116,8 @@ def program(model: str, given: dict[str, Any]) -> tuple[LinearProgram, dict[str,
         penalty=_penalty(rest.pop("penalties")),
         relax=rest.pop("relax"),
     )
+    if rest["start"] is not None:
+        rest["start"] = Solution.load(rest["start"])
     click.echo(what_is_private(lp), err=True)
     return lp, rest
 

@@ -198,6 +198,8 @@ class Method(ABC):
         ``request.feasible``, or with certainty (``feasible="always"``).
     listed : bool
         Whether :func:`privlp.plan` lists it unless it is asked for all methods.
+    takes_start : bool
+        Whether a run goes on from ``request.start``. If not, it is ignored, and the advice says so.
     auto_leaves_out : tuple of str
         Options that ``method="auto"`` does not pass on to it.
 
@@ -251,6 +253,7 @@ class Method(ABC):
     take_it: ClassVar[str] = ""
     rows_hold: ClassVar[Literal["nearly", "probably", "always"]] = "nearly"
     listed: ClassVar[bool] = True
+    takes_start: ClassVar[bool] = False
     auto_leaves_out: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod

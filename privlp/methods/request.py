@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import of_usual_size, positive, real, require_flag, rows_of_share
+from privlp.checks import FloatArray, of_usual_size, positive, real, require_flag, rows_of_share
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.linear_program import LinearProgram
 from privlp.privacy import Accountant, Ledger
@@ -36,7 +36,7 @@ class SolveRequest:
         The public part of the program.
     ledger : Accountant
         Says what draws would cost. Only :func:`privlp.solve` charges it.
-    s, alpha, opt, width, split, time_limit, feasible, prices
+    s, alpha, opt, width, split, time_limit, feasible, prices, start
         As for :func:`privlp.solve`.
 
     Examples
@@ -83,6 +83,7 @@ class SolveRequest:
     time_limit: float | None = None
     feasible: str | float | None = None
     prices: bool = False
+    start: FloatArray | None = None
 
     def __post_init__(self) -> None:
         if self.opt is not None:

@@ -111,6 +111,11 @@ class ChargedDraws(SpentOnce):
         """The standard deviation of Gaussian noise on one draw; 0 without noise."""
         return float(self.mechanism.sigma)  # type: ignore[attr-defined]
 
+    def deviations(self) -> list[float]:
+        """The standard deviation of Gaussian noise on each draw that is left."""
+        mechanism, numbers = self.mechanism, range(self._total - self.remaining, self._total)
+        return [mechanism.of_draw(number, self._total).sigma for number in numbers]  # type: ignore[attr-defined]
+
     def __call__(self, value: Any) -> Any:
         """Release `value` through the mechanism."""
         self.refuse_elsewhere()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from privlp.checks import real
 from privlp.game.descent import AcceleratedDescent, ElasticDual
 from privlp.game.loop import Game, Released
 from privlp.methods.base import PlannedRun, Prediction, RowsMethod
-from privlp.methods.counts import Checked, StagedSearch, TargetSearch, last_target
+from privlp.methods.counts import Checked, NoisyCounts, StagedSearch, TargetSearch, last_target
+from privlp.methods.counts_of_sums import CountsOfSums
 from privlp.methods.request import SolveRequest
 from privlp.methods.staged.charges import Sizes, Stage, StagedCharges, difficulty, noise_of_sum
 from privlp.methods.staged.trim import LARGER, LEVELS, MOST_MISSED, levels_of
@@ -43,6 +45,11 @@ _SURELY = 2.0
 # go back to the cheapest point with s rows or fewer, by a count and a deviation, if the current
 # place is farther by so much. Chosen with the next one on maps and diets, seeds 0 to 2.
 _LIKELY, _FARTHER = 0.8, 0.05
+# From a start, a size is likely within these factors (their logarithms) of the one before.
+_LIKELY_ABOUT = 0.6, 0.3
+# Even shares likely cost more, by up to this factor; a start is a good one if they cost more by
+# the second (logarithms).
+_EVEN_BEYOND, _CLEARLY = 2.0, 0.2
 # Larger sizes than the one the last stage found have more even shares: their logarithms are divided
 # by 1 plus so many times the way. So what few rows ask for need not grow with all the rest.
 _EVENER = 1.0
@@ -50,6 +57,9 @@ _EVENER = 1.0
 _NEXT_TO_NOTHING = 1e-9
 # The last size keeps all but s rows with this probability, as far as counts tell.
 _SAFE = 0.97
+
+
+Counting = ChargedDraws | CountsOfSums
 
 
 class Stages(StagedSearch):
@@ -77,14 +87,19 @@ class Stages(StagedSearch):
         self._at_bounds = float(request.n)
         self._last_aim = last_target(request, charges.requests) / self._s
         self._measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy(), share=0.0))
+        self._start = request.start if request.has_noise else None
+        self._k = float(request.public.rows_of_one_record)
 
     def _play(self) -> Iterator[None]:
         self._measure_sign()
         stages = self._charges.stages
-        self._search(next(self._draws), stages[0].aim, *self._sizes.ends, start=True)
+        good_start = self._begins(next(self._draws))
         yield
+        if good_start:
+            yield from self._play_on()
+            return
         for stage, following in zip(stages, [*stages[1:], None], strict=True):
-            yield from self._descend(stage)
+            yield from self._descend(stage, next(self._draws))
             draw = next(self._draws)
             if following is None and self._charges.trim:
                 draw = self._trim(draw)
@@ -96,6 +111,52 @@ class Stages(StagedSearch):
                 self._even_from = self._place
                 self._search(draw, self._last_aim, low, self._place + _LAST_FACTOR, _SAFE)
             yield
+
+    def _begins(self, draw: ChargedDraws) -> bool:
+        """Find the first size; whether shares of a start are clearly cheaper than even ones."""
+        aim, ends, even = self._charges.stages[0].aim, self._sizes.ends, self._share
+        given = None if self._start is None else self._sizes.known(self._start)
+        if self._start is None or given is None:
+            self._search(draw, aim, *ends, start=True)
+            return False
+        counts, number = NoisyCounts(self._measured, MeasuredRows.missed, draw), draw.remaining // 2
+        self.known.append((counts(self._start) + _SURE * counts.sigma, self._start))
+        self._place, self._share = given
+        self._search_about(draw, aim, _FACTOR, number=number - 1)
+        given, likely = (self._place, self._share), (self._place, self._place + _EVEN_BEYOND)
+        self._share = even
+        self._search(draw, aim, *ends, start=True, likely=likely)
+        if given[0] + _CLEARLY > self._place:
+            return False
+        self._place, self._share = given
+        return True
+
+    def _play_on(self) -> Iterator[None]:
+        """Stages from the start, and a search by all draws that are left."""
+        stages, charged = self._charges.from_known, len(self._charges.stages)
+        *draws, last = self._draws
+        sums, counts = draws[0 : 2 * charged : 2], draws[1 : 2 * charged - 1 : 2]
+        for stage in stages:
+            self._search_about(counts.pop(0), stage.aim, _FACTOR)
+            yield from self._descend(stage, sums.pop(0))
+        self._even_from = self._place
+        left = CountsOfSums(last, [*sums, *counts], self._k)
+        self._search_about(left, self._last_aim, _LAST_FACTOR, _SAFE)
+        yield from repeat(None)  # what is charged for other rounds was spent on counts
+
+    def _search_about(
+        self,
+        draw: Counting,
+        aim: float,
+        factor: float,
+        probability: float = 0.5,
+        *,
+        number: int | None = None,
+    ) -> None:
+        """Find the size, likely near the place where stages are."""
+        at = self._place
+        ends, likely = (at - _FACTOR, at + factor), (at - _LIKELY_ABOUT[0], at + _LIKELY_ABOUT[1])
+        self._search(draw, aim, *ends, probability, likely=likely, number=number)
 
     def _measure_sign(self) -> None:
         """Find the sign of all entries, if rows are to be used as rows of one sign; or 0."""
@@ -118,12 +179,12 @@ class Stages(StagedSearch):
             return rows.keep(partial(RowsOfOneSign, simplex=simplex, sign=self._sign, largest_n=n))
         return rows.keep(partial(RowsOfEqualNorm, simplex=simplex, largest_n=n))
 
-    def _descend(self, stage: Stage) -> Iterator[None]:
+    def _descend(self, stage: Stage, draw: ChargedDraws) -> Iterator[None]:
         """Play a stage from the current shares, one round at a time."""
         # Costs a little lower than those found: else nothing asks for better points.
         simplex = self._sizes.region(max(self._place - stage.push, self._sizes.ends[0]))
         scaled = self._scaled(simplex, stage.share)
-        player = AcceleratedDescent(Entropic(simplex, stage.step, self._share), next(self._draws))
+        player = AcceleratedDescent(Entropic(simplex, stage.step, self._share), draw)
         # Rows of one sign are longer by sqrt(2).
         dual = ElasticDual(scaled, player.point, stage.softness * (2 if self._sign else 1))
         game = Game(dual, player, rounds=stage.rounds)
@@ -161,20 +222,22 @@ class Stages(StagedSearch):
 
     def _search(
         self,
-        draw: ChargedDraws,
+        draw: Counting,
         aim: float,
         low: float,
         high: float,
         probability: float = 0.5,
         *,
         start: bool = False,
+        likely: tuple[float, float] | None = None,
+        number: int | None = None,
     ) -> dict[float, float]:
         """Find the place where about aim * s rows are missed at the current shares.
 
         The start also counts the rows that are missed at the bounds of the variables. All noisy
         counts are returned, by place.
         """
-        sizes, sigma, number = self._sizes, draw.sigma, draw.remaining
+        sizes, sigma, number = self._sizes, draw.sigma, number or draw.remaining
         low, high = max(low, sizes.ends[0]), min(high, sizes.ends[1])
         counts: dict[float, float] = {}
 
@@ -188,7 +251,7 @@ class Stages(StagedSearch):
         target = min(aim * self._s, self._n / 2)
         if self._at_bounds < 2 * target:  # many rows hold at the bounds
             target = max(self._s, self._at_bounds / 2)
-        likely = sizes.likely_start if start else None
+        likely = likely or (sizes.likely_start if start else None)
         posterior = TargetSearch(target, low, high, sigma=sigma, most=self._n, likely=likely)
         for place, found in counts.items():
             posterior.learn(place, found)
@@ -223,7 +286,7 @@ class Stages(StagedSearch):
 _FIRST, _SECOND = 0, 2
 # Noise of a sum, in rows over s, beyond which a chain is better. Chosen on maps, diets and random
 # coverings of 500 to 3,000 rows, seeds 0 to 2.
-_NOISY = 0.25
+_NOISY, _NOISY_FROM_START = 0.25, 0.5
 # So many variables are many.
 _MANY = 15
 
@@ -238,6 +301,10 @@ class Staged(RowsMethod):
     stages go on from these, and such points are kept for the end. Finite upper bounds of variables
     cap their shares, and public rows may bound the objective. `opt` is a hint: the first counts are
     made where it makes a few times s missed rows likely.
+
+    From a `start` fewer and smaller stages follow, if its shares are clearly cheaper than even ones
+    where counts say that both miss as many rows. What is charged for other stages then buys counts,
+    which say more precisely which size keeps all but s rows. Nothing else is charged.
 
     *Neighbours*: constraint-private, one record with k rows.
 
@@ -257,6 +324,7 @@ class Staged(RowsMethod):
     """
 
     name = "staged"
+    takes_start = True
     take_it = (
         "whole rows are private, and costs alone bound 15 variables or more from 0, such as x >= 0"
     )
@@ -266,7 +334,8 @@ class Staged(RowsMethod):
         if request.lp.penalty is not None or request.prices or not request.has_delta:
             return None
         natural = _natural_simplex(request.lp)
-        first = natural and noise_of_sum(request)[1] <= _NOISY * request.density()
+        noisy = _NOISY if request.start is None else _NOISY_FROM_START
+        first = natural and noise_of_sum(request)[1] <= noisy * request.density()
         return _FIRST if first else _SECOND
 
     def plan(self, request: SolveRequest) -> PlannedRun:

@@ -1,0 +1,84 @@
+"""A released point from which a solve goes on: what is asked of it before budget is spent."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from privlp.checks import FloatArray, as_sparse, require
+from privlp.errors import InvalidParameterError
+from privlp.exact import ExactSolution
+from privlp.linear_program import LinearProgram
+from privlp.methods import METHODS
+from privlp.methods.request import SolveRequest
+from privlp.solution import Solution, point_of
+
+# Outside bounds and public rows by this share of their sizes is rounding.
+_ROUNDING = 1e-6
+_PUBLIC = "Give what was released, such as Solution.load(...) of an earlier day"
+_SAME = "It must be a point of the same program, whose private rows alone may differ."
+
+
+def start_of(lp: LinearProgram, start: Any, *, release: bool = False) -> FloatArray | None:
+    """The public point of a start, within its bounds; a start that is none is refused.
+
+    `release`: today's noise has no seed.
+    """
+    if start is None:
+        return None
+    exact = f"start must be public, and an exact solution is not. {_PUBLIC}."
+    require(not isinstance(start, ExactSolution), exact, "start")
+    numbers = "start has no use where only numbers are private: they are released once, with noise."
+    require(lp.neighbours.changes_whole_rows, f"{numbers} Leave it out.", "start")
+    if isinstance(start, Solution):
+        noise = f"start was solved without noise (eps = inf): it is not public. {_PUBLIC}."
+        require(math.isfinite(start.privacy.eps), noise, "start")
+        seed = "start was drawn with a seed, so it is not for release, nor is what follows from it."
+        allowed = not (release and start.privacy.seeded)
+        require(allowed, f"{seed} Give rng a seed too, for an experiment.", "start")
+        _require_names(start.variable_names, lp.variable_names)
+    return _inside(lp, point_of(lp, start, "start"))
+
+
+def _require_names(given: tuple[str, ...] | None, own: tuple[str, ...] | None) -> None:
+    """Refuse a start of other variables."""
+    if given is None or own is None or given == own:
+        return
+    how = "in another order" if sorted(given) == sorted(own) else "of other names"
+    pairs = zip([*given, None], [*own, None], strict=False)
+    number, (theirs, ours) = next((k, pair) for k, pair in enumerate(pairs) if len({*pair}) > 1)
+    place = f"number {number + 1} is {theirs!r}, in the program {ours!r}"
+    raise InvalidParameterError(f"start has variables {how}: {place}.", parameter="start")
+
+
+def _inside(lp: LinearProgram, x: FloatArray) -> FloatArray:
+    """The point within its bounds; refused where it breaks a bound or a public row by more."""
+    data = lp.public().form.lp
+    low, high = data.bounds.T
+    room = _ROUNDING * (1 + np.abs(x))
+    outside = np.flatnonzero((x < low - room) | (x > high + room))
+    if outside.size:
+        beyond = f"start is outside the bounds of {data.variable_name(int(outside[0]))}. {_SAME}"
+        raise InvalidParameterError(beyond, parameter="start")
+    rows = as_sparse(data.A[~data.private])
+    activity, size = rows @ x, 1 + abs(rows) @ np.abs(x)
+    lower, upper = data.row_lower[~data.private], data.b[~data.private]
+    fails = (activity < lower - _ROUNDING * size) | (activity > upper + _ROUNDING * size)
+    broken = f"start breaks {int(fails.sum())} public rows of the program. {_SAME}"
+    require(not fails.any(), broken, "start")
+    return np.clip(x, low, high)
+
+
+def said_of_start(request: SolveRequest, method: str) -> str:
+    """What a plan, or the advice of a solution, says of a start."""
+    if request.start is None:
+        return ""
+    found = METHODS.get(method)
+    if not request.has_noise or found is None or not found.takes_start:
+        return f" start is not used by method={method!r}."
+    return (
+        " start is taken for public. Counts say whether stages go on from it; this is foretold as"
+        " without it."
+    )
