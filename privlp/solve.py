@@ -183,7 +183,7 @@ def solve(
     >>> lp = privlp.LinearProgram([1, 2, 1, 3], -needs[::-1] ** 1.1, -np.ones(500))
     >>> again = privlp.solve(lp, 2.0, 1e-6, 50, method="staged", start=solution, rng=1)
     >>> print(again.advice)
-    Rough... start is taken for public. Counts say whether stages go on from it; ...
+    Enough rows for this eps: ... start is taken for public. Counts say whether stages go on...
 
     Capacities that one record changes by at most 1, between 10 and 40, and that the result must
     never exceed:
