@@ -21,7 +21,7 @@ from benchmarks.families.instance import missed
 from benchmarks.published import write_page
 from benchmarks.tables import column_names
 from privlp import LinearProgram, Verdict
-from svm_models import LPSVC, LPQuantileRegressor, PrivateLPSVC, PrivateQuantileRegressor, plan
+from svm_models import LPSVC, LPQuantileRegressor, PrivateClassifier, PrivateQuantileRegressor, plan
 
 FloatArray = npt.NDArray[np.float64]
 EPSILONS, DRAWS, DELTA = (0.1, 0.5, 1.0, 4.0), 10, 1e-6
@@ -316,7 +316,7 @@ def of_classifier(title: str, make: Callable[[], Records]) -> Case:
 
     def draw(eps: float, number: int) -> Outcome:
         (X, y), (test, labels), exact, seconds = halves()
-        fit = PrivateLPSVC(eps, DELTA, X_bounds=(0, 1), random_state=number)
+        fit = PrivateClassifier(eps, DELTA, X_bounds=(0, 1), random_state=number)
         verdict = plan(fit, *X.shape).verdict
         start = time.process_time()
         right, warned = _fitted(lambda: float(fit.fit(X, y).score(test, labels)))
