@@ -64,7 +64,7 @@ def explore(
     path : str or path
         Of the file. It appears whole or not at all.
     not_private : bool
-        Say that the rows may be shown. Needed unless the program is one of :mod:`privlp.examples`,
+        Say that the rows may be shown. Needed unless the program is one of ``privlp.examples``,
         as they are made without arguments.
     variables : pair of int, optional
         The two variables of the picture, where there are more. By default a plane through the exact

@@ -22,7 +22,7 @@ _DIFFICULTIES = (0.1, 1.0, 2.0)
 # Shares of the budget; slopes have the rest. In hopeless programs most is for a public way.
 _START, _WAY, _WIDTHS = (0.04, 0.1, 0.4), (0.03, 0.03, 0.02), (0.04, 0.04, 0.04)
 _DEEP, _SLACK, _BETWEEN = (0.04, 0.05, 0.05), (0.03, 0.03, 0.02), (0.1, 0.08, 0.06)
-_LAST, _SIGNS, _CELLS = (0.12, 0.18, 0.25), (0.005, 0.03, 0.03), (0.005, 0.03, 0.1)
+_LAST, _SIGNS, _CELLS = (0.12, 0.18, 0.25), (0.005, 0.03, 0.03), (0.005, 0.03, 0.03)
 # Counts at the start, then to halve what is left of the way; of near sides, along the way and by
 # variable; of sides by their slack; after each stage; and in the last search.
 _LOGARITHMIC, _LINEAR = (10, 10, 16), (24, 0, 0)
