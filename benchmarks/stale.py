@@ -41,6 +41,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "exact_noise": "mechanisms, default, perturbed SVM",
         "fallback": "default, soft, PrivateLPSVC, quantiles",
         "feasible": "numbers, always",
+        "foreign": "default, quantiles",
         "few_positives": "PrivateLPSVC",
         "fuzz": "",
         "hints": "default, soft, families",
