@@ -39,6 +39,9 @@ def start_of(lp: LinearProgram, start: Any, *, release: bool = False) -> FloatAr
         allowed = not (release and start.privacy.seeded)
         require(allowed, f"{seed} Give rng a seed too, for an experiment.", "start")
         _require_names(start.variable_names, lp.variable_names)
+    else:
+        other = "start must be a Solution that was released, or an array of public numbers, got"
+        require(not hasattr(start, "x"), f"{other} a {type(start).__name__}.", "start")
     return _inside(lp, point_of(lp, start, "start"))
 
 

@@ -134,16 +134,21 @@ def explore(
 
 
 def _is_example(lp: LinearProgram) -> bool:
-    """Whether the numbers are those of an example, as it is made without arguments."""
+    """Whether all that a page shows is that of an example, as it is made without arguments."""
     name = lp.name.replace(" ", "_")
     if name not in EXAMPLES or lp.in_blocks:
         return False
     example: LinearProgram = getattr(examples, name)()
     return (
         example.shape == lp.shape
-        and np.array_equal(example.b, lp.b)
-        and np.array_equal(example.c, lp.c)
+        and all(
+            np.array_equal(getattr(example, own), getattr(lp, own))
+            for own in ("b", "c", "bounds", "row_lower", "private")
+        )
         and not (example.A != lp.A).sum()
+        and example.variable_names == lp.variable_names
+        and example.neighbours == lp.neighbours
+        and lp.penalty is None
     )
 
 

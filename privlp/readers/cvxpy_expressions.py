@@ -111,12 +111,12 @@ def ids_of(given: Any, problem: Any, argument: str, *, quote: bool) -> set[Any]:
     matches = names_like(given)
     labels = [(getattr(each, "label", None) or "", each.id) for each in problem.constraints]
     found = {own for label, own in labels if label and matches(label)}
-    if quote and not found:
+    if not found:
         first = ", ".join([label for label, _ in labels if label][:_FEW]) or "none has one"
         raise InvalidProblemError(
             f"No constraint of the CVXPY problem has a label that matches {argument}={given!r}."
-            f" Labels: {first}. Label a constraint by its set_label(...), in versions of CVXPY that"
-            " have it; or list the constraint itself.",
+            f"{f' Labels: {first}.' * quote} Label a constraint by its set_label(...), in versions"
+            " of CVXPY that have it; or list the constraint itself.",
             parameter=argument,
         )
     return found
