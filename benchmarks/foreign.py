@@ -127,7 +127,7 @@ def fair_shares() -> LinearProgram:
 
 @cache
 def flights() -> LinearProgram:
-    """Minutes between landing and the next start, by airline, airport and hour: January 2013."""
+    """Minutes between landing and the next start, by airline, airport and hour, in January."""
     data = table("nycflights13", "flights")
     data = data[(data.month == 1) & data.arr_delay.notna()]
     X = np.column_stack(

@@ -17,8 +17,9 @@ from privlp.privacy import (
 )
 from privlp.privacy.charges import Call, Charge, call_from_dict, call_to_dict
 from privlp.privacy.prices import composed_epsilon
-from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, selection
+from svm_models import ObjectivePerturbationSVC, PrivateModelSelector
 from svm_models.account import SHARE_OF_THE_COUNT, Account, counted, open_budget
+from svm_models.dealing import Deal
 
 CHANCE = 2.0**-92
 WHOSE = (ConstraintPrivate(), Randomness(0))
@@ -109,9 +110,9 @@ def test_a_part_that_holds_all_records_is_not_refused(monkeypatch):
     rng, parts = np.random.default_rng(0), 7
     X, y = rng.normal(size=(16 * parts, 2)) / 4, rng.choice([-1, 1], 16 * parts)
     monkeypatch.setattr(
-        selection,
-        "_dealt",
-        lambda count, parts, generator, *, apart: [np.arange(count), *[np.arange(0)] * (parts - 1)],
+        Deal,
+        "persons",
+        lambda self, count, *_, **__: [np.arange(count), *[np.arange(0)] * (self.parts - 1)],
     )
     grid = [ObjectivePerturbationSVC() for _ in range(parts - 1)]
     options = {"classes": (-1, 1), "relation": "add-remove", "nominal_n": 8 * parts}

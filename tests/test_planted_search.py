@@ -326,9 +326,9 @@ def test_faults_in_solvers_are_found(fault, monkeypatch):
 def test_a_classifier_that_keeps_its_records_is_found(monkeypatch):
     train = svm_models.classifiers.base.PrivateLinearClassifier._train
 
-    def keep(self, X, signs):
+    def keep(self, X, signs, groups):
         self._history = {"X": [weakref.ref(X)], "mean": lambda: signs @ X}
-        return train(self, X, signs)
+        return train(self, X, signs, groups)
 
     data = programs.records()
     model = svm_models.ObjectivePerturbationSVC(classes=(-1, 1), random_state=0)

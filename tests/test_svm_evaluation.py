@@ -116,7 +116,7 @@ def test_the_repeats_follow_the_random_state(monkeypatch):
         "fit",
         lambda self, X, y: seeds.append(self.random_state) or HuberSVC.fit(self, X, y),
     )
-    monkeypatch.setattr(OutputPerturbationSVC, "_train", lambda self, X, signs: X[0])
+    monkeypatch.setattr(OutputPerturbationSVC, "_train", lambda self, X, *rest: X[0])
     for random_state in (1, 2):
         cross_validate({"private": private()}, X, Y, folds=2, repeats=2, random_state=random_state)
     assert len(set(seeds)) == 8
