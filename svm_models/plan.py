@@ -20,7 +20,7 @@ from tabulate import tabulate
 from privlp import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError, Verdict
 from privlp.checks import shown
 from privlp.privacy import LaplaceMechanism, Mechanism
-from svm_models.account import SHARE_OF_THE_COUNT, accounted, counts
+from svm_models.account import SHARE_OF_THE_COUNT, accounted, counts, rows_of
 from svm_models.parameters import privacy, require_delta
 
 #: Purposes of draws that classifiers and regressions share.
@@ -188,7 +188,9 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
         advice=_advice(estimator, found, records, n_features) + _of_lengths(estimator),
         prediction_noise=found.moved,
         excess_loss=found.excess if found.verdict is Verdict.ENOUGH_ROWS else math.inf,
-        parts=_with_count(found.parts, eps, records) if counts(estimator) else found.parts,
+        parts=_with_count(found.parts, estimator, eps, records)
+        if counts(estimator)
+        else found.parts,
         n_samples=records,
         n_features=n_features,
     )
@@ -238,10 +240,10 @@ def _require_positive(value: Any, name: str, most: int) -> None:
         raise InvalidParameterError(f"{name} must be at most {most:,}.", parameter=name)
 
 
-def _with_count(parts: tuple[Part, ...], eps: float, n: int) -> tuple[Part, ...]:
+def _with_count(parts: tuple[Part, ...], estimator: Any, eps: float, n: int) -> tuple[Part, ...]:
     """The parts after a noisy count of the records."""
     share = SHARE_OF_THE_COUNT
-    count = LaplaceMechanism.of_eps(1.0, share * eps)
+    count = LaplaceMechanism.of_eps(float(rows_of(estimator)), share * eps)
     first = Part("count the records", 1, share, math.sqrt(2) * count.scale / n)
     return (first, *(replace(part, share=part.share * (1 - share)) for part in parts))
 
