@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler, scale
 
 import svm_models as sm
 from privlp import Budget, BudgetExceededError, InvalidParameterError, InvalidProblemError
 from privlp.audits.tape import Tape, differences, largest_changes
+from svm_models.pipelines import learns_nothing
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -285,3 +286,8 @@ def test_what_a_split_refuses():
     given = [sm.PrivateLPSVC(), sm.PrivateLPSVC(eps=0.9)] * 2
     with pytest.raises(InvalidParameterError, match=r"Candidate 1 asks for eps = 0\.9, delta = 2"):
         sm.PrivateModelSelector(given, eps=1.0, **SPLIT).fit(X, Y)
+
+
+def test_a_function_of_whole_columns_learns_from_records():
+    assert learns_nothing(FunctionTransformer(np.log1p))
+    assert not learns_nothing(FunctionTransformer(scale))
