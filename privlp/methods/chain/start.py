@@ -57,11 +57,11 @@ _PULL, _AS_CHEAP = 1e3, 1e-9
 
 @dataclass(frozen=True)
 class Start:
-    """A point of a public way from the cheapest point to a far one."""
+    """A point of a public way, from where many rows are missed to a far point."""
 
-    cheapest: FloatArray
+    begin: FloatArray  # The cheapest point, or one after which most rows are first met.
     far: FloatArray
-    share: float  # Where the point lies: 0 at the cheapest one, 1 at the far one.
+    share: float  # Where the point lies: 0 where the way begins, 1 at the far point.
     good: bool  # Whether few rows are missed at the far end.
     # So far on, in the same units, sides near the point lie behind; infinite if not known.
     on: float
@@ -74,7 +74,7 @@ class Start:
 
     def at(self, share: float) -> FloatArray:
         """A point of the way."""
-        return self.cheapest + share * (self.far - self.cheapest)
+        return self.begin + share * (self.far - self.begin)
 
     def with_few(self, counts: NoisyCounts, target: float) -> FloatArray:
         """A point that is likely to miss so many rows or fewer, by all counts that are left."""
@@ -125,18 +125,19 @@ class Starting:
         linear = counts.left - logarithmic
         few = max(FEW * self._s, SURE * counts.sigma)
         target = max(_OF_START * self._s, SURE * counts.sigma)
-        cheapest, fewest, far = self.cheapest(), math.inf, self._region.point(self._region.inside)
-        for number, end in enumerate(self._ends(cheapest)):
+        middle = self._region.point(self._region.inside)
+        begin, fewest, far = self.cheapest(), math.inf, middle
+        for number, end in enumerate(self._ends(begin)):
             count = counts(end)
             if number and count <= few and fewest > target:
-                cheapest = self._region.point(self._region.inside)
+                begin = middle
             if count < fewest:
                 fewest, far = count, end
             if count <= few:
                 break
-        cheapest = self._before_most_rows(of_cells, cheapest, far, target)
-        way = far - cheapest
-        hinted = _odds_of_cost(hint, *(float(self._public.cost @ end) for end in (cheapest, far)))
+        begin = self._before_most_rows(of_cells, begin, far, target)
+        way = far - begin
+        hinted = _odds_of_cost(hint, *(float(self._public.cost @ end) for end in (begin, far)))
         posterior = TargetSearch(
             max(_OF_START * self._s, counts.sigma),
             *_ODDS,
@@ -148,16 +149,14 @@ class Starting:
         )
         while counts.left > max(linear, 0) + _CHECKED:
             odds = posterior.median
-            posterior.learn(odds, counts(cheapest + expit(odds) * way))
+            posterior.learn(odds, counts(begin + expit(odds) * way))
         low, high = posterior.quantile(1 - _LIKELY) - _APART, posterior.quantile(_LIKELY)
-        safe = cheapest + expit(posterior.quantile_of(_SAFE * self._s, _LIKELY)) * way
+        safe = begin + expit(posterior.quantile_of(_SAFE * self._s, _LIKELY)) * way
         while counts.left > _CHECKED:
             odds = _between(low, high)
-            low, high = (
-                (low, odds) if counts(cheapest + expit(odds) * way) <= target else (odds, high)
-            )
+            low, high = (low, odds) if counts(begin + expit(odds) * way) <= target else (odds, high)
         share = float(expit(high))
-        x, on = cheapest + share * way, math.inf
+        x, on = begin + share * way, math.inf
         if of_way is not None:
             on = _ON * float(
                 self._steps(of_way, MeasuredRows.near_along, 1, lambda step: (x, step[0] * way))[0]
@@ -170,27 +169,27 @@ class Starting:
         )
         bound = bound if fewest <= target else math.inf
         good = fewest <= few
-        return Start(cheapest, far, share, good, on, bound, of_far, safe, of_safe, posterior)
+        return Start(begin, far, share, good, on, bound, of_far, safe, of_safe, posterior)
 
     def _before_most_rows(
-        self, draw: ChargedDraws | None, cheapest: FloatArray, far: FloatArray, target: float
+        self, draw: ChargedDraws | None, begin: FloatArray, far: FloatArray, target: float
     ) -> FloatArray:
         """A point of the way after which many rows are met at once, or else its beginning.
 
         So the way is told apart where its ends are far away in units of the rows.
         """
         if draw is None:
-            return cheapest
-        low, step = cheapest, far - cheapest
+            return begin
+        low, step = begin, far - begin
         while draw.remaining:
             found = np.asarray(draw(self._measured.total(MeasuredRows.crossings, low, step, CELLS)))
             pairs = found[1:] + found[:-1]
             most = int(pairs.argmax())
             if pairs[most] > max(target, CLEAR_CELL * draw.sigma):
                 if most:
-                    cheapest = low + (most - 1) / CELLS * step
+                    begin = low + (most - 1) / CELLS * step
                 low, step = low + most / CELLS * step, 2 / CELLS * step
-        return cheapest
+        return begin
 
     def widths(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:
         """How far each variable alone moves from x to reach sides near it, (d,); its range or less.
