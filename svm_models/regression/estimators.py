@@ -220,12 +220,7 @@ class LPQuantileRegressor(LinearRegressor):
         self.quantile = quantile
         self.fit_intercept = fit_intercept
 
-    def _fitted(
-        self,
-        X: Any,
-        y: FloatArray,
-        groups: Any,  # noqa: ARG002
-    ) -> tuple[FloatArray, FloatArray]:
+    def _fitted(self, X: Any, y: FloatArray, groups: Any) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         require_flag(self.fit_intercept, "fit_intercept")
         quantiles = quantiles_of(self.quantile)
         A = _with_constant(X, constant=self.fit_intercept)
@@ -282,12 +277,7 @@ class LPSVR(LinearRegressor):
         self.epsilon = epsilon
         self.fit_intercept = fit_intercept
 
-    def _fitted(
-        self,
-        X: Any,
-        y: FloatArray,
-        groups: Any,  # noqa: ARG002
-    ) -> tuple[FloatArray, FloatArray]:
+    def _fitted(self, X: Any, y: FloatArray, groups: Any) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         C, epsilon = within(self.C, "C", *PRICE), epsilon_of(self.epsilon)
         require_flag(self.fit_intercept, "fit_intercept")
         A = _with_constant(X, constant=self.fit_intercept)
