@@ -793,6 +793,9 @@ def test_cvxpy_constraints_by_object_label_and_pattern():
     assert lp.penalty.tolist() == [np.inf] * 2 + [2.0] * 3 + [np.inf] * 2
     with pytest.raises(PrivLPError, match=r"penalty='nobody'. Labels: client 0, client 1"):
         LinearProgram.from_model(problem, penalty={"nobody": 1.0})
+    come_and_go = ConstraintPrivate("add-remove", nominal_n=9)
+    with pytest.raises(PrivLPError, match=r"a label that matches private\. Label a constraint"):
+        LinearProgram.from_model(problem, private="cleint*", neighbours=come_and_go)
 
 
 def test_cvxpy_has_a_value_and_a_status_after_assign():

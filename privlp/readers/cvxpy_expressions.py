@@ -113,10 +113,11 @@ def ids_of(given: Any, problem: Any, argument: str, *, quote: bool) -> set[Any]:
     found = {own for label, own in labels if label and matches(label)}
     if not found:
         first = ", ".join([label for label, _ in labels if label][:_FEW]) or "none has one"
+        asked, all_labels = (f"={given!r}", f" Labels: {first}.") if quote else ("", "")
         raise InvalidProblemError(
-            f"No constraint of the CVXPY problem has a label that matches {argument}={given!r}."
-            f"{f' Labels: {first}.' * quote} Label a constraint by its set_label(...), in versions"
-            " of CVXPY that have it; or list the constraint itself.",
+            f"No constraint of the CVXPY problem has a label that matches {argument}{asked}."
+            f"{all_labels} Label a constraint by its set_label(...), in versions of CVXPY that have"
+            " it; or list the constraint itself.",
             parameter=argument,
         )
     return found
