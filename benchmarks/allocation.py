@@ -18,7 +18,7 @@ from tqdm import tqdm
 import privlp
 from benchmarks.published import over_eps, picture, write_page
 from privlp import Allocation, PersonPrivate
-from privlp.pictures.figure import MARKERS
+from privlp.pictures import MARKERS
 
 FloatArray = npt.NDArray[np.float64]
 

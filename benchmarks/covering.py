@@ -20,7 +20,7 @@ from benchmarks.cache import Cache
 from benchmarks.problems import Instance, covering
 from benchmarks.published import METHOD_STYLES, picture, write_page
 from benchmarks.tables import Table, said, standard_error
-from privlp.pictures.figure import GREY
+from privlp.pictures import GREY
 
 EPSILONS = (1.0, 2.0, 4.0)
 ALPHAS = (10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 150.0, 300.0)

@@ -20,8 +20,8 @@ from benchmarks.measure import Turns
 from benchmarks.published import write_page
 from benchmarks.thesis import data_set
 from privlp import privacy
-from privlp.privacy.mechanisms import additive, objective_perturbation
-from privlp.privacy.noise import laws
+from privlp.privacy import noise as laws
+from privlp.privacy.mechanisms import additive, selection
 from svm_models import DMWSVC, ObjectivePerturbationSVC, PrivateLPSVC
 
 SIZES = (1, 100, 10_000)
@@ -64,7 +64,7 @@ def naively(action: Callable[[], Any]) -> Callable[[], Any]:
     def run() -> Any:
         with (
             mock.patch.object(additive, "rounded_sum", naive_sum),
-            mock.patch.object(objective_perturbation, "nearly", secret),
+            mock.patch.object(selection, "nearly", secret),
         ):
             return action()
 

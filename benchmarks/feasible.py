@@ -20,7 +20,7 @@ import privlp
 from benchmarks.published import over_eps, picture, write_page
 from privlp import ConstraintPrivate, LinearProgram, ScalarPrivate
 from privlp.examples import advertising
-from privlp.pictures.figure import MARKERS
+from privlp.pictures import MARKERS
 from privlp.problem.standard_form import StandardForm, violated
 
 EPSILONS = (0.5, 1.0, 4.0)

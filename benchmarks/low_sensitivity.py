@@ -18,7 +18,7 @@ import privlp
 from benchmarks import problems
 from benchmarks.published import picture, write_page
 from privlp import ColumnPrivate, LinearProgram, RowPrivate, ScalarPrivate
-from privlp.pictures.figure import MARKERS
+from privlp.pictures import MARKERS
 
 STEPS = (1e-4, 3e-4, 1e-3)
 PICTURED = 3e-4

@@ -14,7 +14,7 @@ import privlp
 from benchmarks.published import picture
 from privlp import models
 from privlp.models import simulated
-from privlp.pictures.figure import COLOURS, GREY
+from privlp.pictures import COLOURS, GREY
 
 EPSILONS = (0.5, 1.0, 4.0)
 DELTA = 1e-6

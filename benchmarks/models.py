@@ -22,7 +22,7 @@ from benchmarks.published import over_eps, picture, write_page
 from benchmarks.tables import said, standard_error
 from privlp import LinearProgram, models
 from privlp.models import simulated
-from privlp.pictures.figure import COLOURS, GREY, MARKERS
+from privlp.pictures import COLOURS, GREY, MARKERS
 
 EPSILONS = (0.5, 1.0, 4.0)
 DELTA = 1e-6

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from tabulate import tabulate
 
 from benchmarks.stale import stamp
-from privlp.pictures.figure import COLOURS, STYLE
+from privlp.pictures import COLOURS, STYLE
 from svm_models.evaluation import CrossValidation, ResultStore
 
 CM = (

@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 
 from benchmarks.published import over_eps, picture, write_page
 from privlp import ConstraintPrivate, LinearProgram, MostlyNoiseWarning, solve
-from privlp.pictures.figure import COLOURS
+from privlp.pictures import COLOURS
 from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation, Ledger, Randomness
 from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor
 

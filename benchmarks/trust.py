@@ -18,7 +18,7 @@ from tqdm import tqdm
 from benchmarks.cache import Cache
 from benchmarks.measure import ROOT
 from benchmarks.published import picture, write_page
-from privlp.pictures.figure import COLOURS
+from privlp.pictures import COLOURS
 from tests.conformance_estimators import ESTIMATORS
 from tests.conformance_kit import Bug, Case, Exact, NotApplicable, Statistical, Subject, audited
 from tests.conformance_subjects import SUBJECTS

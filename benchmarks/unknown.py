@@ -25,7 +25,7 @@ from benchmarks.measure import print_table
 from benchmarks.published import over_eps, picture, write_page
 from benchmarks.tables import Part, standard_error
 from privlp import Verdict
-from privlp.pictures.figure import GREY, MARKERS
+from privlp.pictures import GREY, MARKERS
 
 #: Seeds below are for choosing constants.
 FIRST_SEED = 1000

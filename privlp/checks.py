@@ -28,6 +28,7 @@ from privlp.errors import (
     PublicPointWarning,
 )
 
+LARGEST = float(np.finfo(float).max)
 _Found = TypeVar("_Found")
 #: What privlp raises itself, warnings turned into errors included: it holds no private data.
 _OWN = (PrivLPError, MissedRowsWarning, MostlyNoiseWarning, NotPrivateWarning, PublicPointWarning)
@@ -315,3 +316,17 @@ def warn_of_large_delta(eps: float, delta: float, records: float, *, stacklevel:
             NotPrivateWarning,
             stacklevel=stacklevel,
         )
+
+
+def without_infinities(value: npt.ArrayLike) -> FloatArray:
+    """A copy with the largest doubles in place of infinities; NaN is refused."""
+    exact = np.array(value, dtype=float)
+    if not np.abs(exact).max(initial=0.0) <= LARGEST:
+        exact = np.clip(exact, -LARGEST, LARGEST)
+        if np.isnan(exact).any():
+            raise InvalidProblemError(
+                "What is to be released is not a number (NaN). Nothing was drawn. The rows or"
+                " records are too large or too small for double precision: measure them in other"
+                " units."
+            )
+    return exact

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from privlp.checks import WHY, unquoted
 from privlp.float_errors import unnoticed
-from privlp.pictures.program import draw_program
+from privlp.pictures import draw_program
 from privlp.problem import bands
 from privlp.problem.data import ProgramData
 from privlp.problem.program_checks import check_program, set_fields
@@ -22,8 +22,8 @@ from privlp.readers.model_files import write_model
 from privlp.readers.model_objects import ModelReaders
 from privlp.readers.tables import fields_of_table
 from privlp.relations import ConstraintPrivate, NeighbourRelation
+from privlp.relations.base import PublicPart
 from privlp.relations.combined import relation_of
-from privlp.relations.public_part import PublicPart
 from privlp.rows.access import Rows
 from privlp.rows.blocks import private_rows
 from privlp.rows.program_rows import RowBlock

@@ -21,7 +21,7 @@ from privlp.methods.base import Method, Prediction
 from privlp.methods.foretold import foretell
 from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.request import SolveRequest
-from privlp.pictures.figure import GREY, MARKERS, drawing_on, place_legend
+from privlp.pictures import GREY, MARKERS, drawing_on, place_legend
 from privlp.privacy import Ledger
 from privlp.start import said_of_start, start_of
 from privlp.status import Verdict

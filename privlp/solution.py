@@ -16,7 +16,7 @@ import numpy.typing as npt
 from privlp.checks import FloatArray, as_floats, require
 from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
 from privlp.files import Saved
-from privlp.pictures.trace import draw_trace
+from privlp.pictures import draw_trace
 from privlp.privacy.record import PrivacyRecord, require_types
 from privlp.readers.model_objects import assign
 from privlp.status import MissedRows, Status, Verdict

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from svm_models.classifiers.linear_programs import soft_margin_lp as soft_margin_lp
     from svm_models.classifiers.losses import MarginLoss as MarginLoss
     from svm_models.classifiers.lp_svc import PrivateLPSVC as PrivateLPSVC
-    from svm_models.classifiers.one_vs_rest import (
+    from svm_models.classifiers.meta import (
         PrivateOneVsRestClassifier as PrivateOneVsRestClassifier,
     )
     from svm_models.classifiers.perturbed import (
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         PrivateLPSVR as PrivateLPSVR,
         PrivateQuantileRegressor as PrivateQuantileRegressor,
     )
-    from svm_models.repeated_fits import RepeatedFitsWarning as RepeatedFitsWarning
+    from svm_models.around_fits import RepeatedFitsWarning as RepeatedFitsWarning
     from svm_models.selection import PrivateModelSelector as PrivateModelSelector
 # isort: on
 
@@ -66,7 +66,7 @@ _HOMES = {
     "classifiers.linear_programs": "hard_margin_lp soft_margin_lp",
     "classifiers.losses": "MarginLoss",
     "classifiers.lp_svc": "PrivateLPSVC",
-    "classifiers.one_vs_rest": "PrivateOneVsRestClassifier",
+    "classifiers.meta": "PrivateOneVsRestClassifier",
     "classifiers.perturbed": (
         "ObjectivePerturbationClassifier ObjectivePerturbationLogisticRegression "
         "ObjectivePerturbationSVC OutputPerturbationClassifier "
@@ -77,7 +77,7 @@ _HOMES = {
     "kernel": "RandomFourierFeatures",
     "plan": "FitPlan plan",
     "regression.estimators": "LPSVR LPQuantileRegressor PrivateLPSVR PrivateQuantileRegressor",
-    "repeated_fits": "RepeatedFitsWarning",
+    "around_fits": "RepeatedFitsWarning",
     "selection": "PrivateModelSelector",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privlp import InvalidParameterError, ReadError, __version__
-from privlp.cli.messages import plain_errors
+from privlp.cli.options import plain_errors
 
 if TYPE_CHECKING:
     from privlp.privacy import Budget, Randomness

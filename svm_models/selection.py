@@ -13,18 +13,70 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from privlp import Budget, InvalidParameterError
+from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.float_errors import unnoticed
 from privlp.privacy import ExponentialMechanism, Randomness
 from svm_models import account as accounts
+from svm_models.around_fits import INSTEAD, fit, last_of, warn_if_repeated, warn_of_unpaid_steps
 from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.classes import declared_classes, two_classes, warn_of_read_classes
 from svm_models.classifiers.meta import PrivateMetaClassifier
-from svm_models.dealing import Deal
 from svm_models.parameters import LEAST_EPS_OF_SEVERAL, privacy, share
-from svm_models.pipelines import INSTEAD, fit, last_of, warn_of_unpaid_steps
 from svm_models.records.owners import kept_rows
-from svm_models.repeated_fits import warn_if_repeated
+
+
+@dataclass(frozen=True)
+class Deal:
+    """The parts of the records: one for each candidate, or one for all; the last is held out."""
+
+    candidates: int
+    held_out: float | None
+
+    @property
+    def parts(self) -> int:
+        return self.candidates + 1 if self.held_out is None else 2
+
+    @property
+    def trained_on(self) -> list[int]:
+        """The part of each candidate."""
+        return [i if self.held_out is None else 0 for i in range(self.candidates)]
+
+    @property
+    def of_one_part(self) -> float:
+        """How many times as many records there are as in the part of a candidate."""
+        return self.parts if self.held_out is None else 1 / (1 - self.held_out)
+
+    def sharing(self, classifiers: list[Any]) -> list[Any]:
+        """Those that are trained on one part, and share its eps; then none has a fallback."""
+        if self.held_out is None:
+            return [None]
+        for one in classifiers:
+            if one is not None and "fallback" in one.get_params():
+                one.set_params(fallback=False)
+        return classifiers or [None]
+
+    def require_enough(self, count: int, *, adding: bool) -> None:
+        """Refuse too few persons; not where their number is private."""
+        if count < 2 * self.parts and not adding:
+            raise InvalidProblemError(
+                f"{count} records are too few for {self.parts} parts; give at least"
+                f" {2 * self.parts}."
+            )
+
+    def persons(
+        self, count: int, generator: np.random.Generator, *, adding: bool
+    ) -> list[npt.NDArray[np.int64]]:
+        """The persons of each part; where one may come or go each is dealt apart from others."""
+        share = self.held_out
+        if not adding:
+            cuts = self.parts if share is None else [count - max(1, round(share * count))]
+            return np.array_split(generator.permutation(count), cuts)
+        if share is None:
+            part_of = generator.integers(self.parts, size=count)
+        else:
+            part_of = (generator.random(count) < share).astype(np.int64)
+        return [np.flatnonzero(part_of == part) for part in range(self.parts)]
+
 
 #: Least nominal number of a part, which then is of the right order; and how many times the nominal
 #: number of records there may be in all.
@@ -124,7 +176,9 @@ class PrivateModelSelector(PrivateMetaClassifier):
         """
         self._begin(unsupported)
         candidates = [clone(estimator) for estimator in _listed(self.estimators)]
-        deal = Deal(len(candidates), self._held_out())
+        held_out = self.validation_fraction
+        held_out = None if held_out is None else share(held_out, "validation_fraction")
+        deal = Deal(len(candidates), held_out)
         eps, delta = privacy(self.eps, self.delta, least=LEAST_EPS_OF_SEVERAL)
         each, ledger = self._split(deal.sharing([*map(_classifier, candidates)]), eps, delta)
         neighbours, rows = accounts.accounted(self), accounts.rows_of(self)
@@ -177,10 +231,6 @@ class PrivateModelSelector(PrivateMetaClassifier):
         self.best_index_ = choose(-np.array(mistakes, dtype=float))
         self.best_estimator_ = candidates[self.best_index_]
         return self
-
-    def _held_out(self) -> float | None:
-        given = self.validation_fraction
-        return None if given is None else share(given, "validation_fraction")
 
     def _require_owners(self, groups: Any, rows: int) -> None:
         if rows > 1 and groups is None:
@@ -255,11 +305,6 @@ class PrivateModelSelector(PrivateMetaClassifier):
 
 def _listed(estimators: Any) -> list[Any]:
     """The candidates, whatever they are, if it is a list of estimators."""
-    if hasattr(estimators, "fit"):
-        raise InvalidParameterError(
-            "estimators must be a list of private classifiers, not one of them.",
-            parameter="estimators",
-        )
     candidates = list(estimators) if isinstance(estimators, Sequence) else [None]
     if not all(
         hasattr(one, "fit") and hasattr(one, "get_params") and not isinstance(one, type)

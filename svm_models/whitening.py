@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism
-from privlp.regions.l1_ball import L1Ball
+from privlp.regions.simplex import L1Ball
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import symmetric_of, upper_of
 from privlp.rows.parts import slices

@@ -32,7 +32,7 @@ from svm_models.records.grid import WhitenedRecords
 from svm_models.regression import descent as regression_descent
 from svm_models.regression import records as regression_records
 from svm_models.regression.base import PrivateLinearRegressor
-from svm_models.regression.together import Together
+from svm_models.regression.losses import Together
 from svm_models.whitening import PURPOSE_AGAIN, shortened
 from tests import conformance_kit as kit
 from tests.conformance_subjects import NOT_OF_EQUAL_RANGE, ONE_DRAW, _faults, replaced, stops_when

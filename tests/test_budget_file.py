@@ -89,7 +89,7 @@ def printed(code):
 IMPORTS = """
 import os, threading, time
 from privlp import Budget, BudgetExceededError, BudgetFileError, ConstraintPrivate, examples, solve
-from privlp.privacy import LaplaceMechanism, Randomness, record_file, unique
+from privlp.privacy import LaplaceMechanism, Randomness, randomness, record_file
 """
 
 
@@ -887,8 +887,8 @@ print(budget.spent())
 @forks
 def test_a_child_of_a_fork_that_waited_too_long_says_so(path):
     code = f"""
-budget, unique.PATIENCE = Budget.open({str(path)!r}, 1.0, 0.0), 0.1
-with unique.unforked():
+budget, randomness.PATIENCE = Budget.open({str(path)!r}, 1.0, 0.0), 0.1
+with randomness.unforked():
     child = os.fork()
 if child == 0:
     try:

@@ -19,7 +19,7 @@ from privlp.privacy.charges import Call, Charge, call_from_dict, call_to_dict
 from privlp.privacy.prices import composed_epsilon
 from svm_models import ObjectivePerturbationSVC, PrivateModelSelector
 from svm_models.account import SHARE_OF_THE_COUNT, Account, counted, open_budget
-from svm_models.dealing import Deal
+from svm_models.selection import Deal
 
 CHANCE = 2.0**-92
 WHOSE = (ConstraintPrivate(), Randomness(0))

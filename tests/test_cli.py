@@ -375,7 +375,7 @@ def test_demo_solves_real_records_and_draws(tmp_path, monkeypatch):
     levels = (0.1, 0.25, 0.5, 1, 4) if THOROUGH else (4,)
     if not THOROUGH:
         for name, fewer in (("_EPSILONS", levels), ("_EPS_OF_LEDGER", 4), ("_DRAWS", 2)):
-            monkeypatch.setattr(f"privlp.cli.demo.{name}", fewer)
+            monkeypatch.setattr(f"privlp.cli.teaching.{name}", fewer)
     picture = tmp_path / "demo.png"
     text = said("demo --output FILE --seed 1", picture)
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -15,7 +15,7 @@ import privlp
 from privlp.audits.tape import Tape, changes, differences
 from privlp.methods.staged.method import Stages
 from privlp.problem.standard_form import StandardForm
-from privlp.rows.measured import MeasuredRows
+from privlp.rows.program_rows import MeasuredRows
 from tests import programs
 from tests.effort import runs
 from tests.programs import ALL, method_of, methods_for

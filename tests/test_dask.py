@@ -16,8 +16,8 @@ from privlp.errors import InvalidProblemError
 from privlp.methods.perturbed import draws as perturbed_draws
 from privlp.methods.staged import charges as staged_charges
 from privlp.privacy import Randomness
+from privlp.rows.beyond_memory import OnCluster
 from privlp.rows.blocks import InBlocks
-from privlp.rows.cluster import OnCluster
 from tests import programs
 from tests.programs import methods_for
 from tests.test_row_blocks import COSTS, METHODS, OPT, N, assert_same, solved, split, table

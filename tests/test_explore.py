@@ -15,7 +15,7 @@ from privlp.cli import main
 from privlp.errors import InvalidParameterError, MissingDependencyError
 from privlp.explore import grid as grids
 from privlp.explore import page as pages
-from privlp.pictures.program import half_planes
+from privlp.pictures import half_planes
 
 EPSILONS, SHARES = (0.5, 10.0), (0.2,)
 

@@ -28,7 +28,7 @@ import privlp
 from privlp import LinearProgram, PrivLPError, Solution, Status
 from privlp.cli import main
 from privlp.files import write_whole
-from privlp.pictures.figure import save_figure
+from privlp.pictures import save_figure
 from privlp.privacy import (
     ChargedDraws,
     GaussianMechanism,

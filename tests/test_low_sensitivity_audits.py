@@ -22,7 +22,7 @@ from privlp.privacy import (
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
 )
-from privlp.privacy.noise.rounding import grid
+from privlp.privacy.noise import grid
 from tests.conformance_kit import Claim, audited, release_many
 from tests.effort import each
 from tests.programs import ALL

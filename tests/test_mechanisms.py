@@ -19,7 +19,7 @@ from privlp.privacy import (
     Randomness,
     prices,
 )
-from privlp.privacy.mechanisms.exponential import bernoulli_exp
+from privlp.privacy.mechanisms.selection import bernoulli_exp
 from privlp.privacy.prices import Price, composed_epsilon
 from privlp.relations import ConstraintPrivate
 from tests.effort import runs

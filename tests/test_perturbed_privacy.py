@@ -26,7 +26,7 @@ from privlp.privacy import GaussianObjectivePerturbation, Ledger
 from privlp.privacy.prices import composed_epsilon
 from privlp.regions import quadratic
 from privlp.rows.in_coordinates import RowsInCoordinates
-from privlp.rows.measured import ComparedRows
+from privlp.rows.program_rows import ComparedRows
 from tests.conformance_kit import count_forgotten
 from tests.effort import each, examples, runs
 

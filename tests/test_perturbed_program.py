@@ -25,8 +25,7 @@ from privlp.regions.public_rows import PublicRows, UnboundedRegionError, tighten
 from privlp.regions.quadratic import distance_to_minimum, fitted_prices, likely_tight, minimum
 from privlp.rows.access import InMemory
 from privlp.rows.in_coordinates import RowsInCoordinates, shares_of_norm
-from privlp.rows.measured import MeasuredRows
-from privlp.rows.program_rows import RowBlock
+from privlp.rows.program_rows import MeasuredRows, RowBlock
 from privlp.rows.smoothed import SmoothedRows
 from tests.effort import examples
 

@@ -7,7 +7,7 @@ import pytest
 
 import privlp
 from privlp.methods.perturbed.hard import HardRowSearch
-from privlp.rows.measured import MeasuredRows
+from privlp.rows.program_rows import MeasuredRows
 
 S = 50
 

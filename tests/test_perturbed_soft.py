@@ -20,8 +20,7 @@ from privlp.problem.standard_form import StandardForm
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
 from privlp.rows.in_coordinates import RowsInCoordinates, shares_of_norm
-from privlp.rows.measured import ComparedRows
-from privlp.rows.program_rows import RowBlock
+from privlp.rows.program_rows import ComparedRows, RowBlock
 
 N, D = 300, 3
 PRICES = st.floats(0.01, 10)

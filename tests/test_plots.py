@@ -15,7 +15,7 @@ import privlp
 from privlp import LinearProgram, examples
 from privlp.game.loop import Path
 from privlp.methods.tightened.noise import TruncatedGaussian
-from privlp.pictures.figure import COLOURS, STYLE, new_axes
+from privlp.pictures import COLOURS, STYLE, new_axes
 
 NEEDS = np.random.default_rng(1).uniform(0.2, 1.0, size=(300, 4))
 COVERING = LinearProgram([1.0, 2.0, 1.0, 3.0], -NEEDS, -np.ones(300))

@@ -15,7 +15,7 @@ import svm_models
 from privlp import Budget, InvalidParameterError, LinearProgram
 from privlp.methods import SolveRequest
 from privlp.privacy import GaussianMechanism, Randomness
-from privlp.privacy.unique import Unique
+from privlp.privacy.randomness import Unique
 from svm_models.account import Account
 from tests.effort import covering
 from tests.planted import programs

@@ -19,7 +19,7 @@ from privlp.privacy import (
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
 )
-from privlp.privacy.noise.laws import (
+from privlp.privacy.noise import (
     Bits,
     EuclideanLaplace,
     Gaussian,
@@ -27,8 +27,10 @@ from privlp.privacy.noise.laws import (
     OneSidedTruncatedGaussian,
     OneSidedTruncatedLaplace,
     UniformReals,
+    grid,
+    nearly,
+    rounded_sum,
 )
-from privlp.privacy.noise.rounding import grid, nearly, rounded_sum
 from tests.effort import each, runs
 
 LAWS = {
@@ -121,7 +123,7 @@ def test_a_release_is_the_same_with_and_without_arrays(law, monkeypatch):
         for scale in (1e-300, 3e-5, 1.0, 7e9, 1e297, -2.0):
             releases = []
             for most in (24, 0):
-                monkeypatch.setattr("privlp.privacy.noise.rounding._FEW", most)
+                monkeypatch.setattr("privlp.privacy.noise._FEW", most)
                 generator = np.random.default_rng(size)
                 releases.append(rounded_sum(value, scale, law, generator, down=scale < 0))
                 releases.append(generator.integers(2**40))

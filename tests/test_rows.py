@@ -23,8 +23,8 @@ from privlp.problem.standard_form import goes_by_rows
 from privlp.regions.simplex import Simplex
 from privlp.rows import parts
 from privlp.rows.access import InMemory
-from privlp.rows.measured import MeasuredRows
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOnSimplex
+from privlp.rows.program_rows import MeasuredRows
 from tests import programs
 from tests.effort import each, pairs
 from tests.programs import methods_for

@@ -14,8 +14,8 @@ import privlp
 from privlp import LinearProgram
 from privlp.errors import InvalidParameterError
 from privlp.game.descent import ElasticRows
+from privlp.rows.beyond_memory import SpillFile
 from privlp.rows.on_simplex import RowsOfEqualNorm
-from privlp.rows.spilled import SpillFile
 from tests.test_row_blocks import COSTS, assert_same, solved, table
 from tests.test_rows import POINT, SIMPLEX, N, program
 from tests.test_rows import table as small
@@ -111,7 +111,7 @@ def test_nobody_else_can_read_it(folder):
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
 def test_nothing_is_left_of_a_process_that_is_killed(folder):
     code = (
-        "import os, signal, sys, numpy as np; from privlp.rows.spilled import SpillFile;"
+        "import os, signal, sys, numpy as np; from privlp.rows.beyond_memory import SpillFile;"
         "SpillFile(sys.argv[1]).write([np.ones(9)]); os.kill(os.getpid(), signal.SIGKILL)"
     )
     run = subprocess.run([sys.executable, "-c", code, folder], check=False)

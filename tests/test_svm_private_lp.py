@@ -12,7 +12,7 @@ from sklearn.base import clone
 from privlp import Budget, BudgetExceededError, audit
 from privlp.game.descent import AcceleratedDescent
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
-from privlp.regions.l1_ball import L1Ball, onto_l1_ball
+from privlp.regions.simplex import L1Ball, onto_l1_ball
 from privlp.rows import parts as row_parts
 from privlp.rows.access import InMemory
 from svm_models import PrivateLPSVC, make_separable_sphere, whitening

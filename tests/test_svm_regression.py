@@ -27,10 +27,9 @@ from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantile
 from svm_models.account import Neighbours
 from svm_models.records.grid import RecordGrid, Whitening
 from svm_models.regression.descent import _Descent, towards
-from svm_models.regression.losses import EpsilonInsensitive, Pinball
+from svm_models.regression.losses import EpsilonInsensitive, Pinball, Together
 from svm_models.regression.plan import sensitivity_of_slopes
 from svm_models.regression.records import MeasuredPairs, Units, WhitenedPairs, second_moments
-from svm_models.regression.together import Together
 
 pytestmark = pytest.mark.usefixtures("short_advice")
 

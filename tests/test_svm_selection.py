@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler, scale
 import svm_models as sm
 from privlp import Budget, BudgetExceededError, InvalidParameterError, InvalidProblemError
 from privlp.audits.tape import Tape, differences, largest_changes
-from svm_models.pipelines import learns_nothing
+from svm_models.around_fits import learns_nothing
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -157,7 +157,7 @@ def test_a_shared_budget_is_charged_once():
     ("estimators", "options", "message"),
     [
         ([], {}, "estimators is empty"),
-        (GRID[0], {}, "must be a list of private classifiers, not one"),
+        (GRID[0], {}, "must be a list of private classifiers, such as"),
         ([type(GRID[0])], {}, "must be a list of private classifiers, such as"),
         ([sm.HuberSVC()], {}, r"Candidate 0 \(HuberSVC\) may learn from records without paying"),
         (

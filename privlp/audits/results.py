@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privlp.errors import InvalidParameterError
-from privlp.pictures.figure import COLOURS, drawing_on, place_legend
+from privlp.pictures import COLOURS, drawing_on, place_legend
 from privlp.privacy.record import json_number
 
 if TYPE_CHECKING:

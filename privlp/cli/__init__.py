@@ -13,9 +13,9 @@ from privlp.cli.options import EXIT_CODES
 _COMMANDS = {
     "audit": ("solve", "Look for a fault in a private solve of a model; not private."),
     "budget": ("budget", "Make a budget that is kept in a file, or say what it has paid for."),
-    "demo": ("demo", "Solve a program of 20,190 real people, and draw it."),
+    "demo": ("teaching", "Solve a program of 20,190 real people, and draw it."),
     "exact": ("solve", "Solve a model exactly with HiGHS; not private."),
-    "explore": ("explore", "Write a page with sliders, for teaching; not private."),
+    "explore": ("teaching", "Write a page with sliders, for teaching; not private."),
     "plan": ("solve", "Predict how well a model can be solved privately; spends nothing."),
     "solve": ("solve", "Solve a model privately."),
 }

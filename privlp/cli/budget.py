@@ -10,7 +10,7 @@ import click
 from tabulate import tabulate
 
 from privlp.cli import options
-from privlp.cli.messages import plain_errors, require_folder, write_json
+from privlp.cli.options import plain_errors, require_folder, write_json
 from privlp.privacy import Budget
 from privlp.privacy.budget import StoredBudget
 from privlp.privacy.budget_file import BudgetEvent

@@ -11,11 +11,11 @@ import numpy as np
 from tabulate import tabulate
 
 from privlp.cli import options
-from privlp.cli.messages import plain_errors, require_folder, require_picture, write_json
+from privlp.cli.options import plain_errors, require_folder, require_picture, write_json
 from privlp.cli.program import program, shares
 from privlp.exact import solve_exact
 from privlp.linear_program import LinearProgram
-from privlp.pictures.figure import save_figure
+from privlp.pictures import save_figure
 from privlp.plan import plan
 from privlp.privacy import Budget
 from privlp.report.compare import compare

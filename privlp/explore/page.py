@@ -23,8 +23,7 @@ from privlp.errors import MissingDependencyError, UnsupportedProblemError
 from privlp.explore.grid import EPSILONS, TOLERANCE, Answers, Grid, Pair, computed
 from privlp.files import write_whole
 from privlp.linear_program import LinearProgram
-from privlp.pictures.figure import label_of
-from privlp.pictures.program import half_planes, polygon
+from privlp.pictures import half_planes, label_of, polygon
 from privlp.privacy.budget_rule import validated_budget
 
 #: Programs whose records are made up, or published with a package.

@@ -20,7 +20,7 @@ from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws, GaussianMechanism
 from privlp.rows.access import Rows
 from privlp.rows.grid import Grid
-from privlp.rows.measured import MeasuredRows
+from privlp.rows.program_rows import MeasuredRows
 from privlp.status import MissedRows
 
 FloatArray = npt.NDArray[np.float64]

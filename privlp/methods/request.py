@@ -16,9 +16,8 @@ from privlp.privacy import Accountant, Ledger
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import is_range, range_of, require_optimum
-from privlp.relations.base import NeighbourRelation
+from privlp.relations.base import NeighbourRelation, PublicPart
 from privlp.relations.constraint import ConstraintPrivate
-from privlp.relations.public_part import PublicPart
 
 # A width is a bound on rows, or one on entries of A and one on b.
 _BOUNDS = 2

@@ -15,11 +15,11 @@ True
 from __future__ import annotations
 
 from privlp.models import simulated as simulated
-from privlp.models.menu import diet as diet
+from privlp.models.flows import min_cost_flow as min_cost_flow
+from privlp.models.flows import transport as transport
 from privlp.models.model import Model as Model
-from privlp.models.network_flow import min_cost_flow as min_cost_flow
-from privlp.models.portfolio import cvar_portfolio as cvar_portfolio
-from privlp.models.roster import staffing as staffing
-from privlp.models.shipping import transport as transport
+from privlp.models.people import cvar_portfolio as cvar_portfolio
+from privlp.models.people import diet as diet
+from privlp.models.people import staffing as staffing
 
 __all__ = ["Model", "cvar_portfolio", "diet", "min_cost_flow", "simulated", "staffing", "transport"]

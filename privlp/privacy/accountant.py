@@ -13,9 +13,8 @@ from privlp.privacy.budget_rule import validated_budget
 from privlp.privacy.charges import AccountedRelation, Charge, cost_of
 from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import Costs
-from privlp.privacy.randomness import ChargedDraws, Randomness
+from privlp.privacy.randomness import ChargedDraws, Randomness, SpentOnce
 from privlp.privacy.record import LedgerEntry, PrivacyRecord, Statement
-from privlp.privacy.unique import SpentOnce
 
 _M = TypeVar("_M", bound=Mechanism)
 #: What is charged: a mechanism, a number of draws, and their purpose.

@@ -27,9 +27,9 @@ from privlp.privacy.budget_rule import (
 )
 from privlp.privacy.charges import Call, call_from_dict, call_to_dict
 from privlp.privacy.ledger import CallStore
+from privlp.privacy.randomness import SpentOnce
 from privlp.privacy.record import json_number
 from privlp.privacy.record_file import NOT_CHARGED, START, FileLocation, Last, RecordFile
-from privlp.privacy.unique import SpentOnce
 
 if TYPE_CHECKING:
     import sqlite3

@@ -15,7 +15,7 @@ Why it is done this way
   ``synchronous=EXTRA``, because with ``FULL`` a power cut may bring back the deleted journal, which
   would undo the last record.
 * A connection for each access: none is open while a process forks, and no lock outlives an access.
-* No thread forks during an access (:mod:`privlp.privacy.unique`).
+* No thread forks during an access (:mod:`privlp.privacy.randomness`).
 * After each commit a second file beside it, with ``.count`` after its name, gets the number and the
   hash of the last record. A file that does not hold that record is older. The second file is no
   part of the first: without it nothing is refused.
@@ -40,8 +40,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from privlp.errors import BudgetFileError
+from privlp.privacy.randomness import unforked
 from privlp.privacy.record import versions
-from privlp.privacy.unique import unforked
 
 if TYPE_CHECKING:
     import sqlite3

@@ -55,11 +55,10 @@ class Rows(ABC, Generic[BlockT_co]):
         """Compute something from each block, and keep it where the block is.
 
         A source may compute it anew whenever it is wanted, so `prepare` is a pure function; or it
-        may write it to a file and read it again (:mod:`privlp.rows.spilled`). The result may have
-        an attribute ``changes``, the names of those of its attributes that kernels change, a few
-        numbers of each row at most. They are always kept; of results without it, all that an
-        :meth:`update` went through is. An error in `prepare` is raised without its message, here or
-        when what is kept is first used.
+        may write it to a file and read it again. The result may have an attribute ``changes``, the
+        names of those of its attributes that kernels change, a few numbers of each row at most.
+        They are always kept; of results without it, all that an :meth:`update` went through is. An
+        error in `prepare` is raised without its message, here or when what is kept is first used.
         """
         return _or_an_error_without_data(lambda: self._keep(prepare))
 

@@ -1,8 +1,8 @@
 """The private rows of a program, wherever they are; blocks of rows that are read in every pass.
 
 What is prepared from a block is a pure function of it and of released values. It stays in memory as
-far as a limit allows, and else in a temporary file (:mod:`privlp.rows.spilled`). Where that is full
-it is prepared anew. Results do not depend on that, not in the last bit.
+far as a limit allows, and else in a temporary file. Where that is full it is prepared anew. Results
+do not depend on that, not in the last bit.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from privlp.problem.standard_form import StandardForm
 from privlp.problem.validation import is_mapped
 from privlp.readers.blocks import DaskRows
 from privlp.rows.access import BlockT_co, Result, Rows, State
-from privlp.rows.cluster import current_client, program_on
+from privlp.rows.beyond_memory import Place, SpillFile, current_client, program_on
 from privlp.rows.program_rows import ProgramRows, RowBlock
-from privlp.rows.spilled import Place, SpillFile
 
 _ASKED = os.environ.get("PRIVLP_MEMORY", "")
 _BYTES: ContextVar[float] = ContextVar(

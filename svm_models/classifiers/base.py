@@ -20,14 +20,13 @@ from privlp.checks import require_flag, warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord, Randomness
 from svm_models import account as accounts
+from svm_models.around_fits import warn_if_repeated, warn_of_unpaid_steps
 from svm_models.classifiers import classes as of_two
 from svm_models.parameters import FloatArray, norm_within, share
-from svm_models.pipelines import warn_of_unpaid_steps
 from svm_models.records import Preparation, decisions_of, owners
 from svm_models.records.columns import Columns, ranges_of, without_labels
 from svm_models.records.grid import require_exact_sums
 from svm_models.records.validation import scored, validated, without_table
-from svm_models.repeated_fits import warn_if_repeated
 
 #: Parameters that private classifiers share, as their documentation has them.
 COMMON = """data_norm : float, optional

@@ -21,8 +21,8 @@ from privlp.checks import unquoted
 from privlp.problem.validation import is_mapped
 from privlp.readers.blocks import in_blocks, is_sequence_of_blocks
 from privlp.rows.access import InMemory, Rows
+from privlp.rows.beyond_memory import OnCluster, current_client
 from privlp.rows.blocks import InBlocks, MadeBlocks, memory_limit, places_of_blocks
-from privlp.rows.cluster import OnCluster, current_client
 from privlp.tables import is_dask
 from svm_models.parameters import FloatArray
 from svm_models.records.grid import SignedRecords, few_at_a_time

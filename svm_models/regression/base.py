@@ -19,8 +19,8 @@ from privlp.float_errors import unnoticed
 from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.rows.access import InMemory
 from svm_models import account as accounts
+from svm_models.around_fits import warn_if_repeated, warn_of_unpaid_steps
 from svm_models.parameters import FloatArray, require_delta
-from svm_models.pipelines import warn_of_unpaid_steps
 from svm_models.plan import warn_of_noise
 from svm_models.records import owners
 from svm_models.records.columns import Columns, planned, without_labels
@@ -30,7 +30,6 @@ from svm_models.regression.descent import descend
 from svm_models.regression.losses import ResidualLoss
 from svm_models.regression.plan import Forecast, Plan
 from svm_models.regression.records import Units
-from svm_models.repeated_fits import warn_if_repeated
 
 _REPLACED = "one record (x_i, y_i) replaced; the number of records is public"
 _ADDED = "one record (x_i, y_i) added or removed; the number of records is private"

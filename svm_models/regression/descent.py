@@ -20,7 +20,13 @@ from privlp.rows.access import Rows
 from svm_models.account import Account
 from svm_models.parameters import FloatArray
 from svm_models.records.grid import RecordGrid, Whitening
-from svm_models.regression.losses import MEDIAN_SIZE, ResidualLoss, normal_quantile
+from svm_models.regression.losses import (
+    MEDIAN_SIZE,
+    ResidualLoss,
+    Together,
+    crossings,
+    normal_quantile,
+)
 from svm_models.regression.plan import COUNTS, OF_A_MEAN, SIZES, TURNS, Plan, Stage
 from svm_models.regression.records import (
     MeasuredPairs,
@@ -29,7 +35,6 @@ from svm_models.regression.records import (
     above,
     second_moments,
 )
-from svm_models.regression.together import Together, crossings
 from svm_models.whitening import second_moments as released_moments
 
 # A round moves by noise no more than this share of the scale of residuals.

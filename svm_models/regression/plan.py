@@ -13,8 +13,7 @@ from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism, Mechanis
 from privlp.status import Verdict
 from svm_models.account import Account, Neighbours, at_whole_budget
 from svm_models.plan import OF_ANSWER, OF_CHOICE, Part, noise_in, parts_of, ways_out
-from svm_models.regression.losses import MEDIAN, ResidualLoss
-from svm_models.regression.together import Together, told
+from svm_models.regression.losses import MEDIAN, ResidualLoss, Together, told
 from svm_models.whitening import noise_of_one_sum
 
 OF_MOMENTS = "sum the second moments of records of norm 1 or less"

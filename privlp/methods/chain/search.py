@@ -21,7 +21,7 @@ from privlp.regions.public_rows import PublicRows
 from privlp.rows import smoothed
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
-from privlp.rows.measured import MeasuredRows
+from privlp.rows.program_rows import MeasuredRows
 
 FloatArray = npt.NDArray[np.float64]
 Path = Callable[[float], FloatArray]

@@ -18,7 +18,7 @@ from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
 from privlp.regions.quadratic import fitted_prices
-from privlp.relations.public_part import PublicPart
+from privlp.relations.base import PublicPart
 from privlp.rows import smoothed
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates

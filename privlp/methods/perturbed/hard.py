@@ -20,7 +20,7 @@ from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
-from privlp.rows.measured import MeasuredRows
+from privlp.rows.program_rows import MeasuredRows
 
 FloatArray = npt.NDArray[np.float64]
 

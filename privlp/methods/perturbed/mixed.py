@@ -17,7 +17,7 @@ from privlp.methods.perturbed.soft import SOFTNESS, Comparison, SoftRowSearch
 from privlp.regions.polytope import ReducedPolytope
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
-from privlp.rows.measured import MeasuredRows
+from privlp.rows.program_rows import MeasuredRows
 
 FloatArray = npt.NDArray[np.float64]
 

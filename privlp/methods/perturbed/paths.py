@@ -18,8 +18,7 @@ from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import norms, shares_of_norm
-from privlp.rows.measured import MeasuredRows
-from privlp.rows.program_rows import RowBlock
+from privlp.rows.program_rows import MeasuredRows, RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 Path = Callable[[float], FloatArray]

@@ -21,8 +21,7 @@ from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates, norms, shares_of_norm, symmetric_of
-from privlp.rows.measured import ComparedRows
-from privlp.rows.program_rows import RowBlock
+from privlp.rows.program_rows import ComparedRows, RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -24,9 +24,8 @@ from privlp.privacy import ChargedDraws
 from privlp.problem.data import ProgramData
 from privlp.regions.simplex import Entropic, Simplex, is_range, range_of
 from privlp.rows.access import Rows
-from privlp.rows.measured import MeasuredRows
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, signs_and_spread
-from privlp.rows.program_rows import share_of
+from privlp.rows.program_rows import MeasuredRows, share_of
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from privlp.methods.request import SolveRequest
 from privlp.methods.tightened import worst_case
 from privlp.methods.tightened.noise import checked_numbers, tightened_run
 from privlp.privacy import ChargedDraws, GaussianMechanism
-from privlp.privacy.noise.rounding import grid
+from privlp.privacy.noise import grid
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.bounded import require_bounded
 from privlp.relations.numbers import PrivateNumbers

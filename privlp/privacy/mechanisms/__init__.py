@@ -13,14 +13,14 @@ from privlp.privacy.mechanisms.additive import (
 )
 from privlp.privacy.mechanisms.base import HasGenerator as HasGenerator
 from privlp.privacy.mechanisms.base import Mechanism as Mechanism
-from privlp.privacy.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
-from privlp.privacy.mechanisms.objective_perturbation import (
+from privlp.privacy.mechanisms.selection import ExponentialMechanism as ExponentialMechanism
+from privlp.privacy.mechanisms.selection import (
     GaussianObjectivePerturbation as GaussianObjectivePerturbation,
 )
-from privlp.privacy.mechanisms.objective_perturbation import (
+from privlp.privacy.mechanisms.selection import (
     LaplaceObjectivePerturbation as LaplaceObjectivePerturbation,
 )
-from privlp.privacy.mechanisms.objective_perturbation import (
+from privlp.privacy.mechanisms.selection import (
     ObjectivePerturbation as ObjectivePerturbation,
 )
 from privlp.privacy.mechanisms.truncated import (

@@ -23,8 +23,7 @@ from privlp.privacy.mechanisms.base import (
     l2_distance,
     require_positive,
 )
-from privlp.privacy.noise.laws import EuclideanLaplace, Gaussian, Laplace, Law
-from privlp.privacy.noise.rounding import grid, rounded_sum
+from privlp.privacy.noise import EuclideanLaplace, Gaussian, Laplace, Law, grid, rounded_sum
 from privlp.privacy.prices import Price
 
 _ROUNDED = (
@@ -232,7 +231,7 @@ class LaplaceMechanism(ExponentialTails):
 
     `sensitivity` bounds the L1 change between neighbours; the release is (sensitivity / scale)-DP
     (Dwork, McSherry, Nissim and Smith 2006). The exact sum is rounded to a public grid, so that the
-    low bits of a release tell nothing (:mod:`privlp.privacy.noise.rounding`). Proof:
+    low bits of a release tell nothing (:mod:`privlp.privacy.noise`). Proof:
     ``docs/proofs.md``, "Laplace mechanism".
     """
 

@@ -12,7 +12,7 @@ from privlp.errors import InvalidParameterError
 from privlp.privacy.gaussian_dp import MOST_DEVIATIONS, Change, least_width, log_delta
 from privlp.privacy.mechanisms.additive import ExponentialTails, OneSidedNoise
 from privlp.privacy.mechanisms.base import require_delta, require_positive
-from privlp.privacy.noise.laws import Law, OneSidedTruncatedGaussian, OneSidedTruncatedLaplace
+from privlp.privacy.noise import Law, OneSidedTruncatedGaussian, OneSidedTruncatedLaplace
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Fits that scikit-learn repeats, seen on the call stack: each pays, and one ledger is left."""
+"""What scikit-learn does around a private fit, seen on the call stack: repeats, and pipelines."""
 
 from __future__ import annotations
 
@@ -11,9 +11,17 @@ from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+import numpy.typing as npt
 from joblib import Parallel
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
+from sklearn.utils import get_tags
 
 from privlp import NotPrivateWarning
+from svm_models.kernel import RandomFourierFeatures
 
 #: Functions of scikit-learn that a worker process calls for one fit of several.
 _TASKS = {"_fit_and_score", "_fit_and_predict", "_fit_classifier_calibrator_pair"}
@@ -142,3 +150,82 @@ def _prices_differ(outer: list[FrameType]) -> bool:
         if isinstance(values.get("param_name"), str):
             tried.add(values["param_name"])
     return estimators or any(name.split("__")[-1] in ("eps", "delta") for name in tried)
+
+
+#: Steps that learn the number of columns only, or that were fitted before.
+_HARMLESS = RandomFourierFeatures, PolynomialFeatures, FrozenEstimator
+#: What to do about any other.
+INSTEAD = (
+    " Declare ranges by X_bounds, or take steps that learn nothing from records: a"
+    " FunctionTransformer of each row by itself, or a FrozenEstimator fitted to public data."
+)
+
+
+def learns_nothing(step: Any) -> bool:
+    """Whether a step of a pipeline learns nothing from records: it has no fit of its own."""
+    if step is None or isinstance(step, (str, *_HARMLESS)):
+        return True
+    if isinstance(step, Pipeline):
+        return all(learns_nothing(one) for _, one in step.steps)
+    if isinstance(step, FunctionTransformer):
+        return _of_each_row(step)
+    return isinstance(step, BaseEstimator) and not get_tags(step).requires_fit
+
+
+def _of_each_row(step: FunctionTransformer) -> bool:
+    """Whether a function gives made-up rows the same together and alone; or fails on such rows."""
+    X = np.random.default_rng(0).uniform(0.5, 2.0, (6, 4))
+    try:
+        together = np.asarray(step.transform(X), dtype=float)
+        alone = np.vstack([np.asarray(step.transform(X[k : k + 1]), float) for k in range(6)])
+    except Exception:
+        return True
+    return together.shape == alone.shape and np.allclose(together, alone, equal_nan=True)
+
+
+def last_of(candidate: Any) -> Any:
+    """An estimator, or the last step of a pipeline whose others learn nothing; else None."""
+    if not isinstance(candidate, Pipeline):
+        return candidate
+    *steps, last = (step for _, step in candidate.steps)
+    return last if all(map(learns_nothing, steps)) else None
+
+
+def fit(candidate: Any, X: Any, y: npt.NDArray[Any]) -> None:
+    """Train a candidate, on no record too: its other steps learn the number of columns only."""
+    if isinstance(candidate, Pipeline) and not len(y):
+        X = candidate[:-1].fit_transform(np.zeros((1, X.shape[1])))[:0]
+        candidate = candidate[-1]
+    candidate.fit(X, y)
+
+
+def warn_of_unpaid_steps(estimator: Any, eps: float) -> None:
+    """Warn where a pipeline of scikit-learn fitted other steps to the records before."""
+    if math.isinf(eps):
+        return
+    frames = [frame for frame, _ in walk_stack(sys._getframe(1))]
+    outer = [frame for frame in frames if frame.f_globals.get("__name__") == "sklearn.pipeline"]
+    if not outer:  # the values of all frames take time
+        return
+    pipelines = [one for one in map(_owner, outer) if isinstance(one, Pipeline)]
+    steps = [step for one in pipelines for _, step in one.steps[:-1]]
+    learning = dict.fromkeys(type(step).__name__ for step in steps if not learns_nothing(step))
+    parts = [one for one in map(_owner, frames) if isinstance(one, BaseEstimator)]
+    # A part of another private estimator, which told.
+    told = any(one is not estimator and _is_of_this_package(one) for one in parts)
+    if learning and not told:
+        warnings.warn(
+            f"{', '.join(learning)} of the pipeline may learn from the records, and no budget pays"
+            f" for that: only {type(estimator).__name__} is private.{INSTEAD}",
+            NotPrivateWarning,
+            stacklevel=4,
+        )
+
+
+def _owner(frame: FrameType) -> Any:
+    """The object whose method a frame runs, if any."""
+    return frame.f_locals.get("self")
+
+
+def _is_of_this_package(estimator: Any) -> bool:
+    return type(estimator).__module__.startswith("svm_models.")

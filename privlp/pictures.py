@@ -1,16 +1,114 @@
-"""Pictures of programs in two variables."""
+"""Pictures as functions of what they show, all by Matplotlib, which not every user needs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray, are_places, as_floats
-from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
-from privlp.pictures.figure import COLOURS, GREY, MARKERS, drawing_on, label_of, place_legend
+from privlp.checks import FloatArray, are_places, as_floats, require_kind, whole
+from privlp.errors import (
+    InvalidParameterError,
+    InvalidProblemError,
+    MissingDependencyError,
+    UnsupportedProblemError,
+)
+from privlp.files import whole_file
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
+
+#: The palette of Okabe and Ito (2008), which colour-blind people can tell apart. Lines take its
+#: colours in this order.
+COLOURS = {
+    "blue": "#0072B2",
+    "vermilion": "#D55E00",
+    "green": "#009E73",
+    "purple": "#CC79A7",
+    "orange": "#E69F00",
+    "sky": "#56B4E9",
+    "black": "#000000",
+}
+#: Marks of lines and points, for printing without colours.
+MARKERS = "osD^vP"
+#: Guide lines, and what is drawn for comparison.
+GREY = "0.45"
+#: Matplotlib's ``rcParams``; ``plt.rcParams.update(STYLE)`` sets them for a notebook.
+STYLE: dict[str, Any] = {
+    "axes.prop_cycle": f"cycler('color', {list(COLOURS.values())})",
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "figure.constrained_layout.use": True,
+    "figure.figsize": (8.0, 5.0),
+    "font.size": 14.0,
+    "legend.fontsize": "small",
+    "legend.frameon": False,
+    "lines.linewidth": 2.5,
+    "lines.markersize": 8.0,
+}
+
+
+def marks(k: int, points: int) -> dict[str, Any]:
+    """Marks of the `k`-th line of a picture: one here and there, each line its own shape."""
+    return {"marker": MARKERS[k % len(MARKERS)], "markevery": 0.15 if points > 1 else None}
+
+
+@contextmanager
+def drawing_on(ax: Axes | None) -> Iterator[Axes]:
+    """Draw in privlp's style on given axes, or on those of a new figure."""
+    pyplot = _pyplot()
+    require_kind(ax, pyplot.Axes | None, "ax", "Matplotlib axes")
+    with pyplot.rc_context(STYLE):
+        if ax is None:
+            ax = pyplot.subplots()[1]
+        else:  # what Matplotlib fixes when it makes axes, where ``rcParams`` come too late
+            ax.tick_params(labelsize=STYLE["font.size"])
+            for label in (ax.xaxis.label, ax.yaxis.label):
+                label.set_fontsize(STYLE["font.size"])
+            if not ax.has_data():
+                ax.set_prop_cycle(pyplot.rcParams["axes.prop_cycle"])
+        yield ax
+
+
+def label_of(names: Sequence[str] | None, j: Any) -> str:
+    """Name of variable j in a picture."""
+    return f"x[{j}]" if names is None else names[j]
+
+
+def place_legend(ax: Axes, *, outside: bool) -> Legend:
+    """Put the legend to the right of the axes, where a figure of ours makes room, or inside."""
+    if outside:
+        return ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return ax.legend(loc="best", frameon=True, framealpha=0.8)
+
+
+def new_axes() -> Axes:
+    """Axes of a new figure in privlp's style."""
+    with drawing_on(None) as ax:
+        return ax
+
+
+def save_figure(ax: Axes, path: str | os.PathLike[str]) -> None:
+    """Write the figure that holds some axes; the file appears whole or not at all."""
+    with whole_file(path) as unfinished:
+        ax.figure.savefig(unfinished, dpi=120)  # type: ignore[union-attr]
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingDependencyError(
+            "Plots need Matplotlib: install it by pip install 'privlp[plot]'."
+        ) from error
+    return plt
+
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -227,3 +325,68 @@ def _draw_costs(ax: Axes, cost: FloatArray, low: FloatArray, high: FloatArray) -
     arrow = {"arrowstyle": "-|>", "color": COLOURS["black"], "linewidth": 2.5, "mutation_scale": 22}
     middle = {"ha": "center", "va": "center", "annotation_clip": True}
     ax.annotate("better", tuple(end), tuple(start), arrowprops=arrow, **middle)  # type: ignore[arg-type]
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_STEPS = 400
+_POINTS, _SELECTED = "x after rounds", "selected"
+_RELEASED_NUMBERS = ("noisy b", "tightened b", "noisy A", "largest A", "noisy c")
+#: A solution: see :class:`privlp.Solution`.
+Traced: TypeAlias = Any
+
+
+def draw_trace(solution: Traced, most: int, ax: Axes | None) -> Axes:
+    """See :meth:`Solution.plot_trace`."""
+    most = whole(most, "most")
+    trace = solution.trace
+    numbers = [part for part in _RELEASED_NUMBERS if part in trace]
+    if not (_POINTS in trace or _SELECTED in trace or numbers):
+        raise InvalidParameterError(
+            f"There is nothing to draw: this solution by method {solution.method!r}"
+            f" ({solution.status}) kept no released values of its rounds in its trace."
+        )
+    with drawing_on(ax) as axes:
+        if _POINTS in trace:
+            rounds, x = trace["rounds"].astype(np.int64), trace[_POINTS].astype(float)
+            shown = np.sort(np.argsort(-np.abs(x[-1]), kind="stable")[:most])
+            names = [label_of(solution.variable_names, j) for j in shown]
+            _draw_lines(axes, rounds, x[:, shown], names)
+            axes.set_ylabel("x, as known by then (its own units)")
+        elif _SELECTED in trace:
+            _draw_shares(axes, trace[_SELECTED].astype(np.int64), solution.variable_names, most)
+        else:
+            for part, marker in zip(numbers, MARKERS, strict=False):
+                values = np.ravel(trace[part]).astype(float)
+                axes.plot(np.arange(len(values)), values, marker, label=part)
+            axes.set(
+                xlabel="number of the entry, in the order of the program",
+                ylabel="released value (its own units)",
+            )
+        place_legend(axes, outside=ax is None)
+        axes.locator_params(axis="x", integer=True, min_n_ticks=1)
+        privacy = solution.privacy
+        claim = f"released values only,\nε = {privacy.eps:.3g}, δ = {privacy.delta:.1g}"
+        claim = claim if privacy.private else "not private, without noise"
+        axes.set_title(axes.get_title() or f"{solution.method}: {claim}")
+    return axes
+
+
+def _draw_lines(
+    ax: Axes, rounds: npt.NDArray[np.int64], values: FloatArray, names: list[str]
+) -> None:
+    for k, (line, name) in enumerate(zip(values.T, names, strict=True)):
+        ax.plot(rounds, line, label=name, **marks(k, len(rounds)))
+    ax.set_xlabel("rounds played (number)")
+
+
+def _draw_shares(ax: Axes, selected: npt.NDArray[np.int64], names: Any, most: int) -> None:
+    """Draw in which share of the rounds so far each variable was selected: the average vertex."""
+    variables, counts = np.unique(selected, return_counts=True)
+    shown = np.sort(variables[np.argsort(-counts, kind="stable")[:most]])
+    steps = np.linspace(1, len(selected), min(_MOST_STEPS, len(selected)))
+    rounds = np.unique(steps.astype(np.int64))
+    share = np.column_stack([np.cumsum(selected == j)[rounds - 1] / rounds for j in shown])
+    _draw_lines(ax, rounds, share, [label_of(names, j) for j in shown])
+    ax.set(ylabel="selected so far (share of rounds)", ylim=(0.0, 1.05))

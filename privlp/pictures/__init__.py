@@ -1,1 +1,0 @@
-"""Pictures, as functions of what they show."""

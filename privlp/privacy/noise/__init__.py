@@ -1,1 +1,0 @@
-"""Noise without floating-point artefacts: see :mod:`privlp.privacy.noise.rounding`."""
