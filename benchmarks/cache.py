@@ -12,7 +12,7 @@ from unittest import mock
 from tqdm import tqdm
 
 import privlp
-from svm_models.evaluation import ResultStore
+from benchmarks.scores import ResultStore
 
 _FOLDER = Path(__file__).parent / ".cache"
 

@@ -12,9 +12,9 @@ import click
 
 from benchmarks import published as pages
 from benchmarks.folds import Cell, measure
+from benchmarks.scores import CrossValidation
 from benchmarks.tables import column_names
 from svm_models.datasets import make_separable_sphere, make_unseparable_ball
-from svm_models.evaluation import CrossValidation
 
 KINDS = {"separable": make_separable_sphere, "unseparable": make_unseparable_ball}
 TITLES = {

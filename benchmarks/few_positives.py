@@ -12,8 +12,8 @@ import numpy as np
 
 from benchmarks.published import store, write_page
 from benchmarks.regression import real
-from svm_models import HuberSVC, ObjectivePerturbationSVC, PrivateLPSVC, cross_validate
-from svm_models.evaluation import CrossValidation
+from benchmarks.scores import CrossValidation, cross_validate
+from svm_models import HuberSVC, ObjectivePerturbationSVC, PrivateLPSVC
 
 EPSILONS = (0.5, 1.0, 4.0)
 FOLDS, DRAWS = 10, 3

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from sklearn.model_selection import KFold
 from tqdm import tqdm
 
+from benchmarks.scores import CrossValidation, ResultStore, scores_of_decisions
 from privlp.privacy import EuclideanLaplaceMechanism, Ledger, ObjectivePerturbation, Randomness
 from svm_models.account import Account
 from svm_models.classifiers.losses import MarginLoss, huber, logistic
@@ -29,7 +30,6 @@ from svm_models.classifiers.perturbation import (
     perturb_objective,
     perturb_output,
 )
-from svm_models.evaluation import CrossValidation, ResultStore, scores_of_decisions
 from svm_models.records import signed, within_norm
 
 FloatArray = npt.NDArray[np.float64]

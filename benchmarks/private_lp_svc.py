@@ -21,6 +21,7 @@ from tqdm import tqdm
 from benchmarks import published as pages
 from benchmarks.folds import validated
 from benchmarks.published import power_of_ten
+from benchmarks.scores import CrossValidation, scores_of_decisions
 from benchmarks.tables import Part, said
 from benchmarks.tables import over_eps as eps_table
 from benchmarks.thesis import DataSet, Model, data_set, measure
@@ -30,7 +31,6 @@ from svm_models import (
     ObjectivePerturbationSVC,
     PrivateLPSVC,
 )
-from svm_models.evaluation import CrossValidation, scores_of_decisions
 from svm_models.records import signed
 
 FloatArray = npt.NDArray[np.float64]

@@ -10,9 +10,9 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from tabulate import tabulate
 
+from benchmarks.scores import CrossValidation, ResultStore
 from benchmarks.stale import stamp
 from privlp.pictures import COLOURS, STYLE
-from svm_models.evaluation import CrossValidation, ResultStore
 
 CM = (
     "K. Chaudhuri and C. Monteleoni (2008). Privacy-preserving logistic regression. "

@@ -21,6 +21,7 @@ from benchmarks.folds import SCORES, Scores, validated
 from benchmarks.published import SCM_FIGURE_2, SCM_FIGURE_2_KERNEL, best, power_of_ten
 from benchmarks.scm_kernel import BAYES, CHOSEN, EPS, RECORDS, measure_kernel
 from benchmarks.scm_tables import ADULT, KDD, NAMES, DataSet, Found
+from benchmarks.scores import CrossValidation, held_out_scores
 from benchmarks.tables import column_names
 from svm_models.classifiers.exact import HuberSVC
 from svm_models.classifiers.perturbed import (
@@ -29,7 +30,6 @@ from svm_models.classifiers.perturbed import (
     OutputPerturbationSVC,
 )
 from svm_models.datasets import fetch_kddcup99, make_nested_balls
-from svm_models.evaluation import CrossValidation, held_out_scores
 from svm_models.kernel import RandomFourierFeatures
 from svm_models.selection import PrivateModelSelector
 

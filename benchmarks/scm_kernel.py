@@ -14,9 +14,9 @@ import click
 
 from benchmarks.folds import SCORES, Cell, Fold, Scores, validated
 from benchmarks.published import SCM, SCM_FIGURE_2_KERNEL, power_of_ten, store, write_page
+from benchmarks.scores import CrossValidation
 from benchmarks.tables import column_names
 from svm_models.datasets import make_nested_balls
-from svm_models.evaluation import CrossValidation
 from svm_models.kernel import RandomFourierFeatures
 
 RECORDS, HELD_OUT = 240_000, 24_000

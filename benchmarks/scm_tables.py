@@ -17,10 +17,10 @@ import click
 from benchmarks import published as pages
 from benchmarks.folds import Cell, measure
 from benchmarks.published import SCM_FIGURE_2, power_of_ten
+from benchmarks.scores import CrossValidation
 from benchmarks.tables import column_names, said
 from svm_models.classifiers.perturbation import _SHARE_OF_THE_CURVATURE
 from svm_models.datasets import fetch_adult, fetch_kddcup99
-from svm_models.evaluation import CrossValidation
 
 PRIVATE = ("objective", "output", "logistic", "two logs")
 NAMES = {

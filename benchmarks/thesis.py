@@ -14,9 +14,9 @@ from sklearn.model_selection import KFold
 from tqdm import tqdm
 
 from benchmarks.published import store
+from benchmarks.scores import CrossValidation, held_out_scores
 from privlp import NotPrivateWarning
 from svm_models.datasets import fetch_adult, fetch_kddcup99
-from svm_models.evaluation import CrossValidation, held_out_scores
 
 VDR = (
     "P. van der Reijden (2019). Solving Linear Programs to Train Support Vector Machines Under"

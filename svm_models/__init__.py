@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from svm_models.datasets import make_nested_balls as make_nested_balls
     from svm_models.datasets import make_separable_sphere as make_separable_sphere
     from svm_models.datasets import make_unseparable_ball as make_unseparable_ball
-    from svm_models.evaluation import CrossValidation as CrossValidation
-    from svm_models.evaluation import ResultStore as ResultStore, cross_validate as cross_validate
     from svm_models.kernel import RandomFourierFeatures as RandomFourierFeatures
     from svm_models.plan import FitPlan as FitPlan, plan as plan
     from svm_models.regression.estimators import (
@@ -73,7 +71,6 @@ _HOMES = {
         "OutputPerturbationLogisticRegression OutputPerturbationSVC"
     ),
     "classifiers.private_classifier": "PrivateClassifier",
-    "evaluation": "CrossValidation ResultStore cross_validate",
     "kernel": "RandomFourierFeatures",
     "plan": "FitPlan plan",
     "regression.estimators": "LPSVR LPQuantileRegressor PrivateLPSVR PrivateQuantileRegressor",

@@ -21,10 +21,10 @@ import pytest
 import scipy.sparse as sp
 from click.testing import CliRunner
 from matplotlib import pyplot as plt
-from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
 import privlp
+from benchmarks.scores import ResultStore
 from privlp import LinearProgram, PrivLPError, Solution, Status
 from privlp.cli import main
 from privlp.files import write_whole
@@ -41,8 +41,7 @@ from privlp.privacy import (
 )
 from privlp.privacy import budget as budget_module
 from privlp.problem import highs
-from svm_models import LPSVC, ObjectivePerturbationSVC, cross_validate, make_separable_sphere
-from svm_models.evaluation import ResultStore
+from svm_models import LPSVC, ObjectivePerturbationSVC, make_separable_sphere
 from tests import programs
 from tests.effort import each, runs
 
@@ -662,85 +661,6 @@ def test_a_forked_process_cannot_spend_a_budget_again():
     )
     names = ("Budget", "Budget", "Budget", "ChargedDraws", "Budget")
     assert out.decode().splitlines() == [refusal.format(name) for name in names]
-
-
-# parallel runs
-
-PARALLEL = """if True:
-    import os, signal, sys, time
-    from pathlib import Path
-    import numpy as np
-    from sklearn.dummy import DummyClassifier
-    from svm_models import cross_validate, make_separable_sphere
-    from svm_models.evaluation import ResultStore
-
-    class Fragile(DummyClassifier):
-        def fit(self, X, y):
-            time.sleep(0.1)
-            if Path("fault").exists() and Path("store.jsonl").exists():
-                os.kill(os.getpid(), signal.SIGKILL)
-            print("fit" if Path("fault").exists() else "again", file=sys.stderr, flush=True)
-            return super().fit(X, y)
-
-    X, y = make_separable_sphere(200, random_state=0)
-
-    def run():
-        store = ResultStore("store.jsonl")
-        cross_validate({"fragile": Fragile()}, X, y, folds=20, n_jobs=2, store=store)
-
-    try:
-        run()
-    except Exception as error:
-        print(type(error).__name__, *error.__notes__, file=sys.stderr)
-    print(len(Path("store.jsonl").read_text().splitlines()), flush=True)
-    Path("fault").unlink()
-    run()
-"""
-
-
-def test_a_killed_worker_and_ctrl_c_leave_whole_results_and_a_way_on(tmp_path):
-    def done():
-        return len((tmp_path / "store.jsonl").read_text().splitlines())
-
-    words = (
-        "cross_validate ended after {} of 20 fits, which are in the store; the same call goes on"
-    )
-    (tmp_path / "fault").touch()
-    code, out, err = ctrl_c(process(PARALLEL, cwd=tmp_path), sign=b"again", delay=0.25)
-    assert code == -signal.SIGINT
-    kept = [int(out), done()]
-    killed, _, interrupted = err.partition("again")
-    assert "TerminatedWorkerError" in killed
-    assert words.format(kept[0]) in killed
-    assert words.format(kept[1]) in interrupted
-
-    class Fragile(DummyClassifier):
-        fits = 0
-
-        def fit(self, X, y):
-            Fragile.fits += 1
-            return super().fit(X, y)
-
-    X, y = make_separable_sphere(200, random_state=0)
-    resumed = cross_validate(
-        {"fragile": Fragile()}, X, y, folds=20, store=ResultStore(tmp_path / "store.jsonl")
-    )
-    assert 0 < kept[0] < kept[1] < done() == 20
-    assert Fragile.fits == 20 - kept[1]
-    whole = cross_validate({"fragile": Fragile()}, X, y, folds=20)
-    np.testing.assert_array_equal(resumed["fragile"].errors, whole["fragile"].errors)
-
-
-def test_without_a_store_the_results_are_said_to_be_lost():
-    class Faulty(DummyClassifier):
-        def fit(self, X, y):
-            raise MemoryError
-
-    with pytest.raises(MemoryError) as caught:
-        cross_validate({"faulty": Faulty()}, *make_separable_sphere(50, random_state=0), folds=2)
-    assert caught.value.__notes__ == [
-        "cross_validate ended after 0 of 2 fits, which are lost; a store would have kept them."
-    ]
 
 
 # HiGHS

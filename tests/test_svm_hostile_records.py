@@ -577,19 +577,6 @@ def test_a_shared_budget_tells_both():
     assert budget.record().relation == f"{DECLARED} and {READ}"
 
 
-def test_cross_validation_tells_its_classifiers_the_classes():
-    """One fold has records of one class only; warnings are errors."""
-    models = {
-        "svc": sm.ObjectivePerturbationSVC(reg=0.1),
-        "pipeline": make_pipeline(sm.RandomFourierFeatures(), sm.OutputPerturbationSVC(reg=0.1)),
-        "selector": sm.PrivateModelSelector([sm.OutputPerturbationSVC(reg=0.1)]),
-        "exact": sm.HuberSVC(),
-    }
-    labels = np.append(np.ones(N - 1), -1)
-    found = sm.cross_validate(models, COMMON, labels, folds=4)
-    assert {result.errors.shape for result in found.values()} == {(4, 1)}
-
-
 # tapes
 
 

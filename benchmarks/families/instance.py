@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from benchmarks.scores import ResultStore
 from privlp import LinearProgram, solve_exact
-from svm_models.evaluation import ResultStore
 
 _STORE = Path(__file__).parents[1] / ".cache" / "optima.jsonl"
 

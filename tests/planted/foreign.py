@@ -18,8 +18,8 @@ import pandas as pd
 import pyarrow as pa
 
 import svm_models
+from benchmarks.scores import held_out_scores
 from svm_models.cli import main as svm_main
-from svm_models.evaluation import held_out_scores
 from svm_models.records.files import read_csv_file, read_training_file
 from tests.planted import programs
 from tests.planted.path import Attempt, Path, Refusal, file_of
