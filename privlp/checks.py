@@ -28,7 +28,6 @@ from privlp.errors import (
     PublicPointWarning,
 )
 
-LARGEST = float(np.finfo(float).max)
 _Found = TypeVar("_Found")
 #: What privlp raises itself, warnings turned into errors included: it holds no private data.
 _OWN = (PrivLPError, MissedRowsWarning, MostlyNoiseWarning, NotPrivateWarning, PublicPointWarning)
@@ -87,6 +86,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 #: Public numbers that are multiplied and divided have sizes between these.
 SMALLEST, LARGEST = 1e-100, 1e100
+LARGEST_DOUBLE = float(np.finfo(float).max)
 _LEAST_PROBABILITY, _LEAST_COMPLEMENT = 1e-5, 1e-12
 _PERCENT = 100
 # Texts that messages quote have so many characters at most.
@@ -321,8 +321,8 @@ def warn_of_large_delta(eps: float, delta: float, records: float, *, stacklevel:
 def without_infinities(value: npt.ArrayLike) -> FloatArray:
     """A copy with the largest doubles in place of infinities; NaN is refused."""
     exact = np.array(value, dtype=float)
-    if not np.abs(exact).max(initial=0.0) <= LARGEST:
-        exact = np.clip(exact, -LARGEST, LARGEST)
+    if not np.abs(exact).max(initial=0.0) <= LARGEST_DOUBLE:
+        exact = np.clip(exact, -LARGEST_DOUBLE, LARGEST_DOUBLE)
         if np.isnan(exact).any():
             raise InvalidProblemError(
                 "What is to be released is not a number (NaN). Nothing was drawn. The rows or"

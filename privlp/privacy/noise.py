@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erfc, ndtri
 
-from privlp.checks import LARGEST, FloatArray, without_infinities
+from privlp.checks import LARGEST_DOUBLE, FloatArray, without_infinities
 
 
 class UniformReals:
@@ -364,7 +364,7 @@ def rounded_sum(
         if not unsure.any():
             break
     with np.errstate(over="ignore", under="ignore"):
-        return np.clip(base + steps * h, -LARGEST, LARGEST).reshape(exact.shape)
+        return np.clip(base + steps * h, -LARGEST_DOUBLE, LARGEST_DOUBLE).reshape(exact.shape)
 
 
 def _one_by_one(
@@ -379,7 +379,7 @@ def _one_by_one(
         if not (away < math.inf and math.floor(total - away) == math.floor(total + away)):
             return None
         base = whole * h if math.isfinite(whole) else value
-        rounded.append(min(max(base + math.floor(total) * h, -LARGEST), LARGEST))
+        rounded.append(min(max(base + math.floor(total) * h, -LARGEST_DOUBLE), LARGEST_DOUBLE))
     return rounded
 
 
