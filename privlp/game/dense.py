@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.game.loop import ScaledRows
 from privlp.rows.access import Rows
 from privlp.rows.grid import Grid
 
-FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 # Levels to 1 in a log-weight, the largest, and that of rows without weight.
 _LEVELS, _HIGHEST, _LOWEST = 2.0**10, 2**50, -(2**51)

@@ -7,14 +7,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.game.loop import Path, Released, WeighedRows, weight_of_round
 from privlp.privacy import ChargedDraws
 from privlp.regions.simplex import MirrorMap
 from privlp.rows.access import Rows
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class ElasticDual:

@@ -15,12 +15,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.errors import InvalidParameterError, PublicPointWarning
 from privlp.privacy import ChargedDraws
 from privlp.regions.simplex import Simplex
 from privlp.status import MissedRows, Status
 
-FloatArray = npt.NDArray[np.float64]
 #: More are refused.
 MOST_ROUNDS = 10_000_000
 _MOST_NUMBERS = 50_000

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import FloatArray
 from privlp.game.prices import where_flat
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.quadratic import distance_to_minimum, fitted_prices, likely_tight, minimum
@@ -20,7 +20,6 @@ from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
 from privlp.rows.smoothed import UNITS_OF_HESSIAN, SmoothedRows, value_of_fine_hessian
 
-FloatArray = npt.NDArray[np.float64]
 _HALVINGS = 40
 _NEAR_ENOUGH = 0.02
 # The search starts with a softness larger by these factors, and takes this many steps at each. If

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import FloatArray
 from privlp.regions.quadratic import minimum
 
-FloatArray = npt.NDArray[np.float64]
 # The search starts with a softness larger by these factors, and takes this many steps at each.
 _SOFTER = (16.0, 4.0)
 _STEPS_ON_THE_WAY = 6

@@ -32,7 +32,7 @@ from privlp.privacy import ChargedDraws
 from privlp.problem.data import ProgramData
 from privlp.problem.highs import optimum, priced_optimum
 from privlp.problem.standard_form import StandardForm
-from privlp.regions.bounded import largest_size, require_bounded
+from privlp.regions.public_rows import largest_size, require_bounded
 from privlp.regions.simplex import Simplex
 from privlp.relations.numbers import PrivateNumbers
 from privlp.status import Status

@@ -23,7 +23,7 @@ from privlp.privacy import (
     TruncatedLaplaceMechanism,
 )
 from privlp.problem.standard_form import StandardForm
-from privlp.regions.bounded import largest_size
+from privlp.regions.public_rows import largest_size
 from privlp.relations.numbers import LowSensitivity, PrivateNumbers, ProgramNumbers
 from privlp.rows.program_rows import ProgramRows
 

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-FloatArray = npt.NDArray[np.float64]
+from privlp.checks import FloatArray
+
 IntArray = npt.NDArray[np.int64]
 _UNIT_ROUNDOFF = 2.0**-53
 # Rows with less slack than this are looked at exactly, and those with less than that made tight.

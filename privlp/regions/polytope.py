@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import FloatArray
 from privlp.errors import UnsupportedProblemError
 from privlp.regions.exact import ExactMinima, ExactRows
 from privlp.regions.public_rows import (
@@ -29,7 +29,6 @@ from privlp.regions.public_rows import (
 )
 from privlp.regions.quadratic import minimum, nearest_step, polished_step
 
-FloatArray = npt.NDArray[np.float64]
 # A variable whose range is a smaller share of its size, or of 1, counts as fixed. Where bounds say
 # that it is small, the share is of their range, not of 1.
 _FIXED = 1e-9

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-FloatArray = npt.NDArray[np.float64]
+from privlp.checks import FloatArray
+
 Result = TypeVar("Result")
 _TOLERANCE = 1e-9
 # Hessians are positive definite and need hardly any. Clarabel's own, 1e-8, hides how rows that are

@@ -11,13 +11,11 @@ import math
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from privlp.checks import of_usual_size, real, shown
+from privlp.checks import FloatArray, of_usual_size, real, shown
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.standard_form import StandardForm
 
-FloatArray = npt.NDArray[np.float64]
 _MISSING = (
     "opt is missing. Give the optimal value, or a public guess of it, as opt=... in the objective's"
     " own units. It must be public: do not compute it from private rows."

@@ -9,16 +9,14 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from privlp.checks import as_floats, frozen, is_one_of, real, shown
+from privlp.checks import FloatArray, as_floats, frozen, is_one_of, real, shown
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import own_name
 from privlp.relations.numbers import LowSensitivity, PrivateNumbers, ProgramNumbers
 
-FloatArray = npt.NDArray[np.float64]
 # Beyond this many times the sensitivity a number cannot carry its noise in double precision.
 _LARGEST_MULTIPLE = 2.0**36
 #: What messages about missing or wrong ranges say besides.

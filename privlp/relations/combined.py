@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from privlp.checks import FloatArray
 from privlp.errors import InvalidParameterError
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation, in_words
 from privlp.relations.bounded_change import BoundedChange
 from privlp.relations.matrix import MatrixPrivate
-from privlp.relations.numbers import FloatArray, LowSensitivity, PrivateNumbers
+from privlp.relations.numbers import LowSensitivity, PrivateNumbers
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import is_one_of, shown, whole
+from privlp.checks import FloatArray, is_one_of, shown, whole
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem.data import KnownProgram, ProgramData, SoftPrices
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 # Entries of rows stay below the largest number that HiGHS takes.
 _LARGEST = 9e14

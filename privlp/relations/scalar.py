@@ -9,13 +9,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import shown
+from privlp.checks import FloatArray, shown
 from privlp.errors import InvalidParameterError
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.bounded_change import (
     BoundedChange,
-    FloatArray,
     no_solver_if,
     require_zeros,
     signs,

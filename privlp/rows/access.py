@@ -26,11 +26,10 @@ from operator import add
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.float_errors import unnoticed
 
-FloatArray = npt.NDArray[np.float64]
 BlockT_co = TypeVar("BlockT_co", covariant=True)
 State = TypeVar("State")
 Result = TypeVar("Result")

@@ -46,9 +46,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from privlp.checks import FloatArray
+
 _DOUBLE = 53
 # Of entries, of a coordinate and an entry together, and of an entry and a weight together.
 _MOST_OF_ENTRIES, _OF_A_VIOLATION, _MOST_OF_A_TERM = 21, 48, 36

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import FloatArray
 from privlp.problem.standard_form import row_by_row, rows_times
 from privlp.regions.polytope import ReducedPolytope
 from privlp.rows.grid import bits_of
@@ -18,7 +19,6 @@ from privlp.rows.parts import csr_of, rows_of, slices
 from privlp.rows.program_rows import RowBlock
 from privlp.rows.smoothed import BITS_OF_ENTRIES, SmoothedRows, on_grid, spread
 
-FloatArray = npt.NDArray[np.float64]
 # Norms are computed within this share, and this number of units in the last place for each entry.
 _NORMS_WITHIN, _OF_AN_ENTRY = 1e-12, 2.0**-51
 _DOUBLE = 53

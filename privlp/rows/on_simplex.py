@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.regions.simplex import Simplex
 from privlp.rows.grid import Grid
 from privlp.rows.parts import (
@@ -30,7 +30,6 @@ from privlp.rows.parts import (
 )
 from privlp.rows.program_rows import RowBlock
 
-FloatArray = npt.NDArray[np.float64]
 #: Rows that vary by less on a region count as constant.
 CONSTANT_ROW = 1e-150
 #: Values of a row scaled to equal norm stay below this before they are centred, or before public

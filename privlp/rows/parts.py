@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import FloatArray
 from privlp.float_errors import unnoticed
 from privlp.problem.standard_form import row_by_row
 from privlp.rows.grid import bits_of
@@ -29,7 +30,6 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 _ASKED = os.environ.get("PRIVLP_THREADS", "")
 _THREADS = ContextVar("_THREADS", default=max(1, int(_ASKED)) if _ASKED.isdecimal() else 1)
-FloatArray = npt.NDArray[np.float64]
 Entries = npt.NDArray[np.float32]
 Places = npt.NDArray[np.integer[Any]]
 #: Weights of rows from their products with a point; may change its argument.

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import FloatArray
 from privlp.problem.standard_form import row_by_row
 from privlp.rows.parts import rows_of, slices
 
-FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 _BITS, _COUNT = 18, 3
 #: Bits after the point of entries of rows whose weighted sums are asked for.

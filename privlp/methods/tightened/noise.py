@@ -21,7 +21,7 @@ from privlp.methods.tightened.rows import PRECISELY, TightenedRows, certain_near
 from privlp.privacy import ChargedDraws, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.privacy.mechanisms.truncated import log_odds
 from privlp.problem.standard_form import StandardForm
-from privlp.regions.bounded import require_bounded
+from privlp.regions.public_rows import require_bounded
 from privlp.relations.bounded_change import ABOUT_ZEROS
 from privlp.relations.numbers import PrivateNumbers
 from privlp.status import Status

@@ -19,7 +19,7 @@ from privlp.methods.tightened.noise import checked_numbers, tightened_run
 from privlp.privacy import ChargedDraws, GaussianMechanism
 from privlp.privacy.noise import grid
 from privlp.problem.standard_form import StandardForm
-from privlp.regions.bounded import require_bounded
+from privlp.regions.public_rows import require_bounded
 from privlp.relations.numbers import PrivateNumbers
 
 FloatArray = npt.NDArray[np.float64]
