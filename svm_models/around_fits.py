@@ -25,9 +25,6 @@ from svm_models.kernel import RandomFourierFeatures
 
 #: Functions of scikit-learn that a worker process calls for one fit of several.
 _TASKS = {"_fit_and_score", "_fit_and_predict", "_fit_classifier_calibrator_pair"}
-#: What tells beforehand how many fits it makes.
-_SEARCHES = {"GridSearchCV", "RandomizedSearchCV"}
-_VALIDATIONS = {"cross_val_score", "cross_validate", "cross_val_predict"}
 _ADVICE = (
     " Only one of these ledgers is left as privacy_. To choose among candidates take"
     " PrivateModelSelector, which costs as much as one of them; or pay for all from one shared"
@@ -55,8 +52,8 @@ class RepeatedFitsWarning(NotPrivateWarning):
     ...     warnings.simplefilter("always")
     ...     _ = cross_val_score(OutputPerturbationSVC(eps=0.5, classes=(-1, 1)), X, y, cv=4)
     >>> print(caught[0].message)
-    cross_val_score of scikit-learn makes 4 fits of OutputPerturbationSVC without a shared budget.
-    Each is a release: together they cost up to (eps, delta) = (2, 0). Only one of these ...
+    cross_val_score of scikit-learn makes several fits of OutputPerturbationSVC without a shared
+    budget. Each is a release, and costs add up; this one takes (eps, delta) = (0.5, 0). Only ...
     """
 
 
@@ -81,25 +78,13 @@ def warn_if_repeated(estimator: Any, eps: float, delta: float) -> None:
             return
     elif outer[-1].f_code.co_name not in _TASKS:
         return
-    number = _number_of_fits(outer)
-    fits = "several fits" if number is None else f"{number} fits"
-    found = (
-        f"{_said(outer)} makes {fits} of {type(estimator).__name__} without a shared budget. Each"
-        " is a release"
+    warnings.warn(
+        f"{_said(outer)} makes several fits of {type(estimator).__name__} without a shared budget."
+        f" Each is a release, and costs add up; this one takes (eps, delta) = ({eps:g}, {delta:g})."
+        + _ADVICE,
+        RepeatedFitsWarning,
+        stacklevel=4,
     )
-    if _prices_differ(outer):
-        found += ", at an (eps, delta) of its own: together they cost up to the sum."
-    elif number is None:
-        found += (
-            f" at (eps, delta) = ({eps:g}, {delta:g}), and k of them cost up to k times as much"
-            " together."
-        )
-    else:
-        found += (
-            f": together they cost up to (eps, delta) = ({number * eps:g},"
-            f" {min(number * delta, 1.0):g})."
-        )
-    warnings.warn(found + _ADVICE, RepeatedFitsWarning, stacklevel=4)
 
 
 def _repeats(module: str) -> bool:
@@ -115,41 +100,6 @@ def _said(outer: list[FrameType]) -> str:
     if owner is not None:
         return f"{type(owner).__name__} of scikit-learn"
     return "scikit-learn" if name.startswith("_") else f"{name} of scikit-learn"
-
-
-def _number_of_fits(outer: list[FrameType]) -> int | None:
-    """How many fits there will be, from public numbers on the stack; None where none tells."""
-    owner = outer[-1].f_locals.get("self")
-    names = [frame.f_code.co_name for frame in outer]
-    if type(owner).__name__ in _SEARCHES:
-        for frame in outer:
-            candidates, splits = map(frame.f_locals.get, ("n_candidates", "n_splits"))
-            if isinstance(candidates, int) and isinstance(splits, int):
-                mine = frame.f_locals.get("self") is owner
-                return candidates * splits + bool(owner.refit) if mine else None  # type: ignore[union-attr]
-    elif names[-1] in _VALIDATIONS or (
-        type(owner).__name__ == "CalibratedClassifierCV" and "cross_val_predict" not in names
-    ):
-        if any(hasattr(frame.f_locals.get("self"), "fit") for frame in outer[:-1]):
-            return None  # another estimator repeats the fit within the outer one
-        told = outer[-2] if names[-1] == "cross_val_score" else outer[-1]
-        splits = getattr(told.f_locals.get("cv"), "n_splits", None)
-        return splits if isinstance(splits, int) else None
-    return None
-
-
-def _prices_differ(outer: list[FrameType]) -> bool:
-    """Whether eps or delta, or the estimator itself, is among the parameters that are tried."""
-    tried: set[str] = set()
-    estimators = False
-    for values in (frame.f_locals for frame in outer):
-        candidates = values.get("candidate_params")
-        for one in candidates if isinstance(candidates, list) else []:
-            tried.update(one)
-            estimators = estimators or any(hasattr(value, "fit") for value in one.values())
-        if isinstance(values.get("param_name"), str):
-            tried.add(values["param_name"])
-    return estimators or any(name.split("__")[-1] in ("eps", "delta") for name in tried)
 
 
 #: Steps that learn the number of columns only, or that were fitted before.

@@ -1,4 +1,4 @@
-"""How the classifiers are laid out: a loss is one file, records stay behind the door."""
+"""How the classifiers are laid out: a loss is one file, records leave as sums alone."""
 
 import ast
 import importlib.util
@@ -85,7 +85,7 @@ def test_a_new_loss_is_one_file(smooth_hinge, estimator, steepness, delta):
     assert charged == pytest.approx(steepness * smooth_hinge.slope_bound, rel=1e-6)
 
 
-# records stay behind the door
+# records leave as sums alone
 
 
 class NotingRows(SplitRows):

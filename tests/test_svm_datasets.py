@@ -404,7 +404,6 @@ def test_all_of_kddcup99(connections):
 
 SECRET = "-".join(["never", "tell"])
 KDD = "kddcup.data_10_percent"
-NO_LABEL = "the label in the last column is not one of those documented"
 COPY = "Copy the original file there"
 
 
@@ -427,43 +426,44 @@ def put(folder, name, line, column, value):
     (folder / name).write_text("\n".join(lines) + "\n")
 
 
+NOT_AS_PUBLISHED = "is not as it was published. No line is quoted, .* Copy the original file of"
+
+
 @pytest.mark.parametrize(
-    ("name", "line", "column", "value", "message"),
+    ("name", "line", "column", "value"),
     [
-        ("adult.data", 3, 0, SECRET, "column age must hold a finite number"),
-        ("adult.data", 1, 4, "?", "column education-num must hold a finite number"),
-        ("adult.data", 2, 2, "-inf", "column fnlwgt must hold a finite number"),
-        ("adult.data", 2, 2, "1_0", "column fnlwgt must hold a finite number"),
-        ("adult.data", 2, 2, "1e999", "column fnlwgt must hold a finite number"),
-        ("adult.data", 2, 2, "", "column fnlwgt is empty"),
-        ("adult.data", 2, 1, " ", "column workclass is empty"),
-        ("adult.test", 2, 14, SECRET, NO_LABEL),
-        ("adult.test", 3, None, [SECRET, "1"], "expected 15 values separated by commas, got 2"),
-        ("adult.test", 2, None, [SECRET] * 16, "expected 15 values separated by commas, got 16"),
-        (KDD, 8, 40, SECRET, "column dst_host_srv_rerror_rate must hold a finite number"),
-        (KDD, 5, 41, SECRET, NO_LABEL),
-        (KDD, 5, None, [SECRET], "expected 42 values separated by commas, got 1"),
+        ("adult.data", 3, 0, SECRET),
+        ("adult.data", 1, 4, "?"),
+        ("adult.data", 2, 2, "-inf"),
+        ("adult.data", 2, 2, "1_0"),
+        ("adult.data", 2, 2, "1e999"),
+        ("adult.data", 2, 2, ""),
+        ("adult.data", 2, 1, " "),
+        ("adult.test", 2, 14, SECRET),
+        ("adult.test", 3, None, [SECRET, "1"]),
+        ("adult.test", 2, None, [SECRET] * 16),
+        (KDD, 8, 40, SECRET),
+        (KDD, 5, 41, SECRET),
+        (KDD, 5, None, [SECRET]),
     ],
 )
-def test_malformed_files(folder, name, line, column, value, message):
+def test_malformed_files(folder, name, line, column, value):
     put(folder, name, line, column, value)
     fetch = fetch_adult if name.startswith("adult") else fetch_kddcup99
-    text = refused(fetch, f"{name}, line {line}: {message}")
-    assert "Correct it, or copy the original file" in text
+    refused(fetch, rf"{name}.* {NOT_AS_PUBLISHED}")
 
 
 @pytest.mark.parametrize(
-    ("found", "instead", "message"),
+    ("found", "instead"),
     [
-        (b"Husband", b"\xff\xfe", r"adult\.data, line 2: it is not text in UTF-8"),
-        # Arabic digits: a number to Python, not to pandas.
-        (b"52", b"\xd9\xa5\xd9\xa2", r"adult\.data: it cannot be parsed"),
+        (b"Husband", b"\xff\xfe"),
+        (b"52", b"\xd9\xa5\xd9\xa2"),  # Arabic digits: a number to Python, not to pandas
     ],
 )
-def test_characters_that_cannot_be_read(folder, found, instead, message):
+def test_characters_that_cannot_be_read(folder, found, instead):
     raw = (folder / "adult.data").read_bytes()
     (folder / "adult.data").write_bytes(raw.replace(found, instead, 1))
-    refused(fetch_adult, rf"{message}\. Correct it, or copy the original file of Adult there again")
+    refused(fetch_adult, rf"adult\.data.* {NOT_AS_PUBLISHED} Adult there again")
 
 
 @pytest.mark.parametrize("missing", ["adult.data", "adult.test", KDD])

@@ -38,69 +38,61 @@ def said(call):
     return [str(w.message) for w in caught if w.category is sm.RepeatedFitsWarning]
 
 
+FITS = (
+    "{} makes several fits of {} without a shared budget. Each is a release, and costs add up; this"
+)
+FITS += " one takes (eps, delta) = ({})."
+
+
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "owner", "name", "price"),
     [
+        (lambda: GridSearchCV(SVC, GRID, cv=3).fit(X, Y), "GridSearchCV", SVC, "0.5, 0"),
         (
-            lambda: GridSearchCV(SVC, GRID, cv=3).fit(X, Y),
-            "GridSearchCV of scikit-learn makes 7 fits of OutputPerturbationSVC without a shared"
-            " budget. Each is a release: together they cost up to (eps, delta) = (3.5, 0).",
+            lambda: validation_curve(SVC, X, Y, param_name="reg", param_range=[0.1, 2.0], cv=2),
+            *("validation_curve", SVC, "0.5, 0"),
         ),
-        (lambda: GridSearchCV(SVC, GRID, cv=3, refit=False).fit(X, Y), "makes 6 fits"),
-        (
-            lambda: GridSearchCV(SVC, {"eps": [0.1, 2.0]}, cv=2).fit(X, Y),
-            "makes 5 fits of OutputPerturbationSVC without a shared budget. Each is a release, at an"
-            " (eps, delta) of its own: together they cost up to the sum.",
-        ),
-        (
-            lambda: GridSearchCV(
-                make_pipeline(sm.RandomFourierFeatures(), SVC),
-                {"outputperturbationsvc": [SVC, READ]},
-                cv=2,
-            ).fit(X, Y),
-            "at an (eps, delta) of its own",
-        ),
-        (
-            lambda: validation_curve(SVC, X, Y, param_name="eps", param_range=[0.1, 2.0], cv=2),
-            "makes several fits of OutputPerturbationSVC without a shared budget. Each is a release,"
-            " at an (eps, delta) of its own",
-        ),
-        (lambda: cross_val_score(SVC, X, Y, cv=4), "cross_val_score of scikit-learn makes 4 fits"),
-        (
-            lambda: cross_validate(SVR, X, X[:, 0], cv=2),
-            "makes 2 fits of PrivateLPSVR without a shared budget. Each is a release: together they"
-            " cost up to (eps, delta) = (1, 0.002).",
-        ),
-        (lambda: cross_val_predict(SVC, X, Y, cv=3), "makes 3 fits"),
+        (lambda: cross_validate(SVR, X, X[:, 0], cv=2), "cross_validate", SVR, "0.5, 0.001"),
+        (lambda: cross_val_predict(SVC, X, Y, cv=3), "cross_val_predict", SVC, "0.5, 0"),
         (
             lambda: CalibratedClassifierCV(SVC, cv=3, ensemble=True).fit(X, Y),
-            "CalibratedClassifierCV of scikit-learn makes 3 fits",
+            *("CalibratedClassifierCV", SVC, "0.5, 0"),
         ),
         (
             lambda: CalibratedClassifierCV(READ, cv=3, ensemble=False).fit(X, Y),
-            "makes several fits of OutputPerturbationSVC without a shared budget. Each is a release"
-            " at (eps, delta) = (0.5, 0), and k of them cost up to k times as much together.",
+            *("CalibratedClassifierCV", READ, "0.5, 0"),
         ),
-        (lambda: BaggingClassifier(READ, n_estimators=2).fit(X, Y), "makes several fits"),
-        (lambda: learning_curve(SVC, X, Y, cv=2, train_sizes=[0.5, 1.0]), "makes several fits"),
-        (lambda: cross_val_score(GridSearchCV(SVC, GRID, cv=2), X, Y), "makes several fits"),
+        (
+            lambda: BaggingClassifier(READ, n_estimators=2).fit(X, Y),
+            *("BaggingClassifier", READ, "0.5, 0"),
+        ),
+        (
+            lambda: learning_curve(SVC, X, Y, cv=2, train_sizes=[0.5, 1.0]),
+            *("learning_curve", SVC, "0.5, 0"),
+        ),
+        (
+            lambda: cross_val_score(GridSearchCV(SVC, GRID, cv=2), X, Y),
+            *("cross_val_score", SVC, "0.5, 0"),
+        ),
         (
             lambda: cross_val_score(make_pipeline(sm.RandomFourierFeatures(), SVC), X, Y, cv=2),
-            "makes 2 fits of OutputPerturbationSVC",
+            *("cross_val_score", SVC, "0.5, 0"),
         ),
-        (
-            lambda: cross_val_score(sm.PrivateModelSelector([READ], eps=1.0, **KNOWN), X, Y, cv=2),
-            "makes 2 fits of PrivateModelSelector",
-        ),
-        (
-            lambda: cross_val_score(sm.PrivateOneVsRestClassifier(**KNOWN), X, Y, cv=2),
-            "makes 2 fits of PrivateOneVsRestClassifier",
+        *(
+            (
+                lambda estimator=estimator: cross_val_score(estimator, X, Y, cv=2),
+                *("cross_val_score", estimator, f"{estimator.eps:g}, {estimator.delta:g}"),
+            )
+            for estimator in (
+                sm.PrivateModelSelector([READ], eps=1.0, **KNOWN),
+                sm.PrivateOneVsRestClassifier(**KNOWN),
+            )
         ),
     ],
 )
-def test_repeated_fits_are_told_once_with_what_they_cost(call, message):
+def test_repeated_fits_are_told_once_with_what_they_cost(call, owner, name, price):
     (found,) = said(call)
-    assert message in found
+    assert FITS.format(f"{owner} of scikit-learn", type(name).__name__, price) in found
     assert "Only one of these ledgers is left as privacy_" in found
 
 

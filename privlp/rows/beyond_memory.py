@@ -165,7 +165,7 @@ def _copied(state: Any) -> Any:
 _LINE = 64
 
 
-class Place(NamedTuple):
+class BlockInFile(NamedTuple):
     """Where a block is: its arrays in the file, as (start, end), and all else of it."""
 
     frame: bytes
@@ -186,7 +186,7 @@ class SpillFile:
         )
         finalize(self, self._file.close)
 
-    def write(self, block: Any) -> Place:
+    def write(self, block: Any) -> BlockInFile:
         """Write a block; an error leaves the blocks before it as they are."""
         frame, buffers = io.BytesIO(), list[pickle.PickleBuffer]()
         pickler = _Pickler(frame, protocol=5, buffer_callback=buffers.append)
@@ -201,9 +201,9 @@ class SpillFile:
             end = _next(end + numbers.nbytes, _LINE)
             while numbers.nbytes:  # a write may end early
                 numbers = numbers[self._file.write(numbers) :]
-        return Place(frame.getvalue(), start, arrays)
+        return BlockInFile(frame.getvalue(), start, arrays)
 
-    def read(self, place: Place) -> Any:
+    def read(self, place: BlockInFile) -> Any:
         """A block, mapped to memory until it is no longer used."""
         length = max((end for _, end in place.arrays), default=0)
         numbers = memoryview(b"")

@@ -28,7 +28,7 @@ from privlp.problem.standard_form import StandardForm
 from privlp.problem.validation import is_mapped
 from privlp.readers.blocks import DaskRows
 from privlp.rows.access import BlockT_co, Result, Rows, State
-from privlp.rows.beyond_memory import Place, SpillFile, current_client, program_on
+from privlp.rows.beyond_memory import BlockInFile, SpillFile, current_client, program_on
 from privlp.rows.program_rows import ProgramRows, RowBlock
 
 _ASKED = os.environ.get("PRIVLP_MEMORY", "")
@@ -78,7 +78,7 @@ class Memory:
         """Whether so many bytes more may be held."""
         return sum(holder.held_bytes for holder in self._holders) + size <= self._limit
 
-    def write(self, state: Any, holder: _Prepared) -> Place | None:
+    def write(self, state: Any, holder: _Prepared) -> BlockInFile | None:
         """Write a state to the holder's file; ``None`` if that fails."""
         if self._full:
             return None
@@ -198,7 +198,7 @@ class _Prepared(InBlocks[Any]):
         self.file: SpillFile | None = None
         own = [*getattr(prepare, "args", ()), *getattr(prepare, "keywords", {}).values()]
         self.public = [each for each in own if hasattr(each, "__dict__")]
-        self._written: dict[int, Place] = {}
+        self._written: dict[int, BlockInFile] = {}
         # Blocks of which nothing is retained here.
         self._passing: set[int] = set()
         self.memory.join(self)

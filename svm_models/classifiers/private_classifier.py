@@ -1,4 +1,4 @@
-"""The front door: hinge or logistic loss by public numbers, with probabilities."""
+"""Hinge or logistic loss, chosen by public numbers, with probabilities."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ import numpy.typing as npt
 from privlp.errors import MissingDependencyError, ReadError
 from privlp.files import unpacked
 from svm_models.datasets.schema import ADULT, KDDCUP99, MISSING, Numeric, Schema
-from svm_models.records.files import number_in
 
 VARIABLE = "PRIVLP_DATA"
 _ADULT_FILES = ("adult.data", "adult.test")
@@ -197,17 +196,19 @@ def _find(folder: Path, name: str, schema: Schema) -> Path:
 
 
 def _from_files(folder: Path, names: tuple[str, ...], schema: Schema) -> Records:
-    """Records of files without header; pandas quotes data, so a slow look finds the fault."""
-    files, kept = [], []
+    """Records of files without header; pandas quotes data, so no error of its own is shown."""
+    kept: list[bytes] = []
+    fault = (
+        " is not as it was published. No line is quoted, because it may hold records. Copy the"
+        f" original file of {schema.title} there again."
+    )
     for name in names:
         path = _find(folder, name, schema)
-        lines = _lines(path)
-        files.append((path, lines))
-        records = [line for line in lines if _is_record(line)]
+        records = [line for line in _lines(path) if line.strip() and not line.startswith(b"|")]
         if not records:
             raise ReadError(f"{path} holds no records. Copy the original file there.")
         if {line.count(b",") for line in records} != {len(schema.columns)}:
-            raise _fault([(path, lines)], schema)
+            raise ReadError(f"{path}{fault}")
         kept += records
     try:
         frame = optional("pandas").read_csv(
@@ -224,7 +225,7 @@ def _from_files(folder: Path, names: tuple[str, ...], schema: Schema) -> Records
         )
         return from_frame(frame, schema)
     except ValueError:
-        raise _fault(files, schema) from None
+        raise ReadError(f"One of {', '.join(names)} in {folder}{fault}") from None
 
 
 def _lines(path: Path) -> list[bytes]:
@@ -235,38 +236,3 @@ def _lines(path: Path) -> list[bytes]:
         raise ReadError(
             f"{path} cannot be read ({type(error).__name__}). Copy the original file there again."
         ) from error
-
-
-def _is_record(line: bytes) -> bool:
-    return bool(line.strip()) and not line.startswith(b"|")
-
-
-def _fault(files: list[tuple[Path, list[bytes]]], schema: Schema) -> ReadError:
-    """What is wrong with the first line that is wrong, without its content."""
-    faults = (
-        (f"{path}, line {number}", found)
-        for path, lines in files
-        for number, line in enumerate(lines, 1)
-        if _is_record(line) and (found := _problem(line, schema))
-    )
-    place, problem = next(faults, (str(files[0][0]), "it cannot be parsed"))
-    return ReadError(
-        f"{place}: {problem}. Correct it, or copy the original file of {schema.title} there again."
-    )
-
-
-def _problem(line: bytes, schema: Schema) -> str:
-    try:
-        fields = [field.strip() for field in line.decode().split(",")]
-    except UnicodeDecodeError:
-        return "it is not text in UTF-8"
-    if len(fields) != len(schema.columns) + 1:
-        return f"expected {len(schema.columns) + 1} values separated by commas, got {len(fields)}"
-    for column, field in zip(schema.columns, fields, strict=False):
-        if not field:
-            return f"column {column.name} is empty"
-        if isinstance(column, Numeric) and number_in(field) is None:
-            return f"column {column.name} must hold a finite number"
-    if fields[-1].removesuffix(".") not in (schema.positive, *schema.negative):
-        return "the label in the last column is not one of those documented"
-    return ""

@@ -120,8 +120,8 @@ class Whitening:
         found: list[int] = [0] * self.columns.shape[1]
         sign, rest, power = np.sign(total), np.abs(total), 0
         while rest.any():
-            limb = (sign * (rest & (2**bits - 1))).astype(np.float64)
-            part = (limb @ self.columns).tolist()
+            digits = (sign * (rest & (2**bits - 1))).astype(np.float64)
+            part = (digits @ self.columns).tolist()
             found = [each + (int(more) << power) for each, more in zip(found, part, strict=True)]
             rest, power = rest >> bits, power + bits
         unit = math.frexp(self.unit)[1] - 1 - self.grid.weights

@@ -46,7 +46,7 @@ class RecordSource(Protocol):
         """The records at some places, rising."""
 
     def rows(self, signs: FloatArray) -> Rows[SignedRecords]:
-        """The records with their signs, behind the door."""
+        """The records with their signs, as private rows."""
 
 
 class WholeRecords(RecordSource):
