@@ -22,10 +22,7 @@ _SAME = "It must be a point of the same program, whose private rows alone may di
 
 
 def start_of(lp: LinearProgram, start: Any, *, release: bool = False) -> FloatArray | None:
-    """The public point of a start, within its bounds; a start that is none is refused.
-
-    `release`: today's noise has no seed.
-    """
+    """The public point of a start, within its bounds; a start that is none is refused."""
     if start is None:
         return None
     exact = f"start must be public, and an exact solution is not. {_PUBLIC}."

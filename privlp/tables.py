@@ -173,10 +173,7 @@ def labels(values: Any, axis: int) -> list[str] | None:
 
 
 def by_name(c: Any, names: Sequence[str] | None) -> Any:
-    """Costs that are given by name, in the order of the variables; others as they are.
-
-    A column of pandas gives them by name if it has the name of any variable.
-    """
+    """Costs that are given by name, in the order of the variables; others as they are."""
     if not isinstance(c, Mapping):
         own = None if names is None or is_table(c) else labels(c, 0)
         if own is None or not {*own} & {*(names or ())} or len({*own}) < len(own):

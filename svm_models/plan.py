@@ -35,10 +35,7 @@ _ENOUGH_RECORDS, _ENOUGH_EPS, _STEPS = 1e10, 20.0, 24
 
 @dataclass(frozen=True)
 class Part:
-    """Draws of one kind, with their share of the budget.
-
-    `noise` of one draw is its standard deviation in units of the sensitivity, as a share of n.
-    """
+    """Draws of one kind, with their share of the budget."""
 
     purpose: str
     draws: int

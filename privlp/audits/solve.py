@@ -185,10 +185,7 @@ def price_faults(lp: LinearProgram, tape: Tape, solution: Solution) -> tuple[str
 
 
 def _entry_of(purpose: str, mechanism: Mechanism, paid: Counter[_Paid]) -> _Paid:
-    """The charge that a draw belongs to.
-
-    A draw of weighted noise is Gaussian, with a deviation of its own that its charge does not name.
-    """
+    """The charge that a draw belongs to."""
     own = purpose, mechanism.name, mechanism.sensitivity, mechanism.parameter
     weighted = purpose, WeightedGaussianMechanism.name, mechanism.sensitivity, ""
     is_weighted = own not in paid and type(mechanism) is GaussianMechanism and weighted in paid

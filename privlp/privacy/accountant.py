@@ -24,10 +24,7 @@ Requests: TypeAlias = Sequence[tuple[Mechanism, int, str]]
 def _largest_log_intensity(
     excess: Callable[[float], float], nearly: Callable[[float], float | None]
 ) -> float | None:
-    """The last number in [-40, 40] at which `excess`, which rises, is not positive, if any.
-
-    `nearly` is quick, rises about as fast as its argument, and is 0 at almost the same number.
-    """
+    """The last number in [-40, 40] at which `excess`, which rises, is not positive, if any."""
     root, lowest, high = _by_secants(nearly), -40.0, 0.0
     if root is None or abs(root) > -lowest:
         if excess(lowest) > 0:
@@ -52,10 +49,7 @@ def _largest_log_intensity(
 
 
 def _by_secants(rising: Callable[[float], float | None]) -> float | None:
-    """A number just below the root of a function that rises about as fast as its argument.
-
-    None if the function is None on the way, or the root is nowhere near.
-    """
+    """A number just below the root of a function that rises about as fast as its argument."""
     x, slope, value = 0.0, 1.0, rising(0.0)
     for _ in range(30):
         if value is None:

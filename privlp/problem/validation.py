@@ -27,10 +27,7 @@ LARGEST_VALUE = 1e20
 
 
 def matrix(A: Any, *, quote: bool = True, columns: int | None = None) -> Matrix:
-    """A for reading by rows, dense or CSR; read-only, and a copy unless nobody can write to A.
-
-    With the number of `columns` given there may be no row: an empty list is a matrix without rows.
-    """
+    """A for reading by rows, dense or CSR; read-only, and a copy unless nobody can write to A."""
     refusal = "A must hold real numbers in a regular array."
     clean = unquoted(lambda: _as_matrix(A, columns), refusal, "A")
     entries = clean.data if sp.issparse(clean) else clean

@@ -37,10 +37,7 @@ _UPWARDS = 1 + 1e-12
 
 
 class ExactRows:
-    """The polytope {z : C z <= f}, given by floating-point numbers that are taken as they are.
-
-    A certificate of a minimum needs a point that breaks no row at all, not even by rounding.
-    """
+    """The polytope {z : C z <= f}, given by floating-point numbers that are taken as they are."""
 
     def __init__(self, C: sp.csc_array, f: FloatArray, inside: FloatArray) -> None:
         self._C, self._f, self._inside = sp.csr_array(C), f, inside
@@ -67,11 +64,7 @@ class ExactRows:
         return np.array(found)
 
     def settled(self, z: FloatArray, wanted: IntArray | None = None) -> FloatArray:
-        """A point that breaks no row, next to one that breaks rows by little or none.
-
-        Rows that are all but tight, or wanted to be, are made so, up to the rounding of z. Should
-        that fail, the point moves towards the one inside, as little as will do.
-        """
+        """A point that breaks no row, next to one that breaks rows by little or none."""
         for number in range(_REFINEMENTS):
             rows = self.near(z)
             slack = self.slack(z, rows)

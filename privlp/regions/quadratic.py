@@ -107,10 +107,7 @@ def refined(
     *,
     wrong_sign: float,
 ) -> FloatArray | None:
-    """The step of :func:`minimum` to working precision, from a guess of its tight rows.
-
-    None if no guess comes true within a few changes. Rows may push the wrong way by `wrong_sign`.
-    """
+    """The step of :func:`minimum` to working precision, from a guess of its tight rows."""
     tight = tight.copy()
     for _ in range(_CHANGES_OF_FACE):
         polished, pushes = _on_face(hessian, gradient, rows[np.flatnonzero(tight)], slack[tight])
@@ -152,10 +149,7 @@ def _by_clarabel(
 def _on_face(
     hessian: FloatArray, gradient: FloatArray, tight: sp.csc_array, slack: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The minimum where the given rows are equalities, and how hard they push.
-
-    The step across the face follows from the rows alone: steep gradients do not blur it.
-    """
+    """The minimum where the given rows are equalities, and how hard they push."""
     if not len(slack):
         return np.asarray(np.linalg.solve(hessian, -gradient)), np.zeros(0)
     u, values, v = np.linalg.svd(tight.toarray())

@@ -88,13 +88,7 @@ class NeighbourRelation(ABC):
 
     @abstractmethod
     def check(self, lp: ProgramData) -> None:
-        """Refuse a program that does not fit the relation, at its construction.
-
-        Raises
-        ------
-        InvalidProblemError
-            With what is wrong and what to do.
-        """
+        """Refuse a program that does not fit the relation, at its construction."""
 
     @abstractmethod
     def conceal(self, lp: ProgramData) -> KnownProgram:
@@ -112,17 +106,11 @@ class NeighbourRelation(ABC):
         return None
 
     def rows_of_one_record(self, lp: ProgramData) -> int:
-        """Public bound on the private ``<=`` rows that one record owns.
-
-        0, the default, where only numbers within rows change.
-        """
+        """Public bound on the private ``<=`` rows that one record owns."""
         return 0
 
     def vectors_of_one_record(self, lp: ProgramData) -> int:
-        """As :meth:`rows_of_one_record`; the two sides of a row may count once.
-
-        Their coefficients are one vector, up to its sign.
-        """
+        """As :meth:`rows_of_one_record`; the two sides of a row may count once."""
         return self.rows_of_one_record(lp)
 
     def records(self, form: StandardForm) -> int:

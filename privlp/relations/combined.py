@@ -83,10 +83,7 @@ class Combined(LowSensitivity):
         return min(part.records(form) for part in self.parts)
 
     def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
-        """The private numbers of each part.
-
-        Numbers that two relations move are listed once, with both changes.
-        """
+        """The private numbers of each part."""
         found: dict[str, PrivateNumbers] = {}
         for part in self.parts:
             for numbers in part.private_numbers(form):

@@ -174,10 +174,7 @@ class BlockInFile(NamedTuple):
 
 
 class SpillFile:
-    """A temporary file of blocks, in a folder or where the system keeps such files.
-
-    The public objects, which all blocks share, stay in memory.
-    """
+    """A temporary file of blocks, in a folder or where the system keeps such files."""
 
     def __init__(self, folder: str | None = None, public: Sequence[Any] = ()) -> None:
         self._public = public

@@ -385,10 +385,7 @@ def weighed_once(
     weigh: Callable[..., FloatArray],
     add: Callable[[npt.NDArray[np.int64], slice, FloatArray, FloatArray], None],
 ) -> npt.NDArray[np.int64]:
-    """The same for ``add(total, rows, weights, sums)``, in one read of the rows.
-
-    Weights are ``weigh(products with the point or points, rows=rows)``, sums those with them.
-    """
+    """The same for ``add(total, rows, weights, sums)``, in one read of the rows."""
 
     def run(some: KeptParts) -> npt.NDArray[np.int64]:
         total = np.zeros(shape, np.int64)

@@ -170,10 +170,7 @@ class SmoothedRows:
         return found
 
     def slope(self, length: float, softness: float, shift: float, reach: float) -> Integers:
-        """Derivative of the sum along the step, at a part of it, in digits of `reach`: exact.
-
-        `reach` is a power of two, at least the length of the step.
-        """
+        """Derivative of the sum along the step, at a part of it, in digits of `reach`: exact."""
 
         def slope(rows: slice) -> Integers:
             v = self.v[rows] + shift + length * self.change[rows]

@@ -58,10 +58,7 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.__dict__.pop(self._last, None)
 
     def _read(self, X: Any, y: Any, groups: Any, parts: Iterable[Any]) -> tuple[Any, Any, Any]:
-        """Records in numbers, or as they are if one of the parts declares their columns; labels.
-
-        Last are the numbers of the owners of rows, or None.
-        """
+        """Records in numbers, or as they are if one of the parts declares their columns; labels."""
         X, groups = with_owners(X, groups)
         bounds = [getattr(part, "X_bounds", None) for part in parts]
         declared = next((one for one in bounds if isinstance(one, Mapping)), None)

@@ -39,10 +39,7 @@ class Columns:
 
     @classmethod
     def of(cls, bounds: Any, X: Any, y: Any = None) -> Columns | None:
-        """From a dict, for the columns of X, or its own if X is None; no other bounds name any.
-
-        A text y is the column of labels.
-        """
+        """From a dict, for the columns of X, or its own if X is None; no other bounds name any."""
         if not isinstance(bounds, Mapping):
             return None
         names = None if X is None else names_of(X)

@@ -108,10 +108,7 @@ def validated(
 
 
 def without_table(X: Any, y: Any = _NO_LABELS) -> tuple[Any, Any]:
-    """Records and labels, where X may be a table and y the name of a column of it.
-
-    A table becomes an array with names of its columns, as scikit-learn knows it.
-    """
+    """Records and labels, where X may be a table and y the name of a column of it."""
     given = {} if isinstance(y, str) and y == _NO_LABELS else {"y": y}
 
     def read() -> tuple[Any, Any]:

@@ -71,10 +71,7 @@ class Fit:
 
 
 def descend(rows: Rows[Pairs], lift: FloatArray, plan: Plan, account: Account) -> Fit:
-    """Minimise the mean loss, abs(y_i) <= 2; all draws are charged before the first.
-
-    `lift` makes a_i of records on the grid, (d, p), public.
-    """
+    """Minimise the mean loss, abs(y_i) <= 2; all draws are charged before the first."""
     p, loss, levels = plan.p, plan.loss, plan.quantiles
     first = plan.paid(account)
     best = _constants(rows, first.pop(0), plan) if plan.constant else np.zeros(loss.count)

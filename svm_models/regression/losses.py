@@ -232,10 +232,7 @@ class Together:
         quantiles: tuple[float, ...],
         n: int,
     ) -> FloatArray:
-        """Where n records between -1 and 1 have their quantiles, by all charged draws, rising.
-
-        All counts so far make one rising curve; each round asks where it passes the quantiles.
-        """
+        """Where n records between -1 and 1 have their quantiles, by all charged draws, rising."""
         q = np.array(quantiles)
         levels, below = np.array([-1.0, 1.0]), np.array([0.0, 1.0])
         weights, own = np.full(2, 1e12), 1 / np.square(self.noise)
@@ -258,10 +255,7 @@ class Together:
 def crossings(
     excess: Callable[[FloatArray], FloatArray], draws: ChargedDraws, number: int
 ) -> FloatArray:
-    """About where falling sums pass 0 between -1 and 1, by all charged draws, (number,).
-
-    Each draw asks at the median of what is believed: bisection, if there is no noise.
-    """
+    """About where falling sums pass 0 between -1 and 1, by all charged draws, (number,)."""
     sigma, cells = draws.sigma, 2**_DIGITS
     belief, edges = np.full((number, cells), 1.0 / cells), np.linspace(-1.0, 1.0, cells + 1)
     k = np.arange(cells)

@@ -72,12 +72,7 @@ class Stage:
 
 
 def stages_of(loss: ResidualLoss, last_width: float, more: float = 1.0) -> list[Stage]:
-    """The median first, whose slopes are the smallest; then the loss itself.
-
-    The price of a stage is that of one release however many rounds share it, but in much noise
-    points stray where rounds are many: there are `more` times as many in little noise. Outer
-    quantiles are drawn towards the second stage in the end, which is paid for it.
-    """
+    """The median first, whose slopes are the smallest; then the loss itself."""
     if loss == MEDIAN:
         return [
             Stage(MEDIAN, 0.1, 12, 0.7, None, 0.6),

@@ -60,10 +60,7 @@ class MeasuredPairs:
 
 
 class WhitenedPairs(WhitenedRecords):
-    """Records z_i = W m_i, none longer than a bound in sums, which are in its units.
-
-    Predictions are m_i·v_k, for released vectors v_k: columns of (d, K).
-    """
+    """Records z_i = W m_i, none longer than a bound in sums, which are in its units."""
 
     def __init__(self, pairs: MeasuredPairs, bound: float) -> None:
         norms = pairs.norms * ((1 + SLACK) / bound)  # sums are rounded twice
@@ -136,10 +133,7 @@ class WhitenedPairs(WhitenedRecords):
 
 @dataclass(frozen=True)
 class Units:
-    """Declared ranges of features and of y, and the way back from coefficients in their units.
-
-    x_j is counted as (x_j - centre_j) / half_j, y as (y - middle) / reach: between -1 and 1.
-    """
+    """Declared ranges of features and of y, and the way back from coefficients in their units."""
 
     low: FloatArray
     high: FloatArray
