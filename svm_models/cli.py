@@ -1,18 +1,17 @@
-"""The command line: ``svm-models fit``, ``svm-models train``, ``svm-models example``."""
+"""The command line: ``svm-models train``, ``svm-models example``."""
 
 from __future__ import annotations
 
-import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from privlp import InvalidParameterError, ReadError, __version__
+from privlp import InvalidParameterError, __version__
 from privlp.cli.options import plain_errors
 
 if TYPE_CHECKING:
-    from privlp.privacy import Budget, Randomness
+    from privlp.privacy import Randomness
     from svm_models.classifiers.minimise import RegularizedRisk
     from svm_models.records.files import TrainingFile
 
@@ -36,129 +35,6 @@ def main() -> None:
 
 
 @main.command(
-    "fit",
-    short_help="Train a private classifier on a CSV file.",
-    epilog=(
-        "\b\nExample:\n  svm-models fit people.csv --label income --classes low high --eps 1"
-        f" --delta 1e-6\n\n{_EXIT_CODES}"
-    ),
-)
-@click.argument("file")
-@click.option(
-    "--label",
-    metavar="COLUMN",
-    help="Name of the column of labels, or its number from 1; by default the last.",
-)
-@click.option(
-    "--header/--no-header",
-    default=None,
-    help="Whether line 1 names the columns. Needed where line 1 holds no number and --label names"
-    " no entry of it.",
-)
-@click.option("--classes", nargs=2, required=True, help="The two labels, public.")
-@click.option(
-    "--eps", type=float, required=True, help="Privacy parameter eps: smaller is more private."
-)
-@click.option(
-    "--delta",
-    type=float,
-    required=True,
-    help="Privacy parameter delta, well below one over the number of records.",
-)
-@click.option(
-    "--budget",
-    "budget_file",
-    metavar="PATH",
-    help="Pay from the budget in this file; see `privlp budget`.",
-)
-@click.option(
-    "--data-norm",
-    type=float,
-    default=1.0,
-    show_default=True,
-    help="Public bound on the Euclidean norm of a record.",
-)
-@click.option(
-    "--intercept/--no-intercept",
-    "fit_intercept",
-    default=True,
-    help="Whether an intercept is fitted. By default yes; say no where FILE has a column of ones.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    help="Reproducible noise, for experiments only: not for release.",
-)
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print weights and privacy statement as JSON."
-)
-@plain_errors
-def _fit(
-    file: str,
-    label: str | None,
-    header: bool | None,
-    budget_file: str | None,
-    as_json: bool,
-    seed: int | None,
-    **options: Any,
-) -> None:
-    """Train PrivateLPSVC on the records in the CSV file FILE.
-
-    It holds numbers separated by commas, and a column of labels. With --header, or if --label is
-    an entry of it and none of the two labels, line 1 names the columns, and they are printed: a
-    line that holds a number is never taken for names. Else columns go by their numbers. Scale the
-    columns before, by public numbers; records of a norm beyond --data-norm are scaled down.
-
-    One record may be replaced; their number, the names of the columns and the two labels are
-    public. Errors about FILE tell numbers of lines and columns, never what stands there. They are
-    for whoever may see FILE.
-    """
-    from tabulate import tabulate  # noqa: PLC0415 (as all that --help does not need)
-
-    from svm_models import PrivateLPSVC  # noqa: PLC0415 (needs scikit-learn, and says so)
-    from svm_models.records.files import read_csv_file  # noqa: PLC0415
-
-    budget = None if budget_file is None else _opened(budget_file)
-    records = read_csv_file(file, label, header, options["classes"])
-    svm = PrivateLPSVC(**options, budget=budget, random_state=seed).fit(records.X, records.y)
-    weights, intercept = svm.coef_[0].tolist(), float(svm.intercept_[0])
-    negative, positive = svm.classes_.tolist()
-    if as_json:
-        document = {
-            "columns": records.columns,
-            "weights": weights,
-            "intercept": intercept,
-            "negative": negative,
-            "positive": positive,
-        }
-        click.echo(json.dumps(document | {"privacy": svm.privacy_.statement()}, indent=1))
-        return
-    click.echo(
-        tabulate(
-            [*zip(records.columns, weights, strict=True), ("(intercept)", intercept)],
-            headers=("column", "weight"),
-            disable_numparse=[0],
-        )
-    )
-    click.echo(
-        f"\n{positive!r} where the weighted sum of a record, plus the intercept, is"
-        f" positive, else {negative!r}.\n\nPrivacy\n{svm.privacy_}"
-    )
-    if seed is not None:
-        click.echo("Seeded noise: an experiment, not for release.")
-
-
-def _opened(path: str) -> Budget:
-    """The budget in a file."""
-    from privlp.privacy import Budget  # noqa: PLC0415
-
-    try:
-        return Budget.open(path)
-    except UnicodeError:
-        raise ReadError(f"{path!r} cannot be read: not a usable file name.") from None
-
-
-@main.command(
     "train",
     short_help="Train three classifiers on a file, two of them private.",
     epilog=f"\b\nExample:\n  svm-models train records.txt --model svm\n\n{_EXIT_CODES}",
@@ -178,7 +54,6 @@ def _train(file: str, model: str, seed: int | None) -> None:
     Chaudhuri, Sarwate and Monteleoni: n, d, lambda, eps, and for the SVM h (0 < h <= 1/2), on one
     line or several; n lines of d numbers, each of Euclidean norm at most 1; n labels, -1 or 1.
     `svm-models example --model svm` prints such a file. An h near 0 may take long; 1/2 is usual.
-    For CSV files, there is `svm-models fit`.
 
     Standard output gets three lines of d weights and a status, 0 for converged:
 

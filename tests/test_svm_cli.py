@@ -2,7 +2,6 @@
 
 import hashlib
 import importlib.metadata
-import json
 import math
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.classifiers.perturbation import perturb_objective
 from svm_models.cli import main
 from svm_models.records import signed
-from svm_models.records.files import read_csv_file, read_training_file
+from svm_models.records.files import read_training_file
 
 #: Stands in malformed files for a private number, and must not come back.
 SECRET = "0.7654321"
@@ -357,121 +356,8 @@ def test_examples_are_as_simulated_and_train(write, model):
     assert (np.sign(X @ weights[0]) == y).mean() > 0.8
 
 
-# CSV
-
-CSV = 'age,"pay, weekly",sex\n0.5,-0.25,f\n1e-1,+1, m \n'
-FIT = ("--header", "--classes", "f", "m", "--eps", 2, "--delta", 1e-6)
-
-
-@pytest.mark.parametrize(
-    ("text", "label", "header", "columns"),
-    [
-        (CSV, None, True, ["age", "pay, weekly"]),
-        (CSV, "sex", None, ["age", "pay, weekly"]),
-        ("\ufeffsex, age,b\r\n\r\nf, 0.5, -0.25\r\n\r\nm, 0.1, 1\r\n", "sex", None, ["age", "b"]),
-        ("0.5,f,-0.25\n0.1,m,1", "2", None, ["1", "3"]),
-        ("0.5,f,-0.25\n0.1,m,1", "2", False, ["1", "3"]),
-        ("a,2 b,1st\nf,0.5,-0.25\nm,0.1,1\n", "1", True, ["2 b", "1st"]),
-    ],
-)
-def test_layouts_of_csv(write, text, label, header, columns):
-    found = read_csv_file(write(text), label, header)
-    assert found.X.tolist() == [[0.5, -0.25], [0.1, 1.0]]
-    assert found.y.tolist() == ["f", "m"]
-    assert found.columns == columns
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "is empty"),
-        ("age,sex\n", "holds no record"),
-        (f"age\n{SECRET}\n", "line 1: found one column"),
-        (f"age;sex\n{SECRET};f\n", "line 1: found one column"),
-        (f"age,sex\n\n{SECRET},f,f\n", "line 3: found 3 columns, 2 are expected"),
-        (f"age,sex\n{SECRET}x,f\n", "line 2: column 1 holds no finite number"),
-        (f"sex,age\nf,{SECRET}\n", "line 2: column 1 holds no finite number"),
-        ("age,sex\nnan,f\n", "line 2: column 1 holds no finite number"),
-        ("age,sex\n1_0,f\n", "line 2: column 1 holds no finite number"),
-        (f'age,sex\n"{SECRET}"5,f\n', "line 2: not a line of CSV"),
-        (f'age,sex\n"{SECRET},f\n', "line 2: not a line of CSV"),
-        ("age,sex\n1,ä\n".encode("latin1"), "is not a text file in UTF-8"),
-        (b"age,sex\n1,\0\n", "is not a text file"),
-        (f"age,sex\n0.1,f\n0.2,{SECRET}\n", "labels other than the two of classes"),
-    ],
-)
-def test_malformed_csv_is_refused_and_not_quoted(write, text, message):
-    assert len(refused(message, "fit", write(text), *FIT).splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("first", "options", "message"),
-    [
-        (f"{SECRET}x HIV,nobody,f", (), "Say which: --header if it names the columns"),
-        (f"{SECRET}x HIV,nobody,f", ("--label", "3"), "Say which: --header"),
-        (f"{SECRET}x HIV,nobody,f", ("--no-header",), "line 1: column 1 holds no finite number"),
-        ("nan,HIV,f", (), "Say which: --header"),
-        ("nan,HIV,f", ("--header",), "line 1: an entry is a number, NaN or an infinity"),
-        ("nan,HIV,f", ("--label", "f"), "Say which: --header"),
-        (f"{SECRET}x HIV,nobody,f", ("--label", "f"), "Say which: --header"),
-        (f"{SECRET},HIV,f", ("--header",), "line 1: an entry is a number, NaN or an infinity"),
-        (f"{SECRET},HIV,f", (), "line 1: column 2 holds no finite number"),
-        ("1e999,HIV,f", ("--header",), "line 1: an entry is a number, NaN or an infinity"),
-    ],
-)
-def test_a_first_line_that_may_be_a_record_is_never_printed(write, first, options, message):
-    path = write(f"{first}\n0.5,-0.25,f\n0.1,1,m\n")
-    told = refused(message, "fit", path, *FIT[1:], *options)
-    assert not any(word in told for word in ("HIV", "nobody"))
-
-
-def test_names_that_no_file_can_have(write):
-    message = "cannot be read: not a usable file name"
-    refused(message, "fit", "\ud800.csv", *FIT)
-    refused(message, "train", "\ud800", "--model", "svm")
-    refused("path must be the path of a file", "fit", write(CSV), *FIT, "--budget", "\ud800")
-
-
-@pytest.mark.parametrize("label", ["pay", "0", "4", "01", "", "²"])
-def test_no_such_column_of_labels(write, label):
-    message = f"No single column is called {label!r}. Give its name, or a number from 1 to 3."
-    refused(message, "fit", write(CSV), *FIT, "--label", label)
-    shared = write("a,a\nf,1\n")
-    refused("No single column is called 'a'", "fit", shared, *FIT, "--label", "a")
-
-
-def test_fit_is_that_of_the_estimator(sample, write):
-    X, y = sample
-    labels = np.where(y > 0, "m", "f")
-    rows = [[*map(repr, row), label] for row, label in zip(X.tolist(), labels, strict=True)]
-    path = write("\n".join(["a,b,c,sex", *map(",".join, rows)]))
-    svm = sm.PrivateLPSVC(eps=2.0, delta=1e-6, classes=("f", "m"), random_state=3).fit(X, labels)
-    found = json.loads(call("fit", path, *FIT, "--seed", 3, "--json").stdout)
-    assert (found["columns"], found["negative"], found["positive"]) == (["a", "b", "c"], "f", "m")
-    assert found["weights"] == svm.coef_[0].tolist()
-    assert found["intercept"] == svm.intercept_[0] != 0
-    assert found["privacy"] == svm.privacy_.statement()
-    shown = call("fit", path, *FIT, "--seed", 3).stdout
-    assert (
-        "'m' where the weighted sum of a record, plus the intercept, is positive, else 'f'" in shown
-    )
-    assert str(svm.privacy_) in shown
-    assert "Seeded noise: an experiment, not for release." in shown
-    unseeded = [call("fit", path, *FIT).stdout for _ in range(2)]
-    assert unseeded[0] != unseeded[1]
-    assert "Seeded" not in unseeded[0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (FIT[4:], "Missing option '--classes'"),
-        ((*FIT[:-1], 0), "--delta must be positive"),
-        ((*FIT, "--data-norm", 0), "--data-norm"),
-    ],
-)
-def test_wrong_options_of_fit(write, arguments, message):
-    refused(message, "fit", write(CSV), *arguments)
+def test_names_that_no_file_can_have():
+    refused("cannot be read: not a usable file name", "train", "\ud800", "--model", "svm")
 
 
 def test_without_scikit_learn_it_says_what_to_install(tmp_path):

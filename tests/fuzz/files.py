@@ -212,19 +212,3 @@ def training_file(rng: Random, with_h: bool) -> bytes:
     first, last = (rng.choice((" ", "\n")).join(words) for words in (header, labels))
     data = "\n".join([first, *rows, last, ""]).encode()
     return mutated(rng, data) if rng.random() < max(odd, 0.1) else data
-
-
-def csv_file(rng: Random) -> bytes:
-    """Records for ``svm-models fit``."""
-    odd = rng.choice((0.0, 0.0, 0.03, 0.2))
-    n, p = rng.randint(1, 5), rng.randint(1, 3)
-    names = ("age", "pay", '"a, b"', " sex", "a")
-    lines = []
-    if rng.random() < 0.7:
-        lines.append(",".join(rng.choice(names) for _ in range(p + 1)))
-    for _ in range(n):
-        usual = ("0", "0.5", "-1e-3", " 1")
-        numbers = [rng.choice(_NUMBERS if rng.random() < odd else usual) for _ in range(p)]
-        lines.append(",".join([*numbers, rng.choice(("f", "m", '"m"'))]))
-    data = _encoded(rng, rng.choice(("\n", "\r\n")).join(lines) + "\n")
-    return mutated(rng, data) if rng.random() < max(odd, 0.1) else data

@@ -20,7 +20,7 @@ import svm_models
 from fuzz import files, modellers, odd, programs
 from fuzz.commands import privlp_cli, processes, svm_cli
 from privlp.methods import METHODS
-from svm_models.records.files import read_csv_file, read_training_file
+from svm_models.records.files import read_training_file
 
 #: An estimator of every kind, its usual parameters, and whether its labels are numbers.
 _ESTIMATORS: tuple[tuple[str, dict[str, Any], bool], ...] = (
@@ -118,15 +118,6 @@ def training_file(rng: Random, folder: Path) -> None:
         assert np.isfinite(found.X).all()
 
     _read_back(folder, "records.txt", data, read)
-
-
-def csv_file(rng: Random, folder: Path) -> None:
-    def read(path: Path) -> None:
-        found = read_csv_file(path, rng.choice((None, None, "1", "age", "9")))
-        assert found.X.shape == (len(found.y), len(found.columns))
-        assert np.isfinite(found.X).all()
-
-    _read_back(folder, "records.csv", files.csv_file(rng), read)
 
 
 def _read_back(folder: Path, name: str, data: bytes, read: Callable[[Path], None]) -> None:
@@ -280,7 +271,6 @@ TARGETS: dict[Callable[[Random, Path], int | None], int] = {
     from_mps: 25_000,
     solution_load: 10_000,
     training_file: 10_000,
-    csv_file: 5_000,
     solve: 2_000,
     plan: 2_500,
     reports: 5_000,

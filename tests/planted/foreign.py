@@ -5,7 +5,6 @@
 Texts, bytes, dates, masked entries, and objects that quote themselves whatever is done with them.
 """
 
-import contextlib
 import datetime
 import functools
 import warnings
@@ -20,7 +19,6 @@ import pyarrow as pa
 import svm_models
 from benchmarks.scores import held_out_scores
 from svm_models.cli import main as svm_main
-from svm_models.records.files import read_csv_file, read_training_file
 from tests.planted import programs
 from tests.planted.path import Attempt, Path, Refusal, file_of
 from tests.planted.programs import NAME, Mint
@@ -137,11 +135,8 @@ def foreign() -> Iterator[Path]:
         for question, title in product(asked, ARGUMENTS):
             dear = "score" not in question or name == "PrivateModelSelector"
             yield path_of(f"{question} of {name}: {title}", _ask, name, question, title, dear=dear)
-    hows = ("fit", "fit --header", "fit --no-header", "fit --label", "train", "readers")
-    for (title, make), how in product(_FILES.items(), hows):
-        declared = "alone" in title or "dates in" in title  # to be names, which are printed
-        if how != "fit --header" or not declared:
-            yield path_of(f"svm-models {how}: {title}", _command, how, make)
+    for title, make in _FILES.items():
+        yield path_of(f"svm-models train: {title}", _command, make)
     for kind, argument, title in product(("hard", "soft"), ("X", "y"), ARGUMENTS):
         yield path_of(f"{kind} margins, {argument}: {title}", _margins, kind, argument, title)
 
@@ -204,9 +199,6 @@ def _margins(kind: str, argument: str, title: str, variant: int) -> Attempt:
 #: Files in which a first, a middle or the last line is no record, or each label a text.
 _FILES: dict[str, Callable[[Mint], list[str]]] = {
     "a text in the first line": lambda mint: [f'"{text_of(mint)}",0.5,a', "0.1,0.2,b", "0.3,0.1,a"],
-    "texts alone in the first line": lambda mint: [f'"{text_of(mint)}",{NAME},a', "0.1,0.2,b"],
-    "NaN in the first line": lambda mint: [f"nan,{NAME},a", "0.1,0.2,b", "0.3,0.1,a"],
-    "dates in the first line": lambda mint: [f"{DATE},{DATE},a", "0.1,0.2,b", "0.3,0.1,a"],
     "a text in the middle": lambda mint: ["age,dose,ill", f'0.1,"{text_of(mint)}",b', "0.3,0.1,a"],
     "a date at the end": lambda mint: ["age,dose,ill", "0.1,0.2,b", f"0.3,{DATE},a"],
     "labels of texts": lambda mint: ["age,dose,ill", f'0.1,0.2,"{text_of(mint)}"', "0.3,0.1,a"],
@@ -216,21 +208,9 @@ _FILES: dict[str, Callable[[Mint], list[str]]] = {
 }
 
 
-def _command(how: str, make: Callable[[Mint], list[str]], variant: int) -> Attempt:
+def _command(make: Callable[[Mint], list[str]], variant: int) -> Attempt:
     mint = Mint(variant + 5)
-    path = file_of("foreign.csv", "\n".join([*make(mint), ""]))
+    path = file_of("foreign.txt", "\n".join([*make(mint), ""]))
     secrets = Secrets(mint.numbers, (), WORDS)
-    if how == "readers":
-
-        def read() -> None:
-            with contextlib.suppress(*Refusal):
-                read_csv_file(path)
-            read_training_file(path, with_h=True)
-
-        return Attempt(read, secrets)
-    command, *options = how.split()
-    arguments = [command, path, "--model", "svm"]
-    if command == "fit":
-        asked = ["--classes", "a", "b", "--eps", "1", "--delta", "1e-3", "--seed", "1"]
-        arguments[2:] = [*asked, *options, *(["3"] if options == ["--label"] else [])]
+    arguments = ["train", path, "--model", "svm"]
     return Attempt(lambda: svm_main.main(arguments, prog_name="svm-models"), secrets)
