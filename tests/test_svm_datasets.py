@@ -27,7 +27,7 @@ from svm_models.datasets import (
     make_separable_sphere,
     make_unseparable_ball,
 )
-from svm_models.datasets.schema import ADULT, KDDCUP99, Numeric
+from svm_models.datasets.sources import ADULT, KDDCUP99, Numeric
 from tests.effort import examples
 
 PREPROCESSINGS = ("thesis", "unit", "public")

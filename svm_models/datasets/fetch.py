@@ -10,9 +10,17 @@ import numpy.typing as npt
 
 from privlp.checks import shown, whole
 from privlp.errors import InvalidParameterError
-from svm_models.datasets.schema import ADULT, KDDCUP99, Schema
 from svm_models.datasets.simulations import RandomState, generator
-from svm_models.datasets.sources import DataHome, Records, optional, read_adult, read_kddcup99
+from svm_models.datasets.sources import (
+    ADULT,
+    KDDCUP99,
+    DataHome,
+    Records,
+    Schema,
+    optional,
+    read_adult,
+    read_kddcup99,
+)
 
 Matrix = npt.NDArray[np.float64]
 
