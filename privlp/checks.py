@@ -242,7 +242,7 @@ def real_dtype(dtype: np.dtype[Any], name: str) -> type[np.float64]:
     return np.float64
 
 
-def as_floats(values: Any, name: str, order: Any = "K", *, flags: bool = True) -> FloatArray:
+def as_floats(values: Any, name: str, *, flags: bool = True) -> FloatArray:
     """A new float array of real numbers.
 
     A string of digits is no number, and what is masked or missing is none either. Booleans are
@@ -259,7 +259,7 @@ def as_floats(values: Any, name: str, order: Any = "K", *, flags: bool = True) -
         if raw.dtype.kind == "O" and raw.ndim:
             require_numbers(raw, name)
         dtype = float if raw.dtype.kind == "O" else real_dtype(raw.dtype, name)
-        return np.array(raw, dtype=dtype, order=order, copy=True)
+        return np.array(raw, dtype=dtype, copy=True)
 
     return unquoted(read, f"{name} must hold real numbers in a regular array.", name)
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import privlp
 from benchmarks.allocation import FAMILIES
 from privlp import Allocation, Budget, PersonPrivate, Verdict, allocate
+from privlp.allocation.allocate import PriceProgram
 from privlp.allocation.demand import People, rounding
-from privlp.game.prices import PriceProgram
 from tests.effort import examples
 
 INF = math.inf

@@ -12,9 +12,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from privlp.checks import FloatArray
-from privlp.game.prices import where_flat
 from privlp.regions.polytope import ReducedPolytope
-from privlp.regions.quadratic import distance_to_minimum, fitted_prices, likely_tight, minimum
+from privlp.regions.quadratic import (
+    distance_to_minimum,
+    fitted_prices,
+    likely_tight,
+    minimum,
+    where_flat,
+)
 from privlp.rows import smoothed
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates

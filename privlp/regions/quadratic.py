@@ -192,3 +192,26 @@ def distance_to_minimum(
     norm = float(np.linalg.norm(rest)) + rounding
     gap = float(prices @ slack)
     return (norm + float(np.sqrt(norm**2 + 4 * strength * gap))) / (2 * strength) * _UPWARDS
+
+
+def where_flat(
+    slope: Callable[[float], float],
+    at_low: float,
+    at_high: float,
+    enough: float,
+    uphill: float,
+    halvings: int,
+) -> float:
+    """A length at which a rising slope is between -enough and uphill; else the last low."""
+    low, high = 0.0, 1.0
+    for k in range(halvings):
+        secant = low + (high - low) * at_low / (at_low - at_high)
+        middle = secant if k % 3 else 0.5 * (low + high)
+        found = slope(middle)
+        if -enough <= found <= uphill:
+            return middle
+        if found <= 0:
+            low, at_low = middle, found
+        else:
+            high, at_high = middle, found
+    return low or high
