@@ -50,17 +50,13 @@ class PrivateClassifier(PrivateLPSVC):
 
     Parameters
     ----------
-    eps : float
-        In (0, inf]; ``inf`` adds no noise, and ``privacy_`` says so.
-    delta : float
-        In (0, 1), well below 1/n: the noise is Gaussian.
+    eps, delta, radius, rounds
+        As for :class:`PrivateLPSVC`.
     positive_rate : dict, optional
         One label with the share of records that have it, public: ``{"dead": 0.05}``. Then training
         starts from this share, and :meth:`predict` decides for balanced accuracy: it names the
         label where its probability is above the share. For rare labels. It costs no budget, and a
         wrong share costs accuracy, not privacy. ``None``: decide at 1/2, for few mistakes.
-    radius, rounds : optional
-        As for :class:`PrivateLPSVC`; ``None``: by the rule.
     fallback : bool
         Name one class for everyone where a noisy comparison does not speak for the fit: see
         :class:`PrivateLPSVC`. Not beside `positive_rate`, which has another aim.

@@ -146,13 +146,9 @@ class PrivateLPSVR(PrivateLinearRegressor):
 
     Parameters
     ----------
-    eps : float
-        In (0, inf]; ``inf`` adds no noise, and ``privacy_`` says so.
-    delta : float
-        In (0, 1), well below 1/n.
     epsilon : float
         Residuals up to this size cost nothing; in units of y, at least 0. A loss, and no privacy.
-    y_bounds, X_bounds, data_norm, fit_intercept, budget, random_state, relation, nominal_n
+    eps, delta, y_bounds, X_bounds, data_norm, fit_intercept, budget, random_state, relation
         As for :class:`PrivateQuantileRegressor`.
 
     Attributes
