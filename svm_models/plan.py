@@ -11,14 +11,13 @@ import textwrap
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 from sklearn.base import BaseEstimator
 from tabulate import tabulate
 
 from privlp import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError, Verdict
-from privlp.checks import shown
+from privlp.checks import whole
 from privlp.privacy import LaplaceMechanism, Mechanism
 from svm_models.account import SHARE_OF_THE_COUNT, accounted, counts, rows_of
 from svm_models.parameters import privacy, require_delta
@@ -171,7 +170,7 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
         )
     eps, _ = privacy(estimator.eps, estimator.delta)
     if not (n_features == 0 and hasattr(estimator, "y_bounds")):  # of y alone
-        _require_positive(n_features, "n_features", _MOST_FEATURES)
+        whole(n_features, "n_features", _MOST_FEATURES)
     accounted(estimator)
     require_delta(estimator, estimator.eps, estimator.delta)
     records = _records(estimator.nominal_n, n_samples)
@@ -218,23 +217,13 @@ def _records(nominal: int | None, n_samples: Any) -> int:
             " is private.",
             parameter="n_samples",
         )
-    found: Any = nominal if n_samples is None else n_samples
-    _require_positive(found, "n_samples", _MOST_RECORDS)
+    found = whole(nominal if n_samples is None else n_samples, "n_samples", _MOST_RECORDS)
     if nominal is not None and found != nominal:
         raise InvalidParameterError(
             f"n_samples = {found} is not nominal_n = {nominal}, by which fit goes. Give None.",
             parameter="n_samples",
         )
-    return int(found)
-
-
-def _require_positive(value: Any, name: str, most: int) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise InvalidParameterError(
-            f"{name} must be a positive integer, got {shown(value)}.", parameter=name
-        )
-    if int(value) > most:
-        raise InvalidParameterError(f"{name} must be at most {most:,}.", parameter=name)
+    return found
 
 
 def _with_count(parts: tuple[Part, ...], estimator: Any, eps: float, n: int) -> tuple[Part, ...]:
