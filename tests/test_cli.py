@@ -470,13 +470,12 @@ def test_range_of_the_optimum(model):
 SCALAR = "FILE --eps 5 --delta 1e-3 --scalar-private 0.1 --norm 1 --zeros-public"
 
 
-def test_ranges_row_by_row_from_a_file_and_from_options(wards, tmp_path):
-    table = tmp_path / "ranges.csv"
-    table.write_text("row,low,high\nbeds_*,15,25\npatients,,35\n")
-    request = f"plan {SCALAR} --feasible always --b-ranges FILE"
-    text = said(f"{request} --b-range-of beds_2 80 100", wards, table)
+def test_ranges_row_by_row(wards):
+    ranges = "--b-range-of beds_* 15 25 --b-range-of patients -inf 35"
+    request = f"plan {SCALAR} --feasible always {ranges}"
+    text = said(f"{request} --b-range-of beds_2 80 100", wards)
     assert "the objective is at most 55." in " ".join(text.split())
-    text = said(request, wards, table, code=2)  # the file's range does not hold for ward 2
+    text = said(request, wards, code=2)  # the range of all does not hold for ward 2
     assert "Some of the right-hand sides of the private rows lie outside" in text
 
 
@@ -487,26 +486,16 @@ def test_the_row_in_the_way_is_named_in_the_sign_of_the_file(wards):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("given", "message"),
     [
-        ("beds_1,15\n", "--b-ranges: line 1 of .* must be a row name|no row"),
-        ("row,low,high\nbeds_1,few,25\n", "--b-ranges: line 2 of .* must be a row name, a lower"),
-        ("nobody,1,2\n", "--b-ranges: the model has no row 'nobody'"),
-        ("beds_1,9,2\n", "--b-ranges: the lower end of row 'beds_1' exceeds its upper end"),
-        ("beds_1,nan,2\n", "--b-ranges: the lower end of row 'beds_1' exceeds .* is no number"),
-        ("beds_1,1,2\n\xff", "no row|is not a CSV file|must be a row name"),
+        ("nobody 1 2", "the model has no row 'nobody'"),
+        ("beds_1 9 2", "the lower end of row 'beds_1' exceeds its upper end"),
+        ("beds_1 nan 2", "the lower end of row 'beds_1' exceeds its upper end, or one of them"),
     ],
 )
-def test_bad_files_of_ranges(wards, tmp_path, text, message):
-    table = tmp_path / "ranges.csv"
-    table.write_bytes(text.encode("latin-1"))
-    found = said(f"plan {SCALAR} --b-ranges FILE", wards, table, code=2)
-    assert re.search(message, found), found
-
-
-def test_a_file_of_ranges_that_is_not_there(wards, tmp_path):
-    text = said(f"plan {SCALAR} --b-ranges FILE", wards, tmp_path / "none.csv", code=2)
-    assert "none.csv: No such file" in text
+def test_bad_ranges_of_rows(wards, given, message):
+    found = said(f"plan {SCALAR} --b-range-of {given}", wards, code=2)
+    assert f"--b-range-of: {message}" in found
 
 
 def test_ranges_of_rows_need_private_right_hand_sides(wards):

@@ -138,7 +138,6 @@ _HELP = """
   owns one row.
 --b-range: Declared public range of private right-hand sides.
 --b-range-of: The range of one row, or of rows by a glob; several add up.
---b-ranges: Ranges row by row: a CSV file of row name, low, high.
 --a-range: Declared public range of private coefficients.
 --c-range: Declared public range of private costs.
 --zeros-public: Coefficients and right-hand sides that the file leaves out are zero for everyone.
@@ -180,7 +179,6 @@ REQUEST = options(
     _numbers("--norm", type=click.Choice(["inf", "1"])),
     _numbers("--b-range", **_RANGE),
     _numbers("--b-range-of", type=(str, float, float), metavar="ROW LOW HIGH", **_SEVERAL),
-    _numbers("--b-ranges", type=click.Path(), metavar="FILE"),
     _numbers("--a-range", **_RANGE),
     _numbers("--c-range", **_RANGE),
     _numbers("--zeros-public", is_flag=True, default=None),

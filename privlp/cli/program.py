@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import fnmatch
 import math
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -22,8 +20,6 @@ from privlp.solution import Solution
 
 #: Pattern over row names, lower end, upper end.
 RowRange = tuple[str, float, float]
-
-
 _MOST_ROWS_NAMED = 3
 _RELATIONS: dict[str, Callable[..., Any]] = {
     "scalar_private": relations.ScalarPrivate,
@@ -36,7 +32,6 @@ _DETAILS = {
     "norm": ("scalar_private",),
     "b_range": ("scalar_private",),
     "b_range_of": ("scalar_private",),
-    "b_ranges": ("scalar_private",),
     "a_range": ("row_private", "column_private"),
     "zeros_public": ("scalar_private", "row_private", "column_private"),
     "c_range": ("objective_private",),
@@ -45,54 +40,24 @@ _LOW_SENSITIVITY_OPTIONS = (*_RELATIONS, *_DETAILS)
 
 
 def row_ranges(
-    names: Sequence[str], general: Any, file: str | None, of_rows: Sequence[RowRange]
+    names: Sequence[str], general: Any, of_rows: Sequence[RowRange]
 ) -> tuple[FloatArray, FloatArray]:
-    """Declared ends of each row's right-hand side, (n,): of options, of the file, or general."""
+    """Declared ends of each row's right-hand side, (n,): of --b-range-of, or general."""
     low, high = general or (-math.inf, math.inf)
     lower, upper = np.full(len(names), low), np.full(len(names), high)
     rows = {name: row for row, name in enumerate(names)}
-    found = [] if file is None else [("--b-ranges", entry) for entry in _entries(file)]
-    found += [("--b-range-of", entry) for entry in of_rows]
-    for option, (pattern, first, last) in found:
+    for pattern, first, last in of_rows:
         named = [pattern] if pattern in rows else fnmatch.filter(names, pattern)
         chosen = [rows[name] for name in named]
         if not chosen:
-            raise InvalidParameterError(f"{option}: the model has no row {pattern!r}.")
+            raise InvalidParameterError(f"--b-range-of: the model has no row {pattern!r}.")
         if not first <= last:
             raise InvalidParameterError(
-                f"{option}: the lower end of row {pattern!r} exceeds its upper end, or one of them"
-                " is no number."
+                f"--b-range-of: the lower end of row {pattern!r} exceeds its upper end, or one of"
+                " them is no number."
             )
         lower[chosen], upper[chosen] = first, last
     return lower, upper
-
-
-def _entries(file: str) -> Iterator[RowRange]:
-    """Row name or pattern, lower and upper end: lines of a CSV file, perhaps with a heading."""
-    with Path(file).open(newline="", encoding="utf-8-sig") as lines:
-        try:
-            for number, cells in enumerate(csv.reader(lines), start=1):
-                if not any(cell.strip() for cell in cells):
-                    continue
-                low, high = (*map(_end, cells[1:], (-math.inf, math.inf)), None, None)[:2]
-                heading = number == 1 and low is high is None
-                if len(cells) == 3 and low is not None and high is not None:
-                    yield cells[0], low, high
-                elif len(cells) != 3 or not heading:
-                    raise InvalidParameterError(
-                        f"--b-ranges: line {number} of {file!r} must be a row name, a lower end and"
-                        " an upper end, with commas between them."
-                    )
-        except (UnicodeDecodeError, csv.Error):
-            raise InvalidParameterError(f"--b-ranges: {file!r} is not a CSV file.") from None
-
-
-def _end(cell: str, absent: float) -> float | None:
-    """The number in a cell; None where there is another text."""
-    try:
-        return float(cell) if cell.strip() else absent
-    except ValueError:
-        return None
 
 
 def program(model: str, given: dict[str, Any]) -> tuple[LinearProgram, dict[str, Any]]:
@@ -190,9 +155,8 @@ def _relation(model: str, name: str, given: dict[str, Any]) -> Any:
     ends = given[RANGES[name]]
     if name == "scalar_private":
         details |= {"norm": given["norm"]} if given["norm"] else {}
-        file, of_rows = given["b_ranges"], given["b_range_of"]
-        if file is not None or of_rows is not None:
-            ends = row_ranges(read_mps(model)["row_names"] or (), ends, file, of_rows or ())
+        if given["b_range_of"] is not None:
+            ends = row_ranges(read_mps(model)["row_names"] or (), ends, given["b_range_of"])
     details |= {} if ends is None else dict(zip(("lower", "upper"), ends, strict=True))
     try:
         return _RELATIONS[name](given[name], **details)
