@@ -218,6 +218,13 @@ def is_one_of(value: Any, options: Collection[str]) -> bool:
     return isinstance(value, str) and value in options
 
 
+def require_one_of(value: Any, name: str, options: Collection[str]) -> None:
+    """Refuse what is none of some strings."""
+    *others, last = map(repr, options)
+    known = f"{', '.join(others)} or {last}"
+    require(is_one_of(value, options), f"{name} must be {known}, got {shown(value)}.", name)
+
+
 def is_probability(value: Any) -> bool:
     """Whether a value is a number between 0 and 1, and so far from both that quantiles exist."""
     return bool(is_real(value) and _LEAST_PROBABILITY <= value <= 1 - _LEAST_COMPLEMENT)

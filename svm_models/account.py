@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from privlp import Budget, ConstraintPrivate, InvalidParameterError, InvalidProblemError
-from privlp.checks import is_one_of, shown, whole
+from privlp.checks import is_one_of, require_one_of, whole
 from privlp.privacy import Accountant, ChargedDraws, Mechanism, PrivacyRecord, Randomness
 from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.charges import CHANCES
@@ -221,11 +221,7 @@ def rows_of(estimator: Any) -> int:
 def accounted(estimator: Any) -> ConstraintPrivate:
     """The relation, as a ledger knows it."""
     relation, nominal_n, rows = estimator.relation, estimator.nominal_n, rows_of(estimator)
-    if not is_one_of(relation, ("replace", "add-remove")):
-        raise InvalidParameterError(
-            f"relation must be 'replace' or 'add-remove', got {shown(relation)}.",
-            parameter="relation",
-        )
+    require_one_of(relation, "relation", ("replace", "add-remove"))
     if not adds_or_removes(relation):
         if nominal_n is not None:
             raise InvalidParameterError(

@@ -549,7 +549,7 @@ def test_missing_libraries(monkeypatch, fetch, module):
 @pytest.mark.parametrize("value", ["minmax", None, ["thesis"], np.array(["thesis", "unit"])])
 @pytest.mark.parametrize("fetch", [fetch_adult, fetch_kddcup99])
 def test_unknown_preprocessing(fetch, value):
-    known = "preprocessing must be one of 'thesis', 'unit', 'public', got"
+    known = "preprocessing must be 'thesis', 'unit' or 'public', got"
     refused(fetch, known, privlp.InvalidParameterError, preprocessing=value)
 
 

@@ -152,9 +152,9 @@ def test_a_shared_budget_is_spent_once():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"score": "margin"}, "score must be one of 'distance', 'count'; got 'margin'"),
-        ({"method": "staged"}, "method must be one of 'dmw', 'dmw-published'; got 'staged'"),
-        ({"form": "elastic"}, "form must be one of 'hard', 'soft'; got 'elastic'"),
+        ({"score": "margin"}, "score must be 'distance' or 'count', got 'margin'"),
+        ({"method": "staged"}, "method must be 'dmw' or 'dmw-published', got 'staged'"),
+        ({"form": "elastic"}, "form must be 'hard' or 'soft', got 'elastic'"),
         ({"radius": -1.0}, "radius must be a positive finite number"),
         ({"radius_share": 1.0}, "radius_share must be between 0 and 1"),
         ({"s": 0.0}, "s must be a positive"),

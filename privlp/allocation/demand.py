@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from privlp.checks import FloatArray, is_integer, is_one_of, require, shown
+from privlp.checks import FloatArray, is_integer, require, require_one_of, shown
 from privlp.privacy.charges import AccountedRelation
 
 
@@ -44,9 +44,8 @@ class PersonPrivate:
     nominal_n: int | None = None
 
     def __post_init__(self) -> None:
-        n, kinds = self.nominal_n, ("replace", "add-remove")
-        known = f"change must be 'replace' or 'add-remove', got {shown(self.change)}."
-        require(is_one_of(self.change, kinds), known, "change")
+        n = self.nominal_n
+        require_one_of(self.change, "change", ("replace", "add-remove"))
         limit = f"nominal_n must be a positive integer of at most 2^40, got {shown(n)}."
         require(n is None or (is_integer(n) and 1 <= n <= 2**40), limit, "nominal_n")
         missing = (

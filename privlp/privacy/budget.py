@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 
-from privlp.checks import require_flag, whole
+from privlp.checks import require_flag, require_one_of, whole
 from privlp.errors import InvalidParameterError
 from privlp.privacy.accountant import Accountant, Requests
 from privlp.privacy.budget_file import BudgetEvent, FileStore, opened_file
-from privlp.privacy.budget_rule import BudgetRule, BudgetSums, Composition, require_composition
+from privlp.privacy.budget_rule import COMPOSITIONS, BudgetRule, BudgetSums, Composition
 from privlp.privacy.charges import AccountedRelation, Call, Charge, largest_sum
 from privlp.privacy.ledger import CallSeries, CallStore, Ledger, OpenCall
 from privlp.privacy.mechanisms import Mechanism
@@ -63,7 +63,7 @@ class Budget(Accountant):
         _part: tuple[tuple[str, int], ...] = (),
     ) -> None:
         super().__init__(eps, delta)
-        require_composition(composition)
+        require_one_of(composition, "composition", COMPOSITIONS)
         self.composition = composition
         rule = BudgetRule(self.eps, self.delta, composition)
         self._series = CallSeries(rule, _store or CallStore(), _parent, _part)

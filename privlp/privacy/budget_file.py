@@ -17,12 +17,13 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from privlp.checks import require_one_of
 from privlp.errors import BudgetFileError, InvalidParameterError
 from privlp.files import path_of
 from privlp.privacy.budget_rule import (
+    COMPOSITIONS,
     BudgetRule,
     Composition,
-    require_composition,
     validated_budget,
 )
 from privlp.privacy.charges import Call, call_from_dict, call_to_dict
@@ -211,7 +212,7 @@ def opened_file(
             "Give both eps and delta; or neither, to open an existing file."
         )
     limit = None if eps is None or delta is None else validated_budget(eps, delta)
-    require_composition(composition or "adaptive")
+    require_one_of(composition or "adaptive", "composition", COMPOSITIONS)
     file = RecordFile(path)
     if not os.path.lexists(file.path):
         if limit is None:
@@ -244,7 +245,7 @@ def _as_recorded(file: RecordFile, bodies: list[dict[str, Any]]) -> tuple[FileSt
         if first["kind"] != "made":
             raise ValueError(first["kind"])
         limit = validated_budget(float(first["eps"]), float(first["delta"]))
-        require_composition(first["composition"])
+        require_one_of(first["composition"], "composition", COMPOSITIONS)
         location = FileLocation(**[body["place"] for body in bodies if "place" in body][-1])
         return FileStore(file, BudgetRule(*limit, first["composition"])), location
     except (IndexError, KeyError, TypeError, ValueError):

@@ -21,9 +21,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from privlp.checks import LARGEST, SMALLEST, is_one_of, real, shown
+from privlp.checks import LARGEST, SMALLEST, real
 from privlp.errors import BudgetExceededError, InvalidParameterError
 from privlp.float_errors import unnoticed
 from privlp.privacy.charges import CHANCES, Call, Charge, Share, calls_by_record, largest_sum
@@ -31,6 +31,7 @@ from privlp.privacy.gaussian_dp import eps_of, mu_of
 from privlp.privacy.prices import composed_epsilon
 
 Composition: TypeAlias = Literal["adaptive", "planned", "basic"]
+COMPOSITIONS: tuple[Composition, ...] = ("adaptive", "planned", "basic")
 
 _LEAST_DELTA = 1e-300
 
@@ -55,15 +56,6 @@ def validated_budget(eps: float, delta: float) -> tuple[float, float]:
             f"delta must be 0, or at least {_LEAST_DELTA:g}; got {delta!r}.", parameter="delta"
         )
     return eps, delta
-
-
-def require_composition(composition: Any) -> None:
-    """Refuse an unknown kind of composition."""
-    if not is_one_of(composition, ("adaptive", "planned", "basic")):
-        raise InvalidParameterError(
-            f"composition must be 'adaptive', 'planned' or 'basic', got {shown(composition)}.",
-            parameter="composition",
-        )
 
 
 #: What is added up over the calls.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import WHY, frozen, is_one_of, is_real, real, shown, unquoted
+from privlp.checks import WHY, frozen, is_real, real, require_one_of, unquoted
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import row_labels, validation
 from privlp.problem.data import ProgramData
@@ -128,10 +128,7 @@ def _check_costs(lp: ProgramData, *, quote: bool) -> None:
 
 def _check_options(lp: ProgramData) -> None:
     """Sense, offset and name."""
-    if not is_one_of(lp.sense, ("min", "max")):
-        raise InvalidParameterError(
-            f"sense must be 'min' or 'max', got {shown(lp.sense)}.", parameter="sense"
-        )
+    require_one_of(lp.sense, "sense", ("min", "max"))
     set_fields(lp, offset=real(lp.offset, "offset"))
     if not np.isfinite(lp.offset):
         raise InvalidProblemError(

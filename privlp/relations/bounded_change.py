@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from privlp.checks import FloatArray, as_floats, frozen, is_one_of, real, shown
+from privlp.checks import FloatArray, as_floats, frozen, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
@@ -186,14 +186,6 @@ class BoundedChange(LowSensitivity):
         moved = np.where(np.abs(moved - values) > np.abs(steps), np.nextafter(moved, values), moved)
         # Which numbers are zero stays as it is, where that is public.
         return np.where((moved == 0) & numbers.nonzero, values / 2, moved)
-
-
-def require_zeros(zeros: Any) -> None:
-    """Refuse what is neither ``"private"`` nor ``"public"``."""
-    if not is_one_of(zeros, ("private", "public")):
-        raise InvalidParameterError(
-            f"zeros must be 'private' or 'public', got {shown(zeros)}.", parameter="zeros"
-        )
 
 
 def signs(size: int, rng: np.random.Generator) -> FloatArray:

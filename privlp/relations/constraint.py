@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, is_one_of, shown, whole
+from privlp.checks import FloatArray, require_one_of, whole
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem.data import KnownProgram, ProgramData, SoftPrices
 from privlp.problem.standard_form import StandardForm
@@ -125,11 +125,7 @@ class ConstraintPrivate(NeighbourRelation):
     changes_whole_rows = True
 
     def __post_init__(self) -> None:
-        if not is_one_of(self.change, ("replace", "add-remove")):
-            raise InvalidParameterError(
-                f"change must be 'replace' or 'add-remove', got {shown(self.change)}.",
-                parameter="change",
-            )
+        require_one_of(self.change, "change", ("replace", "add-remove"))
         for name in ("rows_per_record", "nominal_n"):
             if name == "rows_per_record" or getattr(self, name) is not None:
                 object.__setattr__(self, name, whole(getattr(self, name), name))

@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray
+from privlp.checks import FloatArray, require_one_of
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.bounded_change import (
     BoundedChange,
     no_solver_if,
-    require_zeros,
     signs,
 )
 from privlp.relations.numbers import PrivateNumbers
@@ -43,7 +42,7 @@ class MatrixPrivate(BoundedChange):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_zeros(self.zeros)
+        require_one_of(self.zeros, "zeros", ("private", "public"))
 
     def describe(self, lp: ProgramData) -> str:
         """The relation in words, with what was declared public."""

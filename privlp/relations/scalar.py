@@ -9,14 +9,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray, shown
+from privlp.checks import FloatArray, require_one_of, shown
 from privlp.errors import InvalidParameterError
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.bounded_change import (
     BoundedChange,
     no_solver_if,
-    require_zeros,
     signs,
     split_among_few,
 )
@@ -85,7 +84,7 @@ class ScalarPrivate(BoundedChange):
                 f"norm must be 'inf' or '1', got {shown(self.norm)}.", parameter="norm"
             )
         object.__setattr__(self, "norm", name)
-        require_zeros(self.zeros)
+        require_one_of(self.zeros, "zeros", ("private", "public"))
 
     @property
     def description(self) -> str:

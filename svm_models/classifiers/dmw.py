@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from privlp import InvalidParameterError, MostlyNoiseWarning, Solution, solve
-from privlp.checks import is_one_of, positive, real
+from privlp.checks import positive, real, require_one_of
 from privlp.game.loop import MOST_ROUNDS, as_rounds
 from privlp.methods.published import dmw
 from privlp.privacy import LaplaceMechanism
@@ -205,20 +205,9 @@ class DMWSVC(PrivateLinearClassifier):
         return max(self._prepare.norm, 1.0) if self.form == "soft" else self._prepare.norm
 
     def _check_parameters(self, p: int) -> None:  # noqa: ARG002
-        choices = (
-            ("score", ("distance", "count")),
-            ("method", (*_METHODS,)),
-            ("form", ("hard", "soft")),
-        )
-        parameters = self.get_params()
-        for name, allowed in choices:
-            if not is_one_of(parameters[name], allowed):
-                shown = parameters[name]
-                shown = repr(shown) if isinstance(shown, str) else type(shown).__name__
-                raise InvalidParameterError(
-                    f"{name} must be one of {', '.join(map(repr, allowed))}; got {shown}.",
-                    parameter=name,
-                )
+        require_one_of(self.score, "score", ("distance", "count"))
+        require_one_of(self.method, "method", _METHODS)
+        require_one_of(self.form, "form", ("hard", "soft"))
         if self.form == "soft" and adds_or_removes(self.relation):
             raise InvalidParameterError(
                 "form='soft' has a variable for each record, which shows their number. Take"

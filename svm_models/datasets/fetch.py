@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import shown, whole
+from privlp.checks import require_one_of, whole
 from privlp.errors import InvalidParameterError
 from svm_models.datasets.simulations import RandomState, generator
 from svm_models.datasets.sources import (
@@ -99,7 +99,7 @@ def fetch_adult(
     >>> X.shape  # doctest: +SKIP
     (45222, 105)
     """
-    _check_preprocessing(preprocessing)
+    require_one_of(preprocessing, "preprocessing", _SCALINGS)
     return _delivered(read_adult(data_home).complete(), ADULT, preprocessing, return_X_y)
 
 
@@ -141,7 +141,7 @@ def fetch_kddcup99(
     >>> X.shape  # doctest: +SKIP
     (10000, 122)
     """
-    _check_preprocessing(preprocessing)
+    require_one_of(preprocessing, "preprocessing", _SCALINGS)
     rng = generator(random_state)
     if n is not None:
         n = whole(n, "n")
@@ -167,15 +167,6 @@ def _delivered(records: Records, schema: Schema, preprocessing: str, return_X_y:
         DESCR=_DESCRIPTIONS[schema.title],
         preprocessing=preprocessing,
     )
-
-
-def _check_preprocessing(preprocessing: Any) -> None:
-    if not isinstance(preprocessing, str) or preprocessing not in _SCALINGS:
-        known = ", ".join(map(repr, _SCALINGS))
-        raise InvalidParameterError(
-            f"preprocessing must be one of {known}, got {shown(preprocessing)}.",
-            parameter="preprocessing",
-        )
 
 
 def _encode(records: Records, schema: Schema, preprocessing: str) -> tuple[Matrix, list[str]]:
