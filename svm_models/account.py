@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from privlp import Budget, ConstraintPrivate, InvalidParameterError, InvalidProblemError
-from privlp.checks import is_one_of, require_one_of, whole
+from privlp.checks import is_one_of, require_kind, require_one_of, whole
 from privlp.privacy import Accountant, ChargedDraws, Mechanism, PrivacyRecord, Randomness
 from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.charges import CHANCES
@@ -91,13 +91,13 @@ class Account:
 
 def open_ledger(eps: float, delta: float, budget: Budget | None) -> Accountant:
     """The ledger of a planned call of (eps, delta), within `budget` if there is one."""
-    _require_budget(budget)
+    require_kind(budget, Budget | None, "budget", "a privlp.Budget")
     return ledger_of_call(*privacy(eps, delta), budget)
 
 
 def open_budget(eps: float, delta: float, budget: Budget | None) -> Budget:
     """A budget for several calls whose eps and delta add up, within `budget` if there is one."""
-    _require_budget(budget)
+    require_kind(budget, Budget | None, "budget", "a privlp.Budget")
     eps, delta = privacy(eps, delta, least=LEAST_EPS_OF_SEVERAL)
     if budget is None:
         return Budget(eps, delta, composition="basic")
@@ -111,13 +111,6 @@ def at_whole_budget(
 ) -> list[tuple[Mechanism, int, str]]:
     """Requests at the intensity that takes the whole of a ledger; nothing is charged."""
     return requests(ledger.calibrate_together(lambda t: [one[:2] for one in requests(t)]))
-
-
-def _require_budget(budget: Any) -> None:
-    if budget is not None and not isinstance(budget, Budget):
-        raise InvalidParameterError(
-            f"budget must be a privlp.Budget, got {type(budget).__name__}.", parameter="budget"
-        )
 
 
 def randomness_of(random_state: Any) -> Randomness:

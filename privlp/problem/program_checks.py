@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import WHY, frozen, is_real, real, require_one_of, unquoted
+from privlp.checks import WHY, frozen, is_real, real, require_kind, require_one_of, unquoted
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import row_labels, validation
 from privlp.problem.data import ProgramData
@@ -134,8 +134,5 @@ def _check_options(lp: ProgramData) -> None:
         raise InvalidProblemError(
             f"offset must be a finite number, got {lp.offset!r}.", parameter="offset"
         )
-    if not isinstance(lp.name, str):
-        raise InvalidParameterError(
-            f"name must be a string, got {type(lp.name).__name__}.", parameter="name"
-        )
+    require_kind(lp.name, str, "name", "a string")
     unquoted(lp.name.encode, "name must be text that can be written to a file (UTF-8).", "name")

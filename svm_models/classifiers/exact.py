@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 import privlp
+from privlp.checks import require_kind
 from svm_models.account import randomness_of
 from svm_models.classifiers.base import LinearBinaryClassifier
 from svm_models.classifiers.losses import MarginLoss, huber, logistic
@@ -117,11 +118,7 @@ class QPSVC(LinearBinaryClassifier):
                 "QPSVC needs CVXPY: install it by pip install 'privlp[cvxpy]'."
             ) from error
         C = within(self.C, "C", *PRICE)
-        if self.solver is not None and not isinstance(self.solver, str):
-            raise privlp.InvalidParameterError(
-                f"solver must be the name of a CVXPY solver, got {type(self.solver).__name__}.",
-                parameter="solver",
-            )
+        require_kind(self.solver, str | None, "solver", "the name of a CVXPY solver")
         M = signed(X, signs)
         w, slack = cvxpy.Variable(M.shape[1]), cvxpy.Variable(M.shape[0], nonneg=True)
         margins = M @ w >= 1 - slack

@@ -16,7 +16,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from privlp import InvalidParameterError
-from privlp.checks import require_flag
+from privlp.checks import require_flag, require_kind
 from svm_models.account import Account, Neighbours, counts
 from svm_models.classifiers import perturbation
 from svm_models.classifiers.base import COMMON, PrivateLinearClassifier
@@ -88,10 +88,7 @@ def _margin_loss(model: Any) -> MarginLoss:
     loss = getattr(model, "loss", None)
     if loss is None:
         return logistic()
-    if not isinstance(loss, MarginLoss):
-        raise InvalidParameterError(
-            f"loss must be a svm_models.MarginLoss, got {type(loss).__name__}.", parameter="loss"
-        )
+    require_kind(loss, MarginLoss, "loss", "a svm_models.MarginLoss")
     return loss
 
 
