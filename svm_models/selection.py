@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
+from privlp.checks import require
 from privlp.float_errors import unnoticed
 from privlp.privacy import ExponentialMechanism, Randomness
 from svm_models import account as accounts
@@ -319,10 +320,9 @@ def _listed(estimators: Any) -> list[Any]:
 
 def _check(candidates: Sequence[Any], limit: dict[str, Any]) -> None:
     """Refuse candidates that are not private, or ask for more than the limit's eps and delta."""
-    if not candidates:
-        raise InvalidParameterError(
-            "estimators is empty: give private classifiers to choose among.", parameter="estimators"
-        )
+    require(
+        candidates, "estimators is empty: give private classifiers to choose among.", "estimators"
+    )
     for i, candidate in enumerate(candidates):
         classifier = _classifier(candidate)
         if classifier is None:

@@ -23,7 +23,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Literal, TypeAlias
 
-from privlp.checks import LARGEST, SMALLEST, real
+from privlp.checks import LARGEST, SMALLEST, real, require
 from privlp.errors import BudgetExceededError, InvalidParameterError
 from privlp.float_errors import unnoticed
 from privlp.privacy.charges import CHANCES, Call, Charge, Share, calls_by_record, largest_sum
@@ -39,18 +39,14 @@ _LEAST_DELTA = 1e-300
 def validated_budget(eps: float, delta: float) -> tuple[float, float]:
     """Check an (eps, delta) pair and return it as Python floats."""
     eps, delta = real(eps, "eps"), real(delta, "delta")
-    if not eps > 0:
-        raise InvalidParameterError(
-            f"eps must be positive (or inf for no privacy), got {eps!r}.", parameter="eps"
-        )
+    require(eps > 0, f"eps must be positive (or inf for no privacy), got {eps!r}.", "eps")
     if eps < math.inf and not SMALLEST <= eps <= LARGEST:
         raise InvalidParameterError(
             f"eps must lie between {SMALLEST:g} and {LARGEST:g} (or be inf for no privacy), got"
             f" {eps!r}.",
             parameter="eps",
         )
-    if not 0 <= delta < 1:
-        raise InvalidParameterError(f"delta must be in [0, 1), got {delta!r}.", parameter="delta")
+    require(0 <= delta < 1, f"delta must be in [0, 1), got {delta!r}.", "delta")
     if 0 < delta < _LEAST_DELTA:
         raise InvalidParameterError(
             f"delta must be 0, or at least {_LEAST_DELTA:g}; got {delta!r}.", parameter="delta"

@@ -9,7 +9,7 @@ import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, real, require_flag, require_kind, rows_of_share
+from privlp.checks import FloatArray, real, require, require_flag, require_kind, rows_of_share
 from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution, solve_exact
 from privlp.float_errors import unnoticed
@@ -319,6 +319,5 @@ def _norms(A: Any, b: Any = None) -> FloatArray:  # noqa: ARG001 (of each block)
 
 
 def _rows_given_up(s: Any) -> float:
-    if not real(s, "s") >= 0:
-        raise InvalidParameterError(f"s must not be negative, got {s!r}.", parameter="s")
+    require(real(s, "s") >= 0, f"s must not be negative, got {s!r}.", "s")
     return float(s)

@@ -205,9 +205,10 @@ class DMWSVC(PrivateLinearClassifier):
         return max(self._prepare.norm, 1.0) if self.form == "soft" else self._prepare.norm
 
     def _check_parameters(self, p: int) -> None:  # noqa: ARG002
-        require_one_of(self.score, "score", ("distance", "count"))
-        require_one_of(self.method, "method", _METHODS)
-        require_one_of(self.form, "form", ("hard", "soft"))
+        words = {"score": ("distance", "count"), "method": _METHODS, "form": ("hard", "soft")}
+        parameters = self.get_params()  # `score` is a method too
+        for name, allowed in words.items():
+            require_one_of(parameters[name], name, allowed)
         if self.form == "soft" and adds_or_removes(self.relation):
             raise InvalidParameterError(
                 "form='soft' has a variable for each record, which shows their number. Take"

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from privlp import InvalidParameterError
-from privlp.checks import positive, real
+from privlp.checks import positive, real, require
 from svm_models.parameters import FloatArray, within
 
 #: Margins at which a loss is tried; no proof that its bounds hold, but a false bound is usually
@@ -126,8 +126,7 @@ def huber(h: float = 0.5) -> MarginLoss:
     1/(2h).
     """
     h = real(h, "h")
-    if not 0 < h <= 0.5:
-        raise InvalidParameterError(f"h must be in (0, 0.5], got {h!r}.", parameter="h")
+    require(0 < h <= 0.5, f"h must be in (0, 0.5], got {h!r}.", "h")
     within(h, "h", 1e-9, 0.5)
 
     def value(z: FloatArray) -> FloatArray:

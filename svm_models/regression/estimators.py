@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privlp import InvalidParameterError
-from privlp.checks import real, require_flag
+from privlp.checks import real, require, require_flag
 from svm_models.classifiers.exact import certified_gap, dual_optimum
 from svm_models.parameters import MOST_SIZE, PRICE, FloatArray, finite, within
 from svm_models.regression.base import LinearRegressor, PrivateLinearRegressor
@@ -41,10 +41,9 @@ def quantiles_of(quantile: Any) -> tuple[float, ...]:
 def epsilon_of(epsilon: Any) -> float:
     """The parameter epsilon of support vector regression: finite, at least 0."""
     found = real(epsilon, "epsilon")
-    if not 0 <= found < math.inf:
-        raise InvalidParameterError(
-            f"epsilon must be at least 0 and finite, got {epsilon!r}.", parameter="epsilon"
-        )
+    require(
+        0 <= found < math.inf, f"epsilon must be at least 0 and finite, got {epsilon!r}.", "epsilon"
+    )
     return finite(found, "epsilon", MOST_SIZE)
 
 
