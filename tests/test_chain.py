@@ -86,8 +86,10 @@ def test_max_min_and_centre(seed):
         (centre(0), centre(0, box=1e6)),
         (half_spaces(), half_spaces(box=1e6)),
         (covering(0), covering(0, bounds=(-1e6, 2e6))),
+        (covering(0), covering(0, bounds=(-1e3, None))),
+        (covering(0), covering(0, bounds=[(-(10.0**j), 10.0 ** (5 - j)) for j in range(6)])),
     ],
-    ids=["max-min", "max-min both ways", "centre", "half-spaces", "covering"],
+    ids=["max-min", "max-min both ways", "centre", "half-spaces", "covering", "below", "uneven"],
 )
 def test_loose_bounds_cost_next_to_nothing(usual, loose):
     """Few rows are missed, at about the same objective."""
@@ -103,7 +105,7 @@ def test_rows_of_one_sign_are_noticed(monkeypatch):
     played = ChainSearch._finish
 
     def finish(self, *rest):
-        signs.append(self._sign)
+        signs.append(self._descents.sign)
         played(self, *rest)
 
     monkeypatch.setattr(ChainSearch, "_finish", finish)
@@ -236,3 +238,13 @@ def test_more_rows_than_rounding_covers_are_left_to_others():
     ):
         privlp.solve(lp, 1.0, 1e-9, 10**6, method="chain")
     assert privlp.plan(lp, 1.0, 1e-9, 10**6).best == "perturbed"
+
+
+def test_bounds_too_loose_to_find_the_rows_are_said():
+    """Only rows that still come closer when the rounds for it are used up are spoken of."""
+    loose = covering(0, n=1000, d=12, bounds=[(-(10.0**j), 10.0**j) for j in range(12)])
+    with pytest.warns(privlp.MostlyNoiseWarning, match="far more room than the rows ask for"):
+        privlp.solve(loose, 4.0, 1e-7, 50, method="chain", rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", privlp.MostlyNoiseWarning)
+        privlp.solve(covering(0), 4.0, 1e-7, 100, method="chain", rng=0)

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp.audits.tape import Tape, changes, differences
+from privlp.methods.chain.descent import Descents
 from privlp.methods.staged.method import Stages
 from privlp.problem.standard_form import StandardForm
+from privlp.rows import smoothed
 from privlp.rows.program_rows import MeasuredRows
 from tests import programs
 from tests.effort import runs
@@ -158,6 +160,29 @@ def test_counts_by_the_cell_where_a_way_meets_a_row(change, cumulative, monkeypa
     ask = partial(privlp.solve, eps=20.0, delta=1e-6, s=30, method="chain")
     expected = pytest.raises(AssertionError, match="meets them") if cumulative else nullcontext()
     with expected:
+        assert_within_what_is_charged(lambda lp, tape: ask(lp, rng=tape), pair)
+
+
+@pytest.mark.parametrize("longer", [False, True], ids=["as it is", "broken"])
+def test_pulls_to_the_centre_of_rows(longer, monkeypatch):
+    """The broken twin takes it that pulls of rows of one sign have no negative inner product."""
+    if longer:
+        plain = Descents.distances
+
+        def stretched(self, region, x):
+            with pytest.MonkeyPatch.context() as patch:
+                sum_of = smoothed.value_of_sum
+                patch.setattr(smoothed, "value_of_sum", lambda *a, **k: 1.4142 * sum_of(*a, **k))
+                return plain(self, region, x)
+
+        monkeypatch.setattr(Descents, "distances", stretched)
+    A = -np.random.default_rng(0).uniform(0.2, 1, (300, 3))
+    pair = [
+        privlp.LinearProgram(COSTS, A, np.append(b, -np.ones(299)), bounds=(0, 9))
+        for b in (-1e3, 1e3)
+    ]
+    ask = partial(privlp.solve, eps=20.0, delta=1e-6, s=30, method="chain")
+    with pytest.raises(AssertionError, match="slopes") if longer else nullcontext():
         assert_within_what_is_charged(lambda lp, tape: ask(lp, rng=tape), pair)
 
 

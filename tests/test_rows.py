@@ -20,11 +20,15 @@ from privlp.game.descent import ElasticDual, ElasticRows
 from privlp.methods import METHODS
 from privlp.privacy import Randomness
 from privlp.problem.standard_form import goes_by_rows
+from privlp.regions.polytope import ReducedPolytope
+from privlp.regions.public_rows import PublicRows
 from privlp.regions.simplex import Simplex
 from privlp.rows import parts
 from privlp.rows.access import InMemory
+from privlp.rows.in_coordinates import RowsInCoordinates
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOnSimplex
 from privlp.rows.program_rows import MeasuredRows
+from privlp.rows.smoothed import value_of_sum
 from tests import programs
 from tests.effort import each, pairs
 from tests.programs import methods_for
@@ -399,3 +403,28 @@ def test_a_record_moves_counts_of_which_it_is_in_one_by_at_most_the_root_of_two(
         for of in ((A, b), (other_A, other_b))
     )
     assert np.linalg.norm(one - other) <= math.sqrt(2)
+
+
+@given(st.data())
+def test_a_row_pulls_with_a_norm_of_at_most_one(data):
+    """Also the two sides of a range together, which pull in opposite directions."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    a, ends = rng.normal(size=3) * rng.choice([0, 1, 1e6], 3), np.sort(rng.normal(size=2))
+    lower = ends[:1] if data.draw(st.booleans()) else [-np.inf]
+    lp = LinearProgram(np.ones(3), a[None], ends[1:], row_lower=lower, bounds=(0, 1))
+    region = ReducedPolytope(PublicRows(lp))
+    rows = lp.rows().keep(partial(RowsInCoordinates, region=region))
+    rows.update(RowsInCoordinates.go_to, rng.uniform(-5, 5, 3))
+    pulls = rows.total(RowsInCoordinates.pull, data.draw(st.sampled_from([1e-6, 0.1])))
+    assert np.linalg.norm(value_of_sum(pulls, of_rows=True)) <= 1
+
+
+def test_rows_pull_towards_their_sides():
+    """A row that is missed, one with slack, a range in whose middle the point lies, and no row."""
+    A, b = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]), [-1.0, 3.0, 1.0, 1.0]
+    lp = LinearProgram(np.ones(2), A, b, row_lower=[*[-np.inf] * 2, -1, -np.inf], bounds=(-5, 5))
+    region = ReducedPolytope(PublicRows(lp))
+    rows = lp.rows().keep(partial(RowsInCoordinates, region=region))
+    rows.update(RowsInCoordinates.go_to, region.coordinates(np.zeros(2)))
+    found = value_of_sum(rows.total(RowsInCoordinates.pull, 0.01), of_rows=True)
+    np.testing.assert_allclose(found, [1, -1], atol=1e-5)

@@ -300,13 +300,14 @@ class Checked:
         else:
             mean, sigma = 0.5 * (first + counts(x)), sigma / math.sqrt(2)
         missed = MissedRows.of(mean, sigma, self._request.largest_n)
+        of_missed = missed.warning(s, self._request.ledger.eps)
         self._released = replace(
             found,
             x=x,
             objective=self._request.lp.objective(x),
             missed=missed,
-            warning=missed.warning(s, self._request.ledger.eps),
-            category=MissedRowsWarning,
+            warning=of_missed or found.warning,
+            category=MissedRowsWarning if of_missed else found.category,
         )
 
     def _cost(self, x: FloatArray) -> float:

@@ -17,7 +17,14 @@ from privlp.rows.grid import bits_of
 from privlp.rows.on_simplex import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
 from privlp.rows.parts import csr_of, rows_of, slices
 from privlp.rows.program_rows import RowBlock
-from privlp.rows.smoothed import BITS_OF_ENTRIES, SmoothedRows, on_grid, spread
+from privlp.rows.smoothed import (
+    BITS_OF_ENTRIES,
+    Integers,
+    SmoothedRows,
+    exact_weighted_sum,
+    on_grid,
+    spread,
+)
 
 # Norms are computed within this share, and this number of units in the last place for each entry.
 _NORMS_WITHIN, _OF_AN_ENTRY = 1e-12, 2.0**-51
@@ -72,6 +79,19 @@ class RowsInCoordinates(SmoothedRows):
             weight = np.where(wrong, 0.0, weight)
         super().__init__(G, r, weight)
         self._first, self._row = block.first, form.row
+
+    def pull(self, softness: float) -> Integers:
+        """Gradient of the sum of distances from sides, smoothed near them, in digits: exact.
+
+        The two sides of a row count half, so together they add a vector of norm 1 at most.
+        """
+        both = np.bincount(self._row)[self._row] > 1
+
+        def slope(rows: slice) -> FloatArray:
+            weight = self.weight[rows] * np.where(both[rows], 0.5, 1.0)
+            return weight * np.clip(self.v[rows] / softness, -1.0, 1.0)
+
+        return exact_weighted_sum(self.G, slope)
 
     def share(self, share: float) -> SmoothedRows:
         """About this share of the rows, which places choose: no result depends on it."""

@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privlp.methods.base import ChargeRequest
-from privlp.methods.chain.start import BY_VARIABLE, CLEAR_CELL, ON_THE_WAY, near_sides
+from privlp.methods.chain.start import (
+    BY_VARIABLE,
+    CENTRE_COUNTS,
+    CLEAR_CELL,
+    COUNTS_BY_CENTRE,
+    ON_THE_WAY,
+    WIDTH_COUNTS,
+    near_sides,
+)
 from privlp.methods.counts import check_request, noise_of_one_release, share_of_check
 from privlp.methods.perturbed.charges import secret_term
 from privlp.methods.request import SolveRequest
@@ -23,10 +31,14 @@ _DIFFICULTIES = (0.1, 1.0, 2.0)
 _START, _WAY, _WIDTHS = (0.04, 0.1, 0.4), (0.03, 0.03, 0.02), (0.04, 0.04, 0.04)
 _DEEP, _SLACK, _BETWEEN = (0.04, 0.05, 0.05), (0.03, 0.03, 0.02), (0.1, 0.08, 0.06)
 _LAST, _SIGNS, _CELLS = (0.12, 0.18, 0.25), (0.005, 0.03, 0.03), (0.005, 0.03, 0.03)
-# Counts at the start, then to halve what is left of the way; of near sides, along the way and by
-# variable; of sides by their slack; after each stage; and in the last search.
+_WIDTHS_AND_CENTRE = (0.07, 0.09, 0.09)
+# Counts at the start, then to halve what is left of the way; of near sides, along the way; of
+# sides by their slack; after each stage; and in the last search.
 _LOGARITHMIC, _LINEAR = (10, 10, 16), (24, 0, 0)
-_WAY_COUNTS, _WIDTH_COUNTS, _SLACK_COUNTS, _COUNTS, _LAST_COUNTS = 8, 6, 6, (5, 3, 3), (7, 4, 8)
+_WAY_COUNTS, _SLACK_COUNTS, _COUNTS, _LAST_COUNTS = 8, 6, (5, 3, 3), (7, 4, 8)
+# Rows that come close together are looked for where noise of such a count is at most this share of
+# all rows.
+_OF_CENTRE = 0.13
 # Times that a way is divided into cells, if a cell with this share of all rows stands out.
 _DIVIDED, _IN_A_CELL = 2, 0.6
 # Stages, rounds of slopes in all, and those of a descent to a deep point: at most so many of these,
@@ -48,8 +60,8 @@ class ChainDraws(NamedTuple):
     slack: ChargedDraws
     between: ChargedDraws
     last: ChargedDraws
-    # Counts of near sides, of sides by their signs, and by where the way crosses them, where noise
-    # leaves some to be told.
+    # Counts of near sides, on the way and by variable, of sides by their signs, and by where the
+    # way crosses them, where noise leaves some to be told.
     way: ChargedDraws | None = None
     widths: ChargedDraws | None = None
     signs: ChargedDraws | None = None
@@ -70,6 +82,7 @@ class ChainCharges:
     # Whether sides near a point are told from others, on the way and for each variable; and
     # whether signs are, and cells of the way.
     told: tuple[bool, bool, bool, bool]
+    centre: bool  # Whether the centre of the rows is looked for, by counts for each variable.
     difficulty: float  # Noise of one release on all coordinates, in rows, over s.
     # Counts on a logarithmic scale at the start; rounds of a descent to a deep point;
     # stages; and counts after each.
@@ -106,23 +119,15 @@ class ChainCharges:
             round(between(of)) for of in (_STAGES, _COUNTS, _DESCENTS, _LOGARITHMIC)
         )
         variables = k * math.sqrt(request.lp.shape[1])
-        by_purpose: list[tuple[float, tuple[float, float, float] | None, int, str]] = [
-            (k, _START, logarithmic + round(between(_LINEAR)), "count missed rows on a way"),
-            (largest, None, round(between(_ROUNDS)), "sum the slopes of violations"),
-            (k, _DEEP, descents, "count missed rows away from rows"),
-            (k, _SLACK, _SLACK_COUNTS, "count rows by their slack"),
-            (k, _BETWEEN, (stages + 1) * counts, "count missed rows between stages"),
-            (k, _LAST, round(between(_LAST_COUNTS)), "count missed rows in the last search"),
-        ]
         one = noise_of_one_release(request)
 
         def noise(moves: float, share: tuple[float, float, float], number: int) -> float:
             return moves * one * math.sqrt(number / between(share))
 
         at_most = near_sides(s, request.n, noise(k, _WAY, _WAY_COUNTS))
-        by_variable = near_sides(s, request.n, noise(variables, _WIDTHS, _WIDTH_COUNTS))
-        by_one = k if request.relation.hides_rows else math.sqrt(2) * k
+        by_variable = near_sides(s, request.n, noise(variables, _WIDTHS, WIDTH_COUNTS))
         wrong = WRONG_SIGNS * noise(math.sqrt(2) * k, _SIGNS, 1)
+        by_one = k if request.relation.hides_rows else math.sqrt(2) * k
         in_a_cell = CLEAR_CELL * noise(by_one, _CELLS, _DIVIDED)
         told = (
             at_most <= ON_THE_WAY * request.n,
@@ -130,9 +135,22 @@ class ChainCharges:
             signs and not request.relation.hides_rows and wrong <= _MOST_WRONG * request.n,
             in_a_cell <= _IN_A_CELL * request.n,
         )
+        widths, of_widths = _WIDTHS_AND_CENTRE, WIDTH_COUNTS + CENTRE_COUNTS
+        centre = told[1] and noise(variables, widths, of_widths) <= _OF_CENTRE * request.n
+        if not centre:
+            widths, of_widths = _WIDTHS, WIDTH_COUNTS
+        linear = round(between(_LINEAR)) + (COUNTS_BY_CENTRE if centre else 0)
+        by_purpose: list[tuple[float, tuple[float, float, float] | None, int, str]] = [
+            (k, _START, logarithmic + linear, "count missed rows on a way"),
+            (largest, None, round(between(_ROUNDS)), "sum the slopes of violations"),
+            (k, _DEEP, descents, "count missed rows away from rows"),
+            (k, _SLACK, _SLACK_COUNTS, "count rows by their slack"),
+            (k, _BETWEEN, (stages + 1) * counts, "count missed rows between stages"),
+            (k, _LAST, round(between(_LAST_COUNTS)), "count missed rows in the last search"),
+        ]
         others = [
             (k, _WAY, _WAY_COUNTS, "count rows near a point"),
-            (variables, _WIDTHS, _WIDTH_COUNTS, "count rows near a point, by variable"),
+            (variables, widths, of_widths, "count rows near a point, by variable"),
             (math.sqrt(2) * k, _SIGNS, 1, "count rows by their signs"),
             (by_one, _CELLS, _DIVIDED, "count rows by where a way meets them"),
         ]
@@ -151,9 +169,8 @@ class ChainCharges:
         intensity = request.ledger.calibrate_together(
             lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
         )
-        return cls(
-            make(intensity), told, difficulty, logarithmic, round(between(_OF_DEEP)), stages, counts
-        )
+        of_deep = round(between(_OF_DEEP))
+        return cls(make(intensity), told, centre, difficulty, logarithmic, of_deep, stages, counts)
 
 
 def _hardness(difficulty: float) -> float:

@@ -32,28 +32,30 @@ _LARGEST_SHARE = 0.05
 class Chain(RowsMethod):
     """Find a deep point, then cheaper ones, by noisy projected descents; keep the safest.
 
-    First noisy counts find a point with few missed rows on a public way, also where most rows lie
-    close together far from both of its ends, and how far each variable moves from there before it
-    reaches a few times s sides. Bounds that are far wider are replaced
-    by such moves, so loose bounds do not set the units. Descents without a cost, ever shorter, lead
-    away from the rows, to a deep point. Stages from there minimise smoothed violations and costs,
-    ever sharper. After each, counts on a curve to the deep point say where about s rows are missed.
-    Where noise on all coordinates exceeds s rows, the last counts are on the public way too. A
-    cheaper point that earlier counts speak for is taken in place of the last one. Counts at the
-    point that is returned say how many rows it misses; where they speak against it, the best point
-    that earlier counts speak for is returned, or else the safest one.
+    First descents of distances from where rows end look for their centre: rows may come close
+    together far from the cheapest point, as at a corner that most of them share. If they do, a way
+    begins there, or ends if few rows are missed there. Noisy counts find a point with few missed
+    rows on that way, and how far each variable moves from there before it reaches a few times s
+    sides. Bounds that are far wider are replaced by such moves, so loose bounds do not set the
+    units. Descents without a cost, ever shorter, lead away from the rows, to a deep point. Stages
+    from there minimise smoothed violations and costs, ever sharper. After each, counts on a curve
+    to the deep point say where about s rows are missed. Where noise on all coordinates exceeds s
+    rows, the last counts are on the public way too. A cheaper point that earlier counts speak for
+    is taken in place of the last one. Counts at the point that is returned say how many rows it
+    misses; where they speak against it, the best point that earlier counts speak for is returned,
+    or else the safest one.
 
     *Neighbours*: constraint-private, one record with k rows, replaced, added or removed.
 
     *Sensitivity.* A slope is a sum over rows of s_i g_i with |g_i| <= 1 and s_i in [0, 1] (in
-    [-1, 1] for the two sides of a row, which count as one vector). Replacing a record takes its
-    vectors out and puts others in: the sum moves by at most 2v for v vectors, by v where records
-    are added or removed. If noisy counts say that nearly all entries have one sign, other rows
-    count for nothing; then no two vectors have a negative inner product, and the sum moves by at
-    most sqrt(2) v where a record is replaced. Counts move by at most k, a vector of d counts, one
-    for each variable, by at most k sqrt(d), and counts by cells of a way, in one of which a side
-    is met, by at most sqrt(2) k, or k where records are added or removed. All points between are
-    post-processing. Proof: ``docs/proofs.md``, "A chain of descents".
+    [-1, 1] for the two sides of a row, which count as one vector, and for distances). Replacing a
+    record takes its vectors out and puts others in: the sum moves by at most 2v for v vectors, by
+    v where records are added or removed. If noisy counts say that nearly all entries have one sign,
+    other rows count for nothing; then no two slopes of violations have a negative inner product,
+    and their sum moves by at most sqrt(2) v where a record is replaced. Counts move by at most k, a
+    vector of d counts, one for each variable, by at most k sqrt(d), and counts by cells of a way,
+    in one of which a side is met, by at most sqrt(2) k, or k where records are added or removed.
+    All points between are post-processing. Proof: ``docs/proofs.md``, "A chain of descents".
 
     *Budget.* All slopes and counts are charged together, before the first draw. Their shares follow
     from n, s, the number of coordinates, eps and delta.

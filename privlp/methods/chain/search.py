@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.methods.chain.charges import WRONG_SIGNS, ChainCharges, ChainDraws
+from privlp.methods.chain.descent import Descents
 from privlp.methods.chain.start import FEW, SURE, Start, Starting
 from privlp.methods.counts import NoisyCounts, StagedSearch, TargetSearch
 from privlp.methods.perturbed.paths import scaled_or
@@ -18,7 +19,6 @@ from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
-from privlp.rows import smoothed
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
 from privlp.rows.program_rows import MeasuredRows
@@ -55,8 +55,12 @@ _POWER, _LEAST_SHARE = 0.5, 0.1
 _SAFE = 0.97
 # Where noise on all coordinates exceeds so many times s, the last search is on the public way.
 _ON_THE_WAY = 1.0
-# sqrt(2), but for a part that covers all rounding.
-_ONE_SIGN = 1.4142
+
+_LOST = (
+    "The bounds leave far more room than the rows ask for, and eps does not suffice to find where"
+    " the rows come close together: the objective may be many times worse than the optimum. Give"
+    " each variable bounds nearer to the values that it can take, on both sides, or a larger eps."
+)
 
 
 class ChainSearch(StagedSearch):
@@ -79,7 +83,7 @@ class ChainSearch(StagedSearch):
         self._region, self._last_target = region, last_target
         self._hint = request.costs_of_hint()
         self._measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy()))
-        self._between, self._sign = self._counts(draws.between), 0
+        self._between = self._counts(draws.between)
 
     def _play(self) -> Iterator[None]:
         start = self._started()
@@ -117,18 +121,6 @@ class ChainSearch(StagedSearch):
         """Noisy counts of missed rows."""
         return NoisyCounts(self._measured, MeasuredRows.missed, draw)
 
-    def _in_coordinates(self, region: ReducedPolytope) -> Rows[RowsInCoordinates]:
-        return self._rows.keep(partial(RowsInCoordinates, region=region, sign=self._sign))
-
-    @property
-    def _longer(self) -> float:
-        """By how much slopes of rows of one sign are longer: a little less than sqrt(2).
-
-        Their inner products are not negative. So the sum of a record's slopes and that of another
-        one, of at most v each, differ by sqrt(2) v at most, not 2 v.
-        """
-        return _ONE_SIGN if self._sign else 1.0
-
     def _found_sign(self) -> int:
         """The sign that nearly all entries have; 0 if there is none."""
         if self._draws.signs is None:
@@ -151,23 +143,29 @@ class ChainSearch(StagedSearch):
 
     def _started(self) -> Start:
         """A point with few missed rows on a public way. The region ends where sides near it do."""
-        self._sign = self._found_sign()
+        self._descents = Descents(self._rows, self._draws.slopes, self._found_sign())
         starting = Starting(self._measured, self._public, self._region, self._s, self._n)
+        widths, centre = self._draws.widths, None
+        if widths is not None and self._charges.centre:
+            centre = partial(starting.centre, widths, self._descents)
         start = starting.found(
             self._draws.start,
             self._draws.way,
             self._draws.cells,
+            centre,
             self._charges.logarithmic,
             None if self._hint is None else self._hint[1],
         )
+        if starting.lost:
+            self._warning = _LOST
         self.known = [
             (start.of_safe, start.safe),
             (start.bound, start.x),
         ]
         self._note("start", start.x)
         self._widths = np.full(len(start.x), np.inf)
-        if self._draws.widths is not None:
-            self._widths = starting.widths(self._draws.widths, start.x)
+        if widths is not None:
+            self._widths = starting.widths(widths, start.x)
             self._bound_about(start.x)
         if math.isfinite(start.on) and math.isfinite(start.bound):
             self._bound_costs(float(self._public.cost @ start.at(min(start.share + start.on, 1.0))))
@@ -194,14 +192,16 @@ class ChainSearch(StagedSearch):
         Or a safe point of the way, if the far end seems to miss fewer.
         """
         region, counts = self._region, self._counts(self._draws.deep)
-        rows, z = self._in_coordinates(region), region.within(region.coordinates(start.x))
+        rows, z = self._descents.rows(region), region.within(region.coordinates(start.x))
         few = max(FEW * self._s, SURE * counts.sigma)
         rounds, left = self._charges.of_deep, self._draws.slopes.remaining
         fewest, deep = math.inf, start.x
         for number in range(counts.left):
             softness = _DEEP_SOFTNESS * _SHRINK**number
             length = _DEEP_LENGTH * _SHRINK**number * math.sqrt(region.size)
-            z = self._descended(region, rows, z, softness, _DEEP_INWARDS * softness, length, rounds)
+            z = self._descents.violations(
+                region, rows, z, softness, _DEEP_INWARDS * softness, length, rounds
+            )
             count = counts(region.point(z))
             if count < fewest:
                 fewest, deep = count, region.point(z)
@@ -235,51 +235,18 @@ class ChainSearch(StagedSearch):
         slopes = self._draws.slopes
         rounds = slopes.remaining // left
         slope, sigma = region.cost(self._public.cost), slopes.sigma
-        noise = sigma / self._longer * math.sqrt(region.size / rounds)
+        noise = sigma / self._descents.longer * math.sqrt(region.size / rounds)
         size = max(float(np.linalg.norm(slope)), 1e-300)
         push = force * max(self._s, _FORCE * noise) / size * slope
-        rows, z = self._in_coordinates(region), region.within(region.coordinates(x))
+        rows, z = self._descents.rows(region), region.within(region.coordinates(x))
         inwards, length = _INWARDS * softness, _LENGTH * softness
         return region.point(
-            self._descended(region, rows, z, softness, inwards, length, rounds, push)
+            self._descents.violations(region, rows, z, softness, inwards, length, rounds, push)
         )
-
-    def _descended(
-        self,
-        region: ReducedPolytope,
-        rows: Rows[RowsInCoordinates],
-        start: FloatArray,
-        softness: float,
-        inwards: float,
-        length: float,
-        rounds: int,
-        push: FloatArray | float = 0.0,
-    ) -> FloatArray:
-        """The mean of the last half of the points of a noisy dual averaging.
-
-        Each point is the one of the region nearest to start - length * G / sqrt(S), where G sums
-        the slopes up to there and S their squared norms (Nesterov 2009; Duchi, Hazan and Singer
-        2011). So noise in a slope averages out before it moves a variable off its bound.
-        """
-        z, mean = start, np.zeros(region.size)
-        total, squares = np.zeros(region.size), 1e-300
-        for t in range(rounds):
-            rows.update(RowsInCoordinates.go_to, z)
-            slopes = rows.total(RowsInCoordinates.gradient, softness, inwards)
-            exact = self._longer * smoothed.value_of_sum(slopes, of_rows=True)
-            g = np.asarray(self._draws.slopes(exact)) / self._longer + push
-            total += g
-            squares += float(g @ g)
-            z = start - length / math.sqrt(squares) * total
-            if region.slack(z).min() < 0:
-                z = region.nearest(z)
-            if t >= rounds // 2:
-                mean += z / (rounds - rounds // 2)
-        return mean
 
     def _slack(self, region: ReducedPolytope, deep: FloatArray) -> float:
         """The slack at the deep point that few rows fall short of, in the coordinates."""
-        rows = self._in_coordinates(region)
+        rows = self._descents.rows(region)
         rows.update(RowsInCoordinates.go_to, region.coordinates(deep))
         counts = NoisyCounts(rows, tight_rows, self._draws.slack)
         target = max(_TIGHT * self._s, 2 * counts.sigma)

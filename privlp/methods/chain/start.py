@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
+from privlp.methods.chain.descent import Centre, Descents, centre_of_rows
 from privlp.methods.counts import NoisyCounts, TargetSearch
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
@@ -29,6 +29,8 @@ _APART = (_ODDS[1] - _ODDS[0]) / (_PLACES - 1)
 _LIKELY, _SAFE, _SURELY = 0.9, 0.5, 0.9
 # Counts for the start, and for a safe point farther on.
 _CHECKED = 2
+#: Counts on a way by the centre of the rows.
+COUNTS_BY_CENTRE = 10
 # Missed rows fall at least so fast, in powers of e for each power of e that odds rise by.
 _STEEP = 2.0
 # The start has these odds beyond those of a hinted cost, likely: the way leads not to the optimum
@@ -49,6 +51,15 @@ ON_THE_WAY, BY_VARIABLE = 0.25, 0.5
 _ON, _ODDS_ON, _SMALL, _WIDE = 5.0, 0.7, -1.0, 8.0
 #: A way is divided into so many cells, told apart if two of them have so many deviations of noise.
 CELLS, CLEAR_CELL = 1024, 6.0
+#: Counts of near sides by variable: for the widths at the start, and before, for the centre of the
+#: rows, of which the first say how far variables move from the beginning to reach many rows.
+WIDTH_COUNTS, STEPS_OF_CENTRE, CENTRE_COUNTS = 6, 8, 24
+# These are half of the rows that a variable touches, or this share of all.
+_OF_TOUCHING, _OF_CENTRE = 0.5, 0.25
+# Steps up to so many times a range are told, by their binary logarithm beside that.
+_BEYOND_RANGES, _CENTRE_SMALLEST = 2.0**20, -80.0
+# Rows come close together at a centre from which the way's beginning is so many such steps away.
+_FAR, _CLOSER = 10.0, 1 / 50
 # A way leads beyond the middle so many times as far as to it, at most.
 _FARTHEST = 1e6
 # How hard cost pulls from the middle to the cheapest point, in units of the root of p.
@@ -56,10 +67,44 @@ _PULL, _AS_CHEAP = 1e3, 1e-9
 
 
 @dataclass(frozen=True)
+class Way:
+    """A public way, and what counts say of where about the target's number of rows is missed."""
+
+    begin: FloatArray  # The cheapest point, or the centre of the rows.
+    far: FloatArray
+    fewest: float  # The count of rows missed at the far end.
+    posterior: TargetSearch  # By the logarithm of odds along the way.
+
+    def at(self, odds: float) -> FloatArray:
+        """A point of the way."""
+        return self.begin + float(expit(odds)) * (self.far - self.begin)
+
+    def learn(self, counts: NoisyCounts, left: int) -> None:
+        """Counts on a logarithmic scale, until so few are left."""
+        while counts.left > left:
+            odds = self.posterior.median
+            self.posterior.learn(odds, counts(self.at(odds)), counts.sigma)
+
+    def likely(self) -> tuple[float, float]:
+        """Odds between which the target's number of rows is likely missed."""
+        return self.posterior.quantile(1 - _LIKELY) - _APART, self.posterior.quantile(_LIKELY)
+
+    def halved(
+        self, ends: tuple[float, float], counts: NoisyCounts, target: float, left: int
+    ) -> tuple[float, float]:
+        """The ends after halving what lies between them, until so few counts are left."""
+        low, high = ends
+        while counts.left > left:
+            odds = _between(low, high)
+            low, high = (low, odds) if counts(self.at(odds)) <= target else (odds, high)
+        return low, high
+
+
+@dataclass(frozen=True)
 class Start:
     """A point of a public way, from where many rows are missed to a far point."""
 
-    begin: FloatArray  # The cheapest point, or one after which most rows are first met.
+    begin: FloatArray  # The cheapest point, or the centre of the rows.
     far: FloatArray
     share: float  # Where the point lies: 0 where the way begins, 1 at the far point.
     good: bool  # Whether few rows are missed at the far end.
@@ -107,26 +152,61 @@ class Starting:
     ) -> None:
         self._measured, self._public, self._region = measured, public, region
         self._s, self._n = s, n
+        #: Whether rows still came closer where the search for their centre had to end.
+        self.lost = False
 
     def found(
         self,
         draw: ChargedDraws,
         of_way: ChargedDraws | None,
         of_cells: ChargedDraws | None,
+        centre: Callable[[FloatArray, float], Centre | None] | None,
         logarithmic: int,
         hint: float | None = None,
     ) -> Start:
         """About the first point of a way with few missed rows.
 
         The way leads to the first of a few ends at which few rows are missed, or to the best. If it
-        passes a hinted cost, the first counts are made about there.
+        passes a hinted cost, the first counts are made about there. Another way begins or ends at
+        the centre of the rows, if they come close together there and that way leads to a point of
+        less cost.
         """
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draw)
-        linear = counts.left - logarithmic
+        later = _CHECKED + (0 if centre is None else COUNTS_BY_CENTRE)
+        linear = counts.left - logarithmic - later + _CHECKED
         few = max(FEW * self._s, SURE * counts.sigma)
         target = max(_OF_START * self._s, SURE * counts.sigma)
-        middle = self._region.point(self._region.inside)
-        begin, fewest, far = self.cheapest(), math.inf, middle
+        begin, far, fewest = self._to_an_end(counts, few, target)
+        begin = self._before_most_rows(of_cells, begin, far, target)
+        way = self._way(begin, far, fewest, counts.sigma, hint)
+        way.learn(counts, max(linear, 0) + later)
+        ends = way.halved(way.likely(), counts, target, later)
+        if centre is not None:
+            way, ends = self._by_centre(way, ends, counts, few, target, centre)
+        high = way.halved(ends, counts, target, _CHECKED)[1]
+        posterior = way.posterior
+        safe = way.at(posterior.quantile_of(_SAFE * self._s, _LIKELY))
+        share, x = float(expit(high)), way.at(high)
+        on = math.inf if high >= _SMALL else float(expit(high + _ODDS_ON)) - share
+        if of_way is not None:
+            on = self._on(of_way, x, way.far - way.begin)
+        # The posterior takes it that counts fall on the way: these two points are counted.
+        bound, of_safe, of_far = (
+            count + 2 * counts.sigma for count in (counts(x), counts(safe), way.fewest)
+        )
+        bound = bound if way.fewest <= target else math.inf
+        good = way.fewest <= few
+        return Start(way.begin, way.far, share, good, on, bound, of_far, safe, of_safe, posterior)
+
+    def _to_an_end(
+        self, counts: NoisyCounts, few: float, target: float
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """A way from the cheapest point, or the middle, to the first end with few missed rows.
+
+        And how many are missed at its end.
+        """
+        far = middle = self._region.point(self._region.inside)
+        begin, fewest = self.cheapest(), math.inf
         for number, end in enumerate(self._ends(begin)):
             count = counts(end)
             if number and count <= few and fewest > target:
@@ -135,41 +215,54 @@ class Starting:
                 fewest, far = count, end
             if count <= few:
                 break
-        begin = self._before_most_rows(of_cells, begin, far, target)
-        way = far - begin
-        hinted = _odds_of_cost(hint, *(float(self._public.cost @ end) for end in (begin, far)))
+        return begin, far, fewest
+
+    def _way(
+        self,
+        begin: FloatArray,
+        far: FloatArray,
+        fewest: float,
+        sigma: float,
+        hint: float | None = None,
+    ) -> Way:
+        """A way of which nothing is known but how few rows are missed at its end."""
+        ends = (float(self._public.cost @ end) for end in (begin, far))
         posterior = TargetSearch(
-            max(_OF_START * self._s, counts.sigma),
+            max(_OF_START * self._s, sigma),
             *_ODDS,
-            sigma=counts.sigma,
+            sigma=sigma,
             most=float(self._n),
             places=_PLACES,
-            likely=hinted,
+            likely=_odds_of_cost(hint, *ends),
             least_slope=_STEEP,
         )
-        while counts.left > max(linear, 0) + _CHECKED:
-            odds = posterior.median
-            posterior.learn(odds, counts(begin + expit(odds) * way))
-        low, high = posterior.quantile(1 - _LIKELY) - _APART, posterior.quantile(_LIKELY)
-        safe = begin + expit(posterior.quantile_of(_SAFE * self._s, _LIKELY)) * way
-        while counts.left > _CHECKED:
-            odds = _between(low, high)
-            low, high = (low, odds) if counts(begin + expit(odds) * way) <= target else (odds, high)
-        share = float(expit(high))
-        x, on = begin + share * way, math.inf
-        if of_way is not None:
-            on = _ON * float(
-                self._steps(of_way, MeasuredRows.near_along, 1, lambda step: (x, step[0] * way))[0]
-            )
-        elif high < _SMALL:
-            on = float(expit(high + _ODDS_ON)) - share
-        # The posterior takes it that counts fall on the way: these two points are counted.
-        bound, of_safe, of_far = (
-            count + 2 * counts.sigma for count in (counts(x), counts(safe), fewest)
-        )
-        bound = bound if fewest <= target else math.inf
-        good = fewest <= few
-        return Start(begin, far, share, good, on, bound, of_far, safe, of_safe, posterior)
+        return Way(begin, far, fewest, posterior)
+
+    def _by_centre(
+        self,
+        way: Way,
+        ends: tuple[float, float],
+        counts: NoisyCounts,
+        few: float,
+        target: float,
+        centre: Callable[[FloatArray, float], Centre | None],
+    ) -> tuple[Way, tuple[float, float]]:
+        """The way, or one that begins or ends amid the rows, if that leads to less cost."""
+        x = way.at(ends[1])
+        own = float(self._public.cost @ x) if way.fewest <= target else math.inf
+        amid = centre(x, own)
+        if amid is None:
+            return way, ends
+        count = counts(amid.x)
+        if way.fewest > few and count < way.fewest:
+            other = self._way(way.begin, amid.x, count, counts.sigma)
+        elif np.isfinite(amid.steps).any():
+            other = self._way(amid.x, way.far, way.fewest, counts.sigma)
+        else:
+            return way, ends
+        other.learn(counts, _CHECKED)
+        found = other.likely()
+        return (other, found) if self._public.cost @ other.at(found[1]) <= own else (way, ends)
 
     def _before_most_rows(
         self, draw: ChargedDraws | None, begin: FloatArray, far: FloatArray, target: float
@@ -191,16 +284,67 @@ class Starting:
                 low, step = low + most / CELLS * step, 2 / CELLS * step
         return begin
 
+    def _on(self, draw: ChargedDraws, x: FloatArray, way: FloatArray) -> float:
+        """So far on, sides near a point of the way lie behind."""
+
+        def near(part: FloatArray) -> FloatArray:
+            return np.atleast_1d(self._measured.total(MeasuredRows.near_along, x, part[0] * way))
+
+        return _ON * float(self._steps(draw, near, 1, draw.remaining)[0])
+
+    def centre(
+        self, draw: ChargedDraws, descents: Descents, x: FloatArray, limit: float
+    ) -> Centre | None:
+        """Where many rows come close together at a cost below a limit, by a search from x."""
+        left, least, far = draw.remaining, _CLEAR * draw.sigma, _BEYOND_RANGES * self._ranges()
+
+        def near(x: FloatArray, steps: FloatArray) -> FloatArray:
+            return np.asarray(draw(self._near(x, steps)))
+
+        touching = near(x, far)
+        many = np.maximum(least, np.minimum(_OF_CENTRE * self._n, _OF_TOUCHING * touching))
+        steps = far * _bisected(
+            lambda part: near(x, part * far) >= many, len(x), _CENTRE_SMALLEST, STEPS_OF_CENTRE - 1
+        )
+        clear = touching > 2 * least
+        if not clear.any():
+            return None
+        steps = np.where(clear, steps, np.median(steps[clear]))
+        searches = CENTRE_COUNTS - (left - draw.remaining)
+        found = centre_of_rows(
+            descents,
+            lambda x, steps: near(x, steps) >= many,
+            searches,
+            self._public,
+            self._region,
+            Centre(x, steps),
+            limit,
+        )
+        if float(self._public.cost @ found.x) > limit:
+            return None
+        gone = (np.abs(x - found.x) > _FAR * found.steps) & (found.steps < _CLOSER * steps)
+        self.lost = bool(gone.any()) and not found.found
+        return found._replace(steps=np.where(gone, found.steps, np.inf))
+
     def widths(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:
         """How far each variable alone moves from x to reach sides near it, (d,); its range or less.
 
         Infinite where that is not known, or not far less than the range.
         """
-        region, ranges = self._region, np.zeros(len(x))
-        ranges[region.live] = region.ranges
+        ranges = self._ranges()
         step = _WIDE * ranges
-        step *= self._steps(draw, MeasuredRows.near, len(x), lambda step: (x, step * ranges))
+        step *= self._steps(draw, lambda part: self._near(x, part * ranges), len(x), WIDTH_COUNTS)
         return np.where(2 * step < ranges, step, np.inf)
+
+    def _near(self, x: FloatArray, steps: FloatArray) -> FloatArray:
+        """How many sides moves of one variable alone reach, (d,); private."""
+        return np.asarray(self._measured.total(MeasuredRows.near, x, steps))
+
+    def _ranges(self) -> FloatArray:
+        """Ranges of all variables in the region, (d,)."""
+        ranges = np.zeros(len(self._public.cost))
+        ranges[self._region.live] = self._region.ranges
+        return ranges
 
     def cheapest(self) -> FloatArray:
         """A point of least cost: of several, the one nearest to the middle of the region."""
@@ -228,29 +372,36 @@ class Starting:
             yield dearest
 
     def _steps(
-        self,
-        draw: ChargedDraws,
-        near: Callable[..., Any],
-        size: int,
-        arguments: Callable[[FloatArray], Any],
+        self, draw: ChargedDraws, near: Callable[[FloatArray], FloatArray], size: int, rounds: int
     ) -> FloatArray:
-        """Steps up to 1 that reach a few times s sides, by bisection, (size,).
+        """Parts of a step, at most 1, that reach a few times s sides, (size,).
 
-        Or half of what a step of 1 reaches, if that is less, and clearly some.
+        Or half of what a whole step reaches, if that is less, and clearly some. All draws that are
+        left are shared among the rounds.
         """
+        left = iter(np.diff(np.linspace(0, draw.remaining, rounds + 1).astype(int)))
+        sigma = draw.sigma / math.sqrt(draw.remaining // rounds)
 
-        def reached(step: FloatArray) -> FloatArray:
-            return np.asarray(draw(self._measured.total(near, *arguments(step))))
+        def reached(part: FloatArray) -> FloatArray:
+            exact = near(part)
+            return np.mean([draw(exact) for _ in range(next(left))], axis=0)
 
-        usual, most = near_sides(self._s, self._n, draw.sigma), 0.5 * reached(np.ones(size))
-        clearly = (_CLEAR if size == 1 else _NEAR) * draw.sigma
+        usual, most = near_sides(self._s, self._n, sigma), 0.5 * reached(np.ones(size))
+        clearly = (_CLEAR if size == 1 else _NEAR) * sigma
         target = np.where(most < clearly, usual, np.minimum(most, usual))
-        low, high = np.full(size, _SMALLEST), np.zeros(size)
-        while draw.remaining:
-            middle = 0.5 * (low + high)
-            found = reached(2.0**middle) >= target
-            low, high = np.where(found, low, middle), np.where(found, middle, high)
-        return np.asarray(2.0**high)
+        return _bisected(lambda part: reached(part) >= target, size, _SMALLEST, rounds - 1)
+
+
+def _bisected(
+    enough: Callable[[FloatArray], npt.NDArray[np.bool_]], size: int, smallest: float, rounds: int
+) -> FloatArray:
+    """Parts of a step that are enough, by bisection of their binary logarithms, (size,)."""
+    low, high = np.full(size, smallest), np.zeros(size)
+    for _ in range(rounds):
+        middle = 0.5 * (low + high)
+        found = enough(2.0**middle)
+        low, high = np.where(found, low, middle), np.where(found, middle, high)
+    return np.asarray(2.0**high)
 
 
 def near_sides(s: float, n: int, sigma: float) -> float:

@@ -1,0 +1,153 @@
+"""Noisy descents over the private rows, and the centre of the rows that they find."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.methods.perturbed.paths import scaled_or
+from privlp.privacy import ChargedDraws
+from privlp.regions.polytope import ReducedPolytope
+from privlp.regions.public_rows import PublicRows
+from privlp.rows import smoothed
+from privlp.rows.access import Rows
+from privlp.rows.in_coordinates import RowsInCoordinates
+
+FloatArray = npt.NDArray[np.float64]
+# sqrt(2), but for a part that covers all rounding.
+_ONE_SIGN = 1.4142
+# A step of one variable reaches these sides; a descent's region leads so many steps to each side.
+_AROUND = 4.0
+# Rounds of a descent, the share of all rounds for them, their softness and length in the region.
+_ROUNDS, _MOST_ROUNDS, _SOFTNESS, _LENGTH = 8, 0.55, 0.02, 0.15
+# Steps shrink by this factor where that share of one still reaches these sides. The search ends
+# once so many descents in a row shrank none.
+_SHRINK, _NEARER, _IN_VAIN = 0.25, 0.5, 2
+
+
+class Descents:
+    """Noisy dual averaging in the coordinates of a region.
+
+    Slopes of rows of one sign are released sqrt(2) times as long, or a little less: their inner
+    products are not negative. So the sum of a record's slopes and that of another one, of at most v
+    each, differ by sqrt(2) v at most, not 2 v. Slopes of distances from both sides may have either
+    sign, and are released as they are: they differ by 2 v at most.
+    """
+
+    def __init__(self, rows: Rows[Any], draw: ChargedDraws, sign: int) -> None:
+        self._rows, self._draw, self.sign = rows, draw, sign
+        self.longer = _ONE_SIGN if sign else 1.0
+
+    @property
+    def left(self) -> int:
+        """Rounds that are left."""
+        return self._draw.remaining
+
+    def rows(self, region: ReducedPolytope) -> Rows[RowsInCoordinates]:
+        """The private rows in the coordinates of a region."""
+        return self._rows.keep(partial(RowsInCoordinates, region=region, sign=self.sign))
+
+    def violations(
+        self,
+        region: ReducedPolytope,
+        rows: Rows[RowsInCoordinates],
+        start: FloatArray,
+        softness: float,
+        inwards: float,
+        length: float,
+        rounds: int,
+        push: FloatArray | float = 0.0,
+    ) -> FloatArray:
+        """Where a descent of smoothed violations leads, and of costs, by their force."""
+
+        def slope() -> FloatArray:
+            slopes = rows.total(RowsInCoordinates.gradient, softness, inwards)
+            exact = self.longer * smoothed.value_of_sum(slopes, of_rows=True)
+            return np.asarray(self._draw(exact)) / self.longer + push
+
+        return self._averaged(region, rows, start, slope, length, rounds)
+
+    def distances(self, region: ReducedPolytope, x: FloatArray) -> FloatArray:
+        """Where a descent of distances of rows from their sides leads from x."""
+        rows = self.rows(region)
+
+        def slope() -> FloatArray:
+            slopes = rows.total(RowsInCoordinates.pull, _SOFTNESS)
+            return np.asarray(self._draw(smoothed.value_of_sum(slopes, of_rows=True)))
+
+        start, length = region.within(region.coordinates(x)), _LENGTH * math.sqrt(region.size)
+        return region.point(self._averaged(region, rows, start, slope, length, _ROUNDS))
+
+    def _averaged(
+        self,
+        region: ReducedPolytope,
+        rows: Rows[RowsInCoordinates],
+        start: FloatArray,
+        slope: Callable[[], FloatArray],
+        length: float,
+        rounds: int,
+    ) -> FloatArray:
+        """The mean of the last half of the points of a noisy dual averaging.
+
+        Each point is the one of the region nearest to start - length * G / sqrt(S), where G sums
+        the slopes up to there and S their squared norms (Nesterov 2009; Duchi, Hazan and Singer
+        2011). So noise in a slope averages out before it moves a variable off its bound.
+        """
+        z, mean = start, np.zeros(region.size)
+        total, squares = np.zeros(region.size), 1e-300
+        for t in range(rounds):
+            rows.update(RowsInCoordinates.go_to, z)
+            g = slope()
+            total += g
+            squares += float(g @ g)
+            z = start - length / math.sqrt(squares) * total
+            if region.slack(z).min() < 0:
+                z = region.nearest(z)
+            if t >= rounds // 2:
+                mean += z / (rounds - rounds // 2)
+        return mean
+
+
+class Centre(NamedTuple):
+    """A point amid the sides of many rows, and steps of each variable alone that reach them."""
+
+    x: FloatArray
+    steps: FloatArray
+    found: bool = False  # Whether a search ended there: no more steps shrank.
+
+
+def centre_of_rows(
+    descents: Descents,
+    reached: Callable[[FloatArray, FloatArray], npt.NDArray[np.bool_]],
+    searches: int,
+    public: PublicRows,
+    region: ReducedPolytope,
+    begin: Centre,
+    limit: float,
+) -> Centre:
+    """Descents of distances from where rows end, ever shorter in variables that come close to them.
+
+    A descent in a region of a few steps to each side leads nearer to most rows. Where half a step
+    from there still reaches many of them, it shrinks. So the search follows rows that come close
+    together, as at a corner that most of them share, whatever the bounds. It ends where costs pass
+    the limit: those of a point with few missed rows.
+    """
+    (x, steps, _), ends, vain = begin, region, 0
+    least = int((1 - _MOST_ROUNDS) * descents.left)
+    for _ in range(searches):
+        if descents.left - _ROUNDS < least:
+            break
+        around = public.narrowed(x - _AROUND * steps, x + _AROUND * steps)
+        region = scaled_or(ends, around, ends.cap, np.ones(len(x)))
+        x = np.clip(descents.distances(region, x), *public.bounds.T)
+        closer = reached(x, _NEARER * steps)
+        steps = np.where(closer, _SHRINK * steps, steps)
+        vain = 0 if closer.any() else vain + 1
+        if vain == _IN_VAIN or float(public.cost @ x) > limit:
+            break
+    return Centre(x, steps, found=vain > 0)
