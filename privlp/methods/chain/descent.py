@@ -150,4 +150,4 @@ def centre_of_rows(
         vain = 0 if closer.any() else vain + 1
         if vain == _IN_VAIN or float(public.cost @ x) > limit:
             break
-    return Centre(x, steps, found=vain > 0)
+    return Centre(x, steps, found=vain == _IN_VAIN)
