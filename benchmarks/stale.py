@@ -55,6 +55,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "readers": "",
         "regression": "quantiles",
         "regression_plan": "quantiles",
+        "rivals": "default, dmw, families",
         "scale": "default, staged",
         "scm_curves": "perturbed SVM, kernel",
         "scm_kernel": "perturbed SVM, kernel",
