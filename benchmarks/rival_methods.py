@@ -221,6 +221,26 @@ def histogram(told: Told, eps: float, delta: float, seed: int, _: int, __: float
     return x
 
 
+def piecewise_laplace(
+    told: Told, eps: float, delta: float, seed: int, _: int, share: float
+) -> FloatArray:
+    """A private quantile of the needs of one product, after Durfee (2025).
+
+    Density falls by exp(-eps/2) from one need to the next, and exponentially in between: the
+    exponential mechanism, on a fine grid, for the number of records that would have to change until
+    a point is the quantile, made continuous. One record changes it by 1. (Of the paper only the
+    abstract was at hand.)
+    """
+    need = np.sort(np.clip(told.lp.b / told.rows[:, 0], told.low, told.high))
+    ranks = np.append(np.arange(len(need)), len(need))
+    grid = np.linspace(told.low[0], told.high[0], 20 * _GRID)
+    distance = abs(
+        np.interp(grid, np.append(need, told.high), ranks) - (1 - share / 20) * len(need)
+    )
+    draw = paid(partial(ExponentialMechanism, 1.0), 1, eps, delta, seed)
+    return grid[[int(draw(-distance))]]
+
+
 Rival = Callable[[Told, float, float, int, int, float], FloatArray]
 _BLOCKS, _ROUNDS = (5, 10, 20, 40, 80), (20, 60)
 _SCALED, _INSIDE = (-0.3, -0.2, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0, 2.0), (0, 0.25, 0.5, 0.75, 0.95)
@@ -234,12 +254,16 @@ RIVALS: dict[str, tuple[Rival, tuple[int, ...], dict[str, tuple[float, ...]]]] =
     "perceptron, told": (perceptron, _ROUNDS, _SAFETY),
     "weights, told": (multiplicative_weights, (0,), {"cover": _SCALED}),
     "histogram, told": (histogram, (0,), {"cover": (0.0,)}),
+    "piecewise Laplace": (piecewise_laplace, (0,), {"cover": (0.25, 0.5, 0.75, 0.9)}),
 }
 
 
 def settings(rival: str, told: Told) -> list[tuple[int, float]]:
     """What a rival is tuned among: blocks or rounds, and safety; nothing where it is no answer."""
     _, numbers, safeties = RIVALS[rival]
-    if rival.startswith("histogram") and ((told.rows != 0).sum(axis=1) > 1).any():
+    one_each = told.rows.shape[1] > 1 and ((told.rows != 0).sum(axis=1) <= 1).all()
+    if rival == "histogram, told" and not one_each:
+        return []
+    if rival == "piecewise Laplace" and told.rows.shape[1] > 1:
         return []
     return list(product(numbers, safeties.get(told.kind, ())))

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import rival_methods
 from benchmarks.rival_methods import RIVALS, Told
+from benchmarks.rivals import one_number
 from benchmarks.small import half_spaces, packing, three_foods
 from privlp import LinearProgram, solve_exact
 
@@ -28,10 +29,11 @@ def one_each():
 CASES = [
     (name, lp, kind)
     for name in RIVALS
-    if name not in ("weights, told", "histogram, told")
+    if name not in ("weights, told", "histogram, told", "piecewise Laplace")
     for lp, kind in ((three_foods(1, 60, 4), "cover"), (half_spaces(1, 60, 3), "around"))
 ]
 CASES += [("mean of blocks", packing(1, 60, 3), "pack"), ("histogram, told", one_each(), "cover")]
+CASES.append(("piecewise Laplace", one_number(1, 60, 1), "cover"))
 
 
 @pytest.mark.parametrize(("name", "lp", "kind"), CASES)
@@ -39,7 +41,7 @@ def test_one_record_moves_a_release_by_no_more_than_was_paid_for(monkeypatch, na
     run, numbers, _ = RIVALS[name]
     own = told(lp, kind)
     A = own.rows.copy()
-    A[0] = np.roll(A[0], 1)
+    A[0] = np.roll(A[0], 1) if len(A[0]) > 1 else 0.1 * A[0]
     changed = LinearProgram(lp.c, A, lp.b, bounds=lp.bounds, sense=lp.sense)
     other = replace(own, lp=changed)  # all that is told is the same
     tape, mechanisms = [], []
@@ -93,3 +95,9 @@ def test_without_noise_a_perceptron_meets_the_rows_at_twice_the_cost():
 def test_a_histogram_buys_what_most_ask_for():
     x = rival_methods.histogram(told(one_each(), "cover"), math.inf, 0.0, 0, 0, 0.0)
     assert list(x) == [1, 1, 0, 0]
+
+
+def test_a_piecewise_laplace_quantile_is_exact_without_noise():
+    of = told(one_number(1, 60, 1), "cover")
+    x = rival_methods.piecewise_laplace(of, math.inf, 0.0, 0, 0, 1.0)
+    assert 2 <= (x[0] < -of.lp.b).sum() <= 4  # a twentieth of 60
