@@ -18,7 +18,14 @@ from scipy.optimize import linprog
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
-from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, Mechanism, Randomness
+from privlp.privacy import (
+    ExponentialMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+    Ledger,
+    Mechanism,
+    Randomness,
+)
 
 FloatArray = npt.NDArray[np.float64]
 _GRID, _SWEEPS, _LEVELS = 201, 10, 5
@@ -212,10 +219,10 @@ def multiplicative_weights(
 def histogram(told: Told, eps: float, delta: float, seed: int, _: int, __: float) -> FloatArray:
     """Buy what most rows ask for, where each asks for one unit of one thing: half of them all.
 
-    A row moves from one count to another: sqrt(2) in L2.
+    A row moves from one count to another: 2 in L1.
     """
     counts = (told.rows < 0).sum(axis=0)
-    noisy = paid(partial(gaussian, np.sqrt(2)), 1, eps, delta, seed)(counts)
+    noisy = paid(partial(LaplaceMechanism.of_eps, 2.0), 1, eps, delta, seed)(counts)
     x = np.zeros(len(counts))
     x[np.argsort(-noisy)[: len(counts) // 2]] = 1.0
     return x
