@@ -268,9 +268,13 @@ RIVALS: dict[str, tuple[Rival, tuple[int, ...], dict[str, tuple[float, ...]]]] =
 def settings(rival: str, told: Told) -> list[tuple[int, float]]:
     """What a rival is tuned among: blocks or rounds, and safety; nothing where it is no answer."""
     _, numbers, safeties = RIVALS[rival]
-    one_each = told.rows.shape[1] > 1 and ((told.rows != 0).sum(axis=1) <= 1).all()
-    if rival == "histogram, told" and not one_each:
-        return []
-    if rival == "piecewise Laplace" and told.rows.shape[1] > 1:
+    variables = told.rows.shape[1]
+    one_each = variables > 1 and ((told.rows != 0).sum(axis=1) <= 1).all()
+    asked = {
+        "histogram, told": one_each,
+        "piecewise Laplace": variables == 1,
+        "weights, told": variables > 1,  # of one variable they are told the answer
+    }
+    if not asked.get(rival, True):
         return []
     return list(product(numbers, safeties.get(told.kind, ())))
