@@ -9,7 +9,7 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-MOST_SECONDS = 60  # of the processor; what else the machine does is not counted
+MOST_SECONDS = 40  # of the processor: twice what a quiet one takes, for a busy one takes longer
 GOALS, QUESTION, EXERCISE = "## Goals", "**Question.**", "**Exercise "
 # Real sliders, of which each is read once: an error below them is an error of the cell.
 PREAMBLE = {
@@ -80,10 +80,10 @@ def test_each_exercise_has_a_cell_to_work_in_and_a_hidden_solution(path):
 
 
 @pytest.fixture(scope="module")
-def kernel():
+def kernel(tmp_path_factory):
     """One process for all notebooks without widgets: what they import is loaded once."""
     manager = pytest.importorskip("jupyter_client.manager").KernelManager(kernel_name="python3")
-    manager.start_kernel()
+    manager.start_kernel(cwd=str(tmp_path_factory.mktemp("notebooks")))
     yield manager
     manager.shutdown_kernel(now=True)
 
@@ -101,6 +101,8 @@ def test_runs_from_top_to_bottom(path, widgets, kernel, monkeypatch, record_prop
         pytest.skip("has no widgets")
     if widgets and uses_widgets:
         pytest.importorskip("ipywidgets")
+    if "privlp.explore(" in path.read_text(encoding="utf-8"):
+        pytest.importorskip("bokeh", reason="draws the page of privlp.explore")
     if uses_widgets:
         notebook.cells.insert(0, nbformat.v4.new_code_cell(PREAMBLE[widgets]))
     notebook.cells.insert(0, nbformat.v4.new_code_cell(START))
