@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves scm_kernel private_lp_svc few_positives svm_audits
 # What test-range tests: the lowest versions that pyproject.toml allows and the newest ones, each on a Python of its own.
 RANGE ?= oldest-3.11 newest-3.13
+# What test-install installs the wheel and the source distribution on.
+INSTALL ?= 3.11 3.13
 RESOLUTION_oldest := lowest-direct
 RESOLUTION_newest := highest
 # Two processes, each with tests of the same files for as long as there are some: these share what they prepared.
@@ -13,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # Modules are compiled once, not in each of the processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help everything demo docs test test-thorough test-browser test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-covering bench-low-sensitivity bench-unknown bench-svm clean
+.PHONY: help everything demo docs test test-thorough test-browser test-range coverage lint types dist test-install fuzz planted stale bench bench-trust bench-covering bench-low-sensitivity bench-unknown bench-svm clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -82,8 +84,20 @@ lint: $(VENV)/dev  ## Style
 types: $(VENV)/dev  ## Static types
 	$(BIN)/mypy
 
-wheel: $(VENV)/dev  ## Build the wheel into dist/
-	$(BIN)/python -m build --wheel --outdir dist . >/dev/null
+dist: $(VENV)/dev  ## Build the source distribution, and the wheel from it, into dist/
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist . >/dev/null
+
+test-install: dist $(INSTALL:%=install-%)  ## Install both in clean environments, run and type-check a script; INSTALL="3.11 3.13" chooses
+
+install-%: dist
+	for file in dist/*.whl dist/*.tar.gz; do \
+		rm -rf .venv-install-$* && python$* -m venv .venv-install-$* || exit 1; \
+		.venv-install-$*/bin/python -m pip --disable-pip-version-check install --quiet $$file mypy || exit 1; \
+		cp tests/user_script.py .venv-install-$*/ && cd .venv-install-$* || exit 1; \
+		bin/privlp --version && bin/python -W error user_script.py && bin/mypy --strict user_script.py || exit 1; \
+		cd ..; \
+	done
 
 docs: $(VENV)/docs  ## Build the documentation, run its notebooks, check its links: docs/_build/html/index.html
 	rm -rf docs/_build/html docs/reference/generated

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from privlp.status import Status as Status
     from privlp.status import Verdict as Verdict
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 _HOME_OF = {
     name: f"privlp.{home}"
