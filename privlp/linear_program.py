@@ -122,9 +122,9 @@ class LinearProgram(ModelReaders, ProgramData):
     privlp.errors.InvalidProblemError: c has shape (2,), but A asks for (3,): one cost per ...
     """
 
-    c: npt.NDArray[np.float64]
+    c: Any  # an array of floats, once it is read; so is b
     A: Any
-    b: npt.NDArray[np.float64]
+    b: Any
     _: KW_ONLY
     neighbours: Any = field(default_factory=ConstraintPrivate)
     private: Any = None

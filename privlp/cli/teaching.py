@@ -107,12 +107,19 @@ def demo_command(output: str, seed: int | None) -> None:
     released = draws[_EPS_OF_LEDGER][0]
     visits = zip(lp.variable_names or [], np.asarray(released.x), strict=True)
     formula = "; ".join(f"{name} {x:.2f}" for name, x in visits)
-    click.echo(f"The first formula at eps = {_EPS_OF_LEDGER:g}:\nvisits: {formula}.\n")
+    click.echo(
+        f"The first formula at eps = {_EPS_OF_LEDGER:g}:\n{_in_lines(f'visits: {formula}.')}\n"
+    )
     click.echo(f"What it spent:\n{released.privacy}\n")
-    click.echo(f"{released.privacy.statement()}\n")
+    click.echo(f"The same in words:\n{_in_lines(released.privacy.statement())}\n")
     _dots(axes, draws, missed, cheapest[0])
     save_figure(axes, output)
     click.echo(f"Picture: {output}")
+
+
+def _in_lines(text: object) -> str:
+    """As broad as the tables above."""
+    return click.wrap_text(str(text), 100)
 
 
 def _draws(lp: LinearProgram, eps: float, k: int, seed: int | None) -> list[Solution]:
