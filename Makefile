@@ -81,8 +81,9 @@ lint: $(VENV)/dev  ## Style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/dev  ## Static types
+types: $(VENV)/dev  ## Static types, of a user's script too
 	$(BIN)/mypy
+	$(BIN)/mypy tests/user_script.py
 
 dist: $(VENV)/dev  ## Build the source distribution, and the wheel from it, into dist/
 	rm -rf dist
