@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from benchmarks.beside_bound import DELTA, EPSILONS, VARIABLES, N
 from benchmarks.published import picture
 from privlp.methods.advice import least_missed
-from privlp.pictures.figure import COLOURS, GREY
+from privlp.pictures import COLOURS, GREY
 
 _OURS = {"map": ("blue", "o"), "diet": ("vermilion", "s"), "packing": ("green", "D")}
 
