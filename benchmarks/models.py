@@ -89,18 +89,18 @@ CASES: dict[str, list[Case]] = {
     ],
 }
 WHAT = {
-    "diet": "[Guide](../guides/plan-a-menu.md). s = 5 % of the rows may be given up: a row is one"
+    "diet": "[Guide](../guides/models.md#a-menu). s = 5 % of the rows may be given up: a row is one"
     " nutrient of one person. Missed: rows short by more than 1 % of the need; people with such a"
     " row in brackets.",
-    "staffing": "[Guide](../guides/staff-a-roster.md). s = 5 % of the clients may be given up."
+    "staffing": "[Guide](../guides/models.md#a-roster). s = 5 % of the clients may be given up."
     " Missed: clients who find more than 1 % too few hours of staff.",
-    "min-cost flow": '[Guide](../guides/send-flow.md). `feasible="always"`. Missed: capacities that'
+    "min-cost flow": '[Guide](../guides/models.md#a-flow). `feasible="always"`. Missed: capacities that'
     " are exceeded. A missing unit costs 1,000; shortage: the share of the demand that goes"
     " without.",
-    "transport": '[Guide](../guides/ship-goods.md). `feasible="always"`. Missed: supplies exceeded'
+    "transport": '[Guide](../guides/models.md#shipments). `feasible="always"`. Missed: supplies exceeded'
     " and demands not met. A missing unit costs 1,000; shortage: the share of the demand that goes"
     " without.",
-    "portfolio": "[Guide](../guides/choose-a-portfolio.md). Cost: the CVaR of the weights on all"
+    "portfolio": "[Guide](../guides/models.md#a-portfolio). Cost: the CVaR of the weights on all"
     " scenarios, t chosen as released. No row can be missed: scenarios are soft rows, and weights"
     " and target are public rows; missed counts these.",
 }

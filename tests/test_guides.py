@@ -1,4 +1,4 @@
-"""Every block of code in the how-to guides, and on the start page, does what the page says."""
+"""Every block of code in the how-to guides, and in the README, does what the page says."""
 
 import doctest
 import re
@@ -13,10 +13,12 @@ import privlp
 from privlp.cli import main as privlp_command
 from svm_models.cli import main as svm_models_command
 
-DOCS = Path(__file__).parents[1] / "docs"
-PAGES = [DOCS / "index.md", *sorted((DOCS / "guides").glob("*.md"))]
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"  # the start page of the documentation includes it
+PAGES = [README, *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 COMMANDS = {"privlp": privlp_command, "svm-models": svm_models_command}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^ *```(\{?\w*\}?)[^\n]*\n(.*?)^ *```$", flags=re.MULTILINE | re.DOTALL)
 
 
@@ -51,18 +53,14 @@ def test_guide(path, tmp_path, monkeypatch):
             run_python(text, names, path.name)
         elif language == "console":
             run_commands(text)
+        elif language == "sh":
+            targets = re.findall(r"^make ([\w-]+)", text, flags=re.MULTILINE)
+            assert len(targets) == text.count("\n")
+            assert set(targets) <= set(re.findall(r"^([\w-]+):", MAKEFILE, flags=re.MULTILINE))
         else:
             assert language.startswith("{"), "what is not run is prose"
 
 
-def test_readme_shows_the_code_of_the_start_page():
-    """Which is run above."""
-    shown, run = (
-        [
-            text
-            for language, text in BLOCK.findall(path.read_text(encoding="utf-8"))
-            if language == "python"
-        ]
-        for path in (DOCS.parent / "README.md", DOCS / "index.md")
-    )
-    assert shown == run != []
+def test_the_readme_is_read_in_one_sitting():
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 120 and max(map(len, lines)) <= 100
