@@ -94,11 +94,11 @@ WHAT = {
     " row in brackets.",
     "staffing": "[Guide](../guides/models.md#a-roster). s = 5 % of the clients may be given up."
     " Missed: clients who find more than 1 % too few hours of staff.",
-    "min-cost flow": '[Guide](../guides/models.md#a-flow). `feasible="always"`. Missed: capacities that'
-    " are exceeded. A missing unit costs 1,000; shortage: the share of the demand that goes"
+    "min-cost flow": '[Guide](../guides/models.md#a-flow). `feasible="always"`. Missed: capacities'
+    " that are exceeded. A missing unit costs 1,000; shortage: the share of the demand that goes"
     " without.",
-    "transport": '[Guide](../guides/models.md#shipments). `feasible="always"`. Missed: supplies exceeded'
-    " and demands not met. A missing unit costs 1,000; shortage: the share of the demand that goes"
+    "transport": '[Guide](../guides/models.md#shipments). `feasible="always"`. Missed: supplies'
+    " exceeded and demands not met. A missing unit costs 1,000; shortage: the share of the demand that goes"
     " without.",
     "portfolio": "[Guide](../guides/models.md#a-portfolio). Cost: the CVaR of the weights on all"
     " scenarios, t chosen as released. No row can be missed: scenarios are soft rows, and weights"

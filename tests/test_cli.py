@@ -392,7 +392,7 @@ def test_demo_solves_real_records_and_draws(tmp_path, monkeypatch):
     for eps, low, high, *_ in (table[0], table[3], table[4]) if THOROUGH else ():
         assert f"{low:.1f} to {high:.1f} (ε = {eps:g})" in claims
     # The table also counts people who miss less than 1 % of their visits; s = 400 does not.
-    assert all(most <= 408 for *_, most in table)
+    assert all(most <= 440 for *_, most in table)
     missed_at_four = table[-1][3:5]
     assert 300 < missed_at_four[0] <= missed_at_four[1] <= 408
     assert 14 < table[-1][1] <= table[-1][2] < 17  # visits; exact: 71.5

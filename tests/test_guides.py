@@ -63,4 +63,5 @@ def test_guide(path, tmp_path, monkeypatch):
 
 def test_the_readme_is_read_in_one_sitting():
     lines = README.read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 120 and max(map(len, lines)) <= 100
+    assert len(lines) <= 120
+    assert max(map(len, lines)) <= 100
