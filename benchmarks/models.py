@@ -98,8 +98,8 @@ WHAT = {
     " that are exceeded. A missing unit costs 1,000; shortage: the share of the demand that goes"
     " without.",
     "transport": '[Guide](../guides/models.md#shipments). `feasible="always"`. Missed: supplies'
-    " exceeded and demands not met. A missing unit costs 1,000; shortage: the share of the demand that goes"
-    " without.",
+    " exceeded and demands not met. A missing unit costs 1,000; shortage: the share of the demand"
+    " that goes without.",
     "portfolio": "[Guide](../guides/models.md#a-portfolio). Cost: the CVaR of the weights on all"
     " scenarios, t chosen as released. No row can be missed: scenarios are soft rows, and weights"
     " and target are public rows; missed counts these.",
