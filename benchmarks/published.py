@@ -1,6 +1,7 @@
 """Figures printed in the sources, with citations, and the pages that show ours beside them."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from matplotlib.axes import Axes
 from tabulate import tabulate
 
 from benchmarks.scores import CrossValidation, ResultStore
-from benchmarks.stale import stamp
+from benchmarks.stale import ROOT, stamp
 from privlp.pictures import COLOURS, STYLE
 
 CM = (
@@ -94,6 +95,12 @@ def store(name: str) -> ResultStore:
     return ResultStore(Path(__file__).parent / ".cache" / f"{name}.jsonl")
 
 
+def in_short(name: str) -> list[str]:
+    """The result of a page in a sentence: what its line in docs/results/README.md says."""
+    listed = (ROOT / "docs/results/README.md").read_text(encoding="utf-8")
+    return re.findall(rf"^\| \[{name}\]\(.*?\) \|.*\| (.*) \|.*\|$", listed, flags=re.MULTILINE)
+
+
 def write_page(
     name: str, title: str, parts: Iterable[str | tuple[Sequence[str], Sequence[Sequence[Any]]]]
 ) -> None:
@@ -102,7 +109,7 @@ def write_page(
         part if isinstance(part, str) else tabulate(*part[::-1], "github", disable_numparse=True)
         for part in parts
     ]
-    page = "\n\n".join([f"# {title}", *texts]) + "\n"
+    page = "\n\n".join([f"# {title}", *in_short(name), *texts]) + "\n"
     (_results() / f"{name}.md").write_text(f"{page}\n{stamp(name)}")
     print(page)
 

