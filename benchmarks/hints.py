@@ -68,30 +68,16 @@ Cells = dict[tuple[str, float, float | None], list[Draw]]
 
 def tables(cells: Cells) -> None:
     """Write the page."""
-    rows = []
-    for name in FAMILIES:
-        for eps in EPSILONS:
-            none = cells[name, eps, None]
-            row = [name, f"{eps:g}", f"{succeeded(none)}; {np.median([d.cost for d in none]):.2f}"]
-            for factor in FACTORS[1:]:
-                hinted = cells[name, eps, factor]
-                ratio = np.median(beside_none(name, hinted, none))
-                row.append(f"{succeeded(hinted)}; {ratio:.2f}")
-            rows.append(row)
-    told = [f"{factor:g} OPT" for factor in FACTORS[1:]]
     write_page(
         "hints",
         "Hints on the optimum",
         [
             _ABOUT,
-            "## In all",
             _ABOUT_ALL,
             (
                 ["hint", *(f"ε = {eps:g}" for eps in EPSILONS), "at most s missed", "far off"],
                 [_summary(cells, factor) for factor in FACTORS],
             ),
-            "## By program",
-            (["program", "ε", "no hint: cost", *told], rows),
         ],
     )
 
@@ -130,14 +116,11 @@ _ABOUT = (
     f'`opt` with `method="auto"`, {PROGRAMS} programs a cell of the families of'
     " [small programs](small.md), one draw each with the same seed of noise for every hint; seeds"
     f" {FIRST_SEED} to {FIRST_SEED + PROGRAMS - 1}, δ = {DELTA:g}. A hint says where the first"
-    " counts of missed rows are made, and counts decide. *No hint*: draws of"
-    f" {PROGRAMS} with at most s rows missed; median cost over the optimum that meets every row"
-    " (the other way round where an objective is maximised, so smaller is better). *Hints*: draws"
-    " with at most s missed; median cost over that without a hint for the same program"
-    " (half-spaces: 1 plus the median difference)."
+    " counts of missed rows are made, and counts decide."
 )
 _ABOUT_ALL = (
-    "Costs beside no hint: geometric mean ± standard error of its logarithm, over the cells where"
+    "Costs beside no hint (half-spaces: 1 plus the difference; the other way round where an"
+    " objective is maximised): geometric mean ± standard error of its logarithm, over the cells where"
     f" {_MOST} or more of {PROGRAMS} draws without a hint miss at most s rows. *Far off*: draws"
     " that counts send to the far end of a region without bounds, with a hint or without; they are"
     " left out of the means."
