@@ -120,10 +120,10 @@ _ABOUT = (
 )
 _ABOUT_ALL = (
     "Costs beside no hint (half-spaces: 1 plus the difference; the other way round where an"
-    " objective is maximised): geometric mean ± standard error of its logarithm, over the cells where"
-    f" {_MOST} or more of {PROGRAMS} draws without a hint miss at most s rows. *Far off*: draws"
-    " that counts send to the far end of a region without bounds, with a hint or without; they are"
-    " left out of the means."
+    " objective is maximised): geometric mean ± standard error of its logarithm, over the cells"
+    f" where {_MOST} or more of {PROGRAMS} draws without a hint miss at most s rows. *Far off*:"
+    " draws that counts send to the far end of a region without bounds, with a hint or without;"
+    " they are left out of the means."
 )
 
 if __name__ == "__main__":

@@ -43,12 +43,7 @@ extensions = [
     "sphinx_design",
 ]
 templates_path = ["_templates"]
-exclude_patterns = [
-    "_build",
-    "_ext",
-    "_templates",
-    "results/README.md",
-]  # the last is included by results/index.md
+exclude_patterns = ["_build", "_ext", "_templates"]
 nitpick_ignore_regex = [
     ("py:.*", r"(numpy|scipy|sklearn|cvxpy|matplotlib)\..*")
 ]  # their pages are on the network
