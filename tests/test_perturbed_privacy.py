@@ -234,7 +234,7 @@ def test_more_rows_of_one_record_than_there_is_a_price_for(fields):
     def of(rows):
         relation = ConstraintPrivate(rows_per_record=rows)
         many = {"bounds": (0, 5), "neighbours": relation, **fields}
-        return LinearProgram(COSTS, np.tile(A, (200, 1)), -np.ones(6000), **many)
+        return LinearProgram(COSTS, np.tile(A, (40, 1)), -np.ones(1200), **many)
 
     s, budget = None if fields else 600, privlp.Budget(1.0, 1e-5)
     with pytest.raises(privlp.UnsupportedProblemError, match="up to 170 rows of one record, not"):
@@ -370,7 +370,8 @@ def audited(name, **options):
 @pytest.mark.parametrize("name", [*PROGRAMS, *PROGRAMS_WITH_PRICES])
 def test_audit(name):
     prices = name in PROGRAMS_WITH_PRICES
-    found = audited(name, prices=prices, pairs=8 if prices else 3)
+    pairs = 8 if name == "public row, soft groups" else 5 if prices else 3  # some move little
+    found = audited(name, prices=prices, pairs=pairs)
     assert found.passed, str(found)
     ratios = {release.purpose: release.ratio for release in found.releases}
     assert ratios["perturb the convex program"] > 0.2
@@ -489,7 +490,7 @@ class TestBrokenTwins:
     def test_a_minimum_that_is_not_certified(self, monkeypatch):
         """Neighbours whose row bends between the centre and the minimum; the right code passes."""
         rng = np.random.default_rng(0)
-        others = [(rng.normal(size=3), rng.normal()) for _ in range(6)]
+        others = [(rng.normal(size=3), rng.normal()) for _ in range(runs(6, 2))]
 
         def largest():
             found = [largest_changes(*self.tapes(*other, eps=100.0)) for other in others]
@@ -517,7 +518,7 @@ class TestBrokenTwins:
         tapes = self.tapes()
         secret = [found for found in changes(*tapes) if "perturb" in found[0].purpose]
         widest = max(secret, key=lambda found: found[2])
-        right = audit_draw(*widest, 8_000, np.random.default_rng(1), 0.999)
+        right = audit_draw(*widest, 3_000, np.random.default_rng(1), 0.999)
         assert right.passed, str(right)
         original = GaussianObjectivePerturbation.release
 
@@ -525,7 +526,7 @@ class TestBrokenTwins:
             return noise * original(self, np.zeros(np.shape(value)), randomness) + value
 
         monkeypatch.setattr(GaussianObjectivePerturbation, "release", release)
-        assert not audit_draw(*widest, 8_000, np.random.default_rng(1), 0.999).passed
+        assert not audit_draw(*widest, 3_000, np.random.default_rng(1), 0.999).passed
 
     @staticmethod
     def tapes(row=(2.0, 1.0, 1.0), side=-1.0, eps=1.0):

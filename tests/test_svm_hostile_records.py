@@ -26,7 +26,7 @@ from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.records import grid as records_on_grid
 from svm_models.records import scaled, within_norm
 from tests.conformance_estimators import ESTIMATORS as CONFORMING
-from tests.effort import THOROUGH, each, examples
+from tests.effort import THOROUGH, each, examples, runs
 
 pytestmark = pytest.mark.usefixtures("short_advice")
 
@@ -366,7 +366,7 @@ layouts = st.sampled_from(sorted(FORMATS.keys() - {"frame of sparse columns"}))
 
 
 @pytest.mark.parametrize("name", PRIVATE)
-@settings(SETTINGS, max_examples=examples(12))
+@settings(SETTINGS, max_examples=runs(12, 4))
 @given(row=hostile_rows, form=layouts, label=st.sampled_from([-1, 1]), quiet=st.booleans())
 def test_any_record(name, row, form, label, quiet):
     pair = FORMATS[form](ORDINARY), FORMATS[form](rows_of(row))
