@@ -20,7 +20,6 @@ import numpy as np
 
 import privlp
 from benchmarks.measure import ROOT, Turns
-from benchmarks.published import write_page
 from benchmarks.tables import column_names
 from privlp import Budget, BudgetExceededError, ConstraintPrivate, LinearProgram
 from privlp.privacy import LaplaceMechanism, Randomness
@@ -159,6 +158,8 @@ def main(worker: Any, trials: int, charges: int, kills: int, turns: int) -> None
         path, log, unit, seed = worker
         work(path, log, float(unit), int(seed))
         return
+    from benchmarks.published import write_page  # noqa: PLC0415 (workers start without Matplotlib)
+
     rows = []
     for seed in range(trials):
         with TemporaryDirectory(dir=ROOT) as folder:
