@@ -93,7 +93,7 @@ def test_max_min_and_centre(seed):
 )
 def test_loose_bounds_cost_next_to_nothing(usual, loose):
     """Few rows are missed, at about the same objective."""
-    found = [[solved(lp, eps=4.0, rng=seed) for seed in range(4)] for lp in (usual, loose)]
+    found = [[solved(lp, eps=4.0, rng=seed) for seed in range(runs(4, 2))] for lp in (usual, loose)]
     assert all(missed(loose, one.x) <= 100 for one in found[1])
     before, after = (np.mean([one.objective for one in ones]) for ones in found)
     assert after == pytest.approx(before, abs=0.15 * max(1.0, abs(before)))
@@ -135,10 +135,10 @@ def test_a_free_variable_and_public_rows():
 def test_the_interval_covers_what_is_missed(method):
     """In 90 % of draws or more. The interval is built to fail in 5 % where the answer is kept.
 
-    False alarms: 16 of 100 fail at a rate of 0.04 at exactly 90 %, of 4e-5 at 95 %; 8 of 40 at a
-    rate of 0.04 and of 7e-4. Seeds are fixed.
+    False alarms: 16 of 100 fail at a rate of 0.04 at exactly 90 %, of 4e-5 at 95 %; 5 of 20 at a
+    rate of 0.04 and of 3e-3. Seeds are fixed.
     """
-    lp, covered, draws = covering(11, n=600, d=3), 0, runs(100, 40)
+    lp, covered, draws = covering(11, n=600, d=3), 0, runs(100, 20)
     for k in range(draws):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -146,12 +146,12 @@ def test_the_interval_covers_what_is_missed(method):
         true = missed(lp, found.x)
         covered += found.missed.low <= true <= found.missed.high
     assert found.missed.probability == 0.9
-    assert covered >= (85 if draws == 100 else 33)
+    assert covered >= (85 if draws == 100 else 16)
 
 
 def test_a_warning_is_given_if_and_only_if_s_may_be_passed():
     lp = covering(5, n=500, d=4)
-    for k in range(12):
+    for k in range(8):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = privlp.solve(lp, 1.0, 1e-6, 25, rng=k)
