@@ -41,7 +41,7 @@ from privlp.privacy import (
 )
 from privlp.privacy import budget as budget_module
 from privlp.problem import highs
-from svm_models import LPSVC, ObjectivePerturbationSVC, make_separable_sphere
+from svm_models import LPSVC, make_separable_sphere
 from tests import programs
 from tests.effort import each, runs
 
@@ -195,23 +195,6 @@ def test_ctrl_c_stops_highs(solve):
     assert time.perf_counter() - start < 15
 
 
-def test_an_interrupted_fit_leaves_no_weights_of_an_earlier_one(monkeypatch):
-    X, y = make_separable_sphere(200, random_state=0)
-    svm = ObjectivePerturbationSVC(
-        eps=1.0, reg=0.1, data_norm=1.0, classes=(-1, 1), random_state=0
-    ).fit(X, y)
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("svm_models.classifiers.minimise.RegularizedRisk.minimise", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        svm.fit(-X, y)
-    assert svm.privacy_.eps > 0
-    with pytest.raises(NotFittedError):
-        svm.predict(X)
-
-
 ENVIRONMENT = {
     **os.environ,
     "OPENBLAS_NUM_THREADS": "1",
@@ -317,6 +300,7 @@ def test_ctrl_c_of_training_prints_no_line(tmp_path):
         assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_ctrl_c_of_the_demonstration_leaves_no_picture(tmp_path):
     running = process(PRIVLP, "demo", cwd=tmp_path)
     code, _, err = ctrl_c(running, sign=b"The private solves", delay=0.2, stream="stdout")

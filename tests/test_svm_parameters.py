@@ -176,6 +176,13 @@ def test_messages_of_classifiers(make, message):
         (lambda: LPQuantileRegressor(fit_intercept=None), "fit_intercept must be True or False"),
         (lambda: PrivateLPSVR(y_bounds=("0", "1"), data_norm=1.0), "must be a pair (low, high) of"),
         (lambda: PrivateLPSVR(epsilon=1e300, **BOUNDS), "epsilon must be at most 1e+14 in size"),
+        *(
+            (
+                lambda epsilon=epsilon: PrivateLPSVR(epsilon=epsilon, **BOUNDS),
+                "epsilon must be at l",
+            )
+            for epsilon in (-1, math.inf)
+        ),
         (lambda: PrivateLPSVR(relation=np.ones(2), **BOUNDS), "relation must be 'replace' or 'add"),
     ],
 )

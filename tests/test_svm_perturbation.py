@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import svm_models as sm
-from privlp import Budget, BudgetExceededError, InvalidParameterError
+from privlp import BudgetExceededError, InvalidParameterError
 from privlp.privacy import (
     EuclideanLaplaceMechanism,
     GaussianMechanism,
@@ -133,37 +133,6 @@ def test_a_delta_does_not_get_into_reg_by_its_position(estimator):
         assert (model.reg, model.delta) == (right[1], right[2] if len(right) > 2 else 0.0)
     assert estimator(*loss, 1.0, 1e-6, delta=1e-9).reg == estimator(reg=1e-6).reg
     assert clone(estimator(reg=1e-6)).get_params()["reg"] == 1e-6
-
-
-@pytest.mark.parametrize("estimator", ALL)
-def test_what_is_paid_for(estimator):
-    entries = estimator(random_state=0).fit(X, Y).privacy_.entries
-    if estimator in OUTPUT:
-        assert [(e.purpose, e.mechanism, e.draws) for e in entries] == [
-            ("perturb the minimiser", "Euclidean Laplace mechanism", 1)
-        ]
-    else:
-        assert sorted((e.purpose, e.mechanism, e.draws) for e in entries) == [
-            ("cover the error of the computed minimiser", "Euclidean Laplace mechanism", 1),
-            ("perturb the objective", "objective perturbation", 1),
-        ]
-
-
-@pytest.mark.parametrize("estimator", [sm.OutputPerturbationSVC, sm.ObjectivePerturbationSVC])
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_overspending_is_refused_before_any_draw(no_draws, estimator, delta):
-    budget = Budget(1.0, 1e-6)
-    estimator(eps=0.6, budget=budget, random_state=0).fit(X, Y)
-    svm = estimator(eps=0.6, delta=delta, budget=budget, random_state=0)
-    no_draws()
-    before = budget.record()
-    with pytest.raises(
-        BudgetExceededError,
-        match=r"beyond the budget of eps = 1 .*Nothing was drawn and nothing was charged",
-    ):
-        svm.fit(X, Y)
-    assert budget.record() == before
-    assert not hasattr(svm, "coef_")
 
 
 # no noise, little noise
@@ -444,28 +413,11 @@ def test_extreme_norms(data_norm):
 # classes, seeds
 
 
-@pytest.mark.parametrize("estimator", ALL)
-def test_a_seed_repeats_a_fit_and_is_owned_up_to(estimator):
-    first, again, other = (estimator(random_state=seed).fit(X, Y) for seed in (7, 7, 8))
-    np.testing.assert_array_equal(first.coef_, again.coef_)
-    assert (first.coef_ != other.coef_).all()
-    assert first.privacy_.seeded
-    assert str(first.privacy_.statement()).startswith("NOT FOR RELEASE")
-
-
 @pytest.mark.parametrize(
     "source", [np.random.default_rng(3), np.random.RandomState(3), np.int64(3)]
 )
 def test_every_seeded_source_is_owned_up_to(source):
     assert sm.OutputPerturbationSVC(random_state=source).fit(X, Y).privacy_.seeded
-
-
-@pytest.mark.parametrize("estimator", [OUTPUT[0], OBJECTIVE[0]])
-def test_without_a_seed_every_fit_differs(estimator):
-    first, again = (estimator().fit(X, Y) for _ in range(2))
-    assert (first.coef_ != again.coef_).all()
-    assert not first.privacy_.seeded
-    assert "ChaCha20" in first.privacy_.randomness
 
 
 # losses of one's own
@@ -525,15 +477,9 @@ def test_the_default_loss_is_logistic(estimator):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"eps": math.nan}, "eps must be positive"),
-        ({"eps": "1"}, "eps must be a number, got str"),
-        ({"delta": 1.0}, r"delta must be in \[0, 1\)"),
-        ({"delta": math.nan}, r"delta must be in \[0, 1\)"),
         ({"reg": math.inf}, "reg must be a positive finite number"),
         ({"reg": "auto"}, "reg must be a positive finite number"),
         ({"data_norm": math.nan}, "data_norm must be "),
-        ({"budget": 1.0}, "budget must be a privlp.Budget, got float"),
-        ({"random_state": -1}, "must be None"),
         ({"classes": (1, 1)}, "classes must name two different labels"),
         ({"classes": (1, 2, 3)}, "classes must name two different labels"),
         ({"classes": 1}, "classes must name two different labels"),

@@ -144,15 +144,6 @@ def test_the_deal_depends_on_the_number_of_records_and_on_coins_alone(monkeypatc
     np.testing.assert_array_equal(seen[0], seen[1])
 
 
-def test_a_shared_budget_is_charged_once():
-    budget = Budget(1.5, 0.0)
-    sm.PrivateModelSelector(GRID, eps=1.0, budget=budget, random_state=0).fit(X, Y)
-    assert budget.spent() == pytest.approx(1.0, rel=1e-3)
-    with pytest.raises(BudgetExceededError):
-        sm.PrivateModelSelector(GRID, eps=1.0, budget=budget, random_state=0).fit(X, Y)
-    assert budget.spent() <= 1.5
-
-
 @pytest.mark.parametrize(
     ("estimators", "options", "message"),
     [
@@ -173,7 +164,6 @@ def test_a_shared_budget_is_charged_once():
         ([GRID[0], SVC(eps=2.0)], {}, "Candidate 1 asks for eps = 2, delta = 0, more than the"),
         ([SVC(eps=0.5, delta=1e-6)], {}, "Candidate 0 asks for eps = 0.5, delta = 1e-06"),
         ([SVC(eps=0.5, budget=Budget(1.0, 0.0))], {}, "Candidate 0 has a budget of its own"),
-        (GRID, {"eps": -1.0}, "eps must be positive"),
     ],
 )
 def test_wrong_candidates_are_refused_before_anything_is_spent(estimators, options, message):
@@ -188,13 +178,6 @@ def test_too_few_records_are_refused():
         InvalidProblemError, match="6 records are too few for 4 parts; give at least 8"
     ):
         sm.PrivateModelSelector(GRID, eps=1.0).fit(X[:6], np.array([1, -1, 1, -1, 1, -1]))
-
-
-def test_weights_of_records_are_refused():
-    with pytest.raises(
-        InvalidParameterError, match="takes X, y and groups only, not sample_weight: what"
-    ):
-        sm.PrivateModelSelector(GRID, eps=1.0).fit(X, Y, sample_weight=np.ones(len(Y)))
 
 
 # one split
