@@ -368,7 +368,9 @@ NEVER = ["truncated-laplace", "truncated-gaussian", "truncated-laplace-published
 def test_noise_on_tuples(method, delta, name):
     """Laplace noise at delta = 0, the quieter one otherwise. False-alarm rate 0.001."""
     sharp = 0.15 if method == "truncated-gaussian" else 0.2
-    finds_no_fault(losses_of_noise(PAIRS[name](), method, EPS, delta), delta, runs=3_000, sharp=sharp)
+    finds_no_fault(
+        losses_of_noise(PAIRS[name](), method, EPS, delta), delta, runs=3_000, sharp=sharp
+    )
 
 
 def noise_of_the_parts_apart(lines, solver):
