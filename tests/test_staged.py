@@ -230,7 +230,7 @@ FORMS = {
 #: Of the others, `test_equal_programs_have_equal_solutions` says that they are like the first.
 FORMS_OF_THEIR_OWN = [form for form in FORMS if form not in ("offset", "sparse", "mirrored")]
 FOUND = [(form, 8.0, 0.06) for form in (FORMS if THOROUGH else FORMS_OF_THEIR_OWN)] + [
-    (form, INF, 0.005) for form in (FORMS if THOROUGH else ("upper bounds",))
+    pytest.param(form, INF, 0.005, marks=pytest.mark.slow) for form in FORMS
 ]
 
 
@@ -333,6 +333,7 @@ def test_an_answer_that_misses_too_many_says_so():
     assert missed(lp, found.x) == 200
 
 
+@pytest.mark.slow
 def test_without_noise_where_every_row_is_tight():
     lp = tight_covering()
     exact = privlp.solve_exact(lp).objective
