@@ -210,7 +210,6 @@ def test_wrong_requests_say_what_to_do(options, message):
 @pytest.mark.parametrize(
     ("pages", "advertisers", "private", "expected"),
     [
-        (10, 5, "both", "measured-slack"),
         (20, 5, "both", "measured-slack"),
         (20, 20, "both", "measured-slack"),
         (20, 100, "both", "truncated-gaussian"),  # pages bind, and not budgets
