@@ -29,7 +29,7 @@ def covering(relation, **fields):
     return programs.covering(30, costs=COSTS, neighbours=relation, **fields)
 
 
-def audited(lp, method, *, pairs=8, s=5, opt=3.0, **options):
+def audited(lp, method, *, pairs=5, s=5, opt=3.0, **options):
     return privlp.audit_solve(
         lp, 1.0, 1e-6, s, opt=opt, method=method, pairs=pairs, runs=0, rng=0, **options
     )
@@ -109,7 +109,7 @@ def test_every_method_of_numbers_protects_it_and_one_that_states_too_little_is_c
     solution = privlp.solve(lp, 1.0, **request)
     assert solution.success
     assert "0.3 in L2" in str(solution.privacy)
-    found = privlp.audit_solve(lp, 1.0, pairs=8, runs=0, **request)
+    found = privlp.audit_solve(lp, 1.0, pairs=5, runs=0, **request)
     assert found.passed, str(found)
     assert found.releases[0].ratio > 0.99
     numbers, span = EuclideanPrivate._numbers, EuclideanPrivate.violation_span
@@ -122,7 +122,7 @@ def test_every_method_of_numbers_protects_it_and_one_that_states_too_little_is_c
     monkeypatch.setattr(
         EuclideanPrivate, "violation_span", lambda self, form: lambda x: 0.8 * span(self, form)(x)
     )
-    assert not privlp.audit_solve(lp, 1.0, pairs=8, runs=0, **request).passed
+    assert not privlp.audit_solve(lp, 1.0, pairs=5, runs=0, **request).passed
 
 
 def test_it_may_be_part_of_a_tuple():

@@ -33,7 +33,7 @@ def packing(relation=EACH, *, rows=40, d=4, seed=0, **fields):
 
 def test_no_row_fails_and_less_is_lost():
     lp, best = packing(), privlp.solve_exact(packing()).objective
-    found = [privlp.solve(lp, 1.0, 1e-6, feasible="always", rng=seed) for seed in range(1)]
+    found = [privlp.solve(lp, 1.0, 1e-6, feasible="always", rng=0)]
     assert {way_of(solution) for solution in found} == {"one-margin"}
     for solution in found:
         assert violated_rows(lp, solution.x) == 0
@@ -41,7 +41,7 @@ def test_no_row_fails_and_less_is_lost():
         assert solution.trace["margin"] >= measured_margin(solution.trace["tightened b"], lp.b)
         assert solution.privacy.eps <= 1
         assert solution.privacy.delta <= 1e-6
-    found = [privlp.solve(lp, 1.0, 1e-6, method=OneMargin(), rng=seed) for seed in range(5)]
+    found = [privlp.solve(lp, 1.0, 1e-6, method=OneMargin(), rng=seed) for seed in range(3)]
     others = [privlp.solve(lp, 1.0, 1e-6, method=WAYS["truncated-gaussian"], rng=0).objective]
     assert best - np.mean([of.objective for of in found]) < 0.85 * (best - np.mean(others))
 
@@ -98,7 +98,7 @@ def test_what_it_refuses():
 
 
 def audited(lp):
-    return privlp.audit_solve(lp, 1.0, 1e-3, method=OneMargin(), pairs=4, runs=0, rng=1)
+    return privlp.audit_solve(lp, 1.0, 1e-3, method=OneMargin(), pairs=3, runs=0, rng=1)
 
 
 def test_the_audit_passes_and_sees_the_whole_change():
@@ -169,7 +169,7 @@ def test_losses_are_near_those_of_solves(feasible):
     plan = privlp.plan(lp, 1.0, 1e-6, feasible=feasible)
     assert set(plan.losses) == {"None", "always", "0.99", str(feasible)}
     best = privlp.solve_exact(lp).objective
-    found = [privlp.solve(lp, 1.0, 1e-6, feasible=feasible, rng=k).objective for k in range(5)]
+    found = [privlp.solve(lp, 1.0, 1e-6, feasible=feasible, rng=k).objective for k in range(3)]
     lost = 1 - np.mean(found) / best
     assert plan.losses[str(feasible)] == pytest.approx(lost, rel=0.5, abs=5e-3)
     assert f"it lost {plan.losses[str(feasible)]:.2%} of the optimum" in plan.advice
