@@ -296,14 +296,6 @@ def test_a_solve_gives_the_same_wherever_rows_stand_if_they_come_and_go(method, 
     assert one.message == other.message
 
 
-def test_soft_rows_give_the_same_wherever_they_stand():
-    lp = programs.covering(60, costs=COSTS, penalty=np.linspace(0.1, 1.0, 60))
-    one, other = (
-        privlp.solve(each, 1.0, 1e-6, opt=OPT, rng=0) for each in (lp, SplitProgram.like(lp))
-    )
-    np.testing.assert_allclose(one.x, other.x, rtol=1e-9)
-
-
 def test_an_audit_takes_rows_from_anywhere():
     lp = SplitProgram.like(programs.covering(30, costs=COSTS))
     for method in ("staged", "dmw"):
