@@ -9,9 +9,9 @@ from fuzz import broken, targets
 from fuzz.watch import judge, watched
 from tests.effort import THOROUGH
 
-#: Cases of each target, about a hundredth of a long run.
+#: Cases of each target, about a two-hundredth of a long run.
 QUICK = {
-    target: max(2, cases // (30 if THOROUGH else 100)) for target, cases in targets.TARGETS.items()
+    target: max(2, cases // (30 if THOROUGH else 200)) for target, cases in targets.TARGETS.items()
 }
 
 
@@ -24,7 +24,7 @@ def test_foreign_input_is_accepted_or_refused_in_a_sentence(target, tmp_path):
         if verdict not in ("accepted", "refused")
     }
     assert not faults, f"run one again: cd tests; python -m fuzz {target.__name__} NUMBER"
-    assert len(verdicts) < 10 or set(verdicts.values()) == {"accepted", "refused"}
+    assert len(verdicts) < 30 or set(verdicts.values()) == {"accepted", "refused"}
     assert not list(tmp_path.iterdir())
 
 
