@@ -51,8 +51,8 @@ def selection_probabilities(scores, sensitivity, eps):
     ],
 )
 def test_selection_follows_the_exponential_law(given, sensitivity, eps):
-    """Chi-square test of 6,000 draws. False-alarm rate 1e-6 per case, seed fixed."""
-    scores, count = np.array(given), runs(40_000, 6_000)
+    """Chi-square test of 4,000 draws. False-alarm rate 1e-6 per case, seed fixed."""
+    scores, count = np.array(given), runs(40_000, 4_000)
     chosen = draws(ExponentialMechanism(sensitivity, eps), scores, count, seed=1)
     expected = selection_probabilities(scores, sensitivity, eps) * len(chosen)
     assert (scores == given).all()
@@ -129,7 +129,7 @@ def test_noise_is_independent_over_entries_and_draws(mechanism):
 
     Of the entries of a vector, of draws in a row, and of numbers drawn alone in a row.
     """
-    count = runs(50_000, 10_000)
+    count = runs(50_000, 5_000)
     noise, alone = draws(mechanism, np.zeros(2), count, 11), draws(mechanism, 0.0, count, 12)
     for pair in (
         (noise[:, 0], noise[:, 1]),
