@@ -35,7 +35,14 @@ from svm_models.regression.base import PrivateLinearRegressor
 from svm_models.regression.losses import Together
 from svm_models.whitening import PURPOSE_AGAIN, shortened
 from tests import conformance_kit as kit
-from tests.conformance_subjects import NOT_OF_EQUAL_RANGE, ONE_DRAW, _faults, replaced, stops_when
+from tests.conformance_subjects import (
+    NOT_OF_EQUAL_RANGE,
+    ONE_DRAW,
+    _faults,
+    played,
+    replaced,
+    stops_when,
+)
 from tests.effort import THOROUGH
 
 Records = tuple[np.ndarray, np.ndarray]
@@ -124,55 +131,42 @@ _ONE_REPLACED = _records(*_MANY), _records([0.0], *_MANY[1:])
 
 # output perturbation
 
-
 _LESS_STEEP = "the loss is nowhere as steep as its bound on both sides"
-
-
 _AS_REPLACED = "as where a record is replaced: the same code"
+_AS_SVC = "as for the SVC: the same code"
 
 
 def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> kit.Played:
     call, weakly = (
         _fit(estimator, eps=2.0, delta=delta, reg=reg, **options) for reg in (4.0, 0.2631)
     )
-    steep = sharp > 0.9
-    faults = _one_draw(
-        SCALE=kit.Patch(_UNSCALED, _opposite(3.0)) if steep else _LESS_STEEP,
-        RELATION=kit.Patch(_REMOVED) if steep else _LESS_STEEP,
-        MINIMISER=(
-            "as for the SVC: the same code"
-            if options or not steep
-            else kit.Patch(_one_newton_step, _ONE_REPLACED, weakly)
-        ),
-    )
-    name = f"{estimator.__name__}: minimiser{', Gaussian' if delta else ''}"
-    return kit.Played(
-        name,
-        frozenset([estimator.__name__]),
+    steep, ours = sharp > 0.9, not options
+    return played(
+        f"{estimator.__name__}: minimiser{', Gaussian' if delta else ''}",
         call,
         _opposite(),
         "perturb the minimiser",
-        faults,
-        sharp,
+        sharp=sharp,
+        SCALE=kit.Patch(_UNSCALED, _opposite(3.0)) if steep else _LESS_STEEP,
+        RELATION=kit.Patch(_REMOVED) if steep else _LESS_STEEP,
+        MINIMISER=kit.Patch(_one_newton_step, _ONE_REPLACED, weakly) if ours and steep else _AS_SVC,
+        COUNT=ONE_DRAW,
     )
 
 
 def _output_added(estimator: Any, delta: float, sharp: float) -> kit.Played:
     steep = sharp > 0.9
-    faults = _one_draw(
+    return played(
+        f"{estimator.__name__}: minimiser, record added{', Gaussian' if delta else ''}",
+        _fit(estimator, eps=2.0, delta=delta, reg=4.0, **_added(1)),
+        _without_the_first(_records([1.0])),
+        "perturb the minimiser",
+        sharp=sharp,
         SCALE=kit.Patch(_UNSCALED, _without_the_first(_records([3.0]))) if steep else _LESS_STEEP,
         RELATION=kit.Patch(_HALF_A_SLOPE) if steep else _LESS_STEEP,
         STOP=kit.Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
         MINIMISER=_AS_REPLACED,
-    )
-    return kit.Played(
-        f"{estimator.__name__}: minimiser, record added{', Gaussian' if delta else ''}",
-        frozenset([estimator.__name__]),
-        _fit(estimator, eps=2.0, delta=delta, reg=4.0, **_added(1)),
-        _without_the_first(_records([1.0])),
-        "perturb the minimiser",
-        faults,
-        sharp,
+        COUNT=ONE_DRAW,
     )
 
 
@@ -180,7 +174,7 @@ def _output_added(estimator: Any, delta: float, sharp: float) -> kit.Played:
 
 #: Noise at which the minimiser is computed; in between it is interpolated. In one dimension it is a
 #: function of one number.
-_UPWARD = np.geomspace(1e-3, 60, 40 if THOROUGH else 20)
+_UPWARD = np.geomspace(1e-3, 60, 40 if THOROUGH else 14)
 _GRID = np.concatenate([-_UPWARD[::-1], _UPWARD])
 
 
@@ -443,11 +437,7 @@ _ONE_MORE = _without_the_first(_records([1.0, 0.0], *_NOTHING))
 
 
 def _lp(what: str, purpose: str, data: Any, call: Any = _LP_ROUTE, **given: Any) -> kit.Played:
-    answer = {"answer": given.pop("answer")} if "answer" in given else {}
-    covers = frozenset(["PrivateLPSVC"])
-    return kit.Played(
-        f"PrivateLPSVC: {what}", covers, call, data, purpose, _faults(**given), **answer
-    )
+    return played(f"PrivateLPSVC: {what}", call, data, purpose, **given)
 
 
 _PRIVATE_LP = [
@@ -537,17 +527,15 @@ def _selected(score: str) -> kit.Played:
         sm.DMWSVC, eps=1.0, delta=1e-6, s=19.9, alpha=0.09, radius=2.0, score=score, data_norm=10.0
     )
     scale = kit.Patch(NOT_OF_EQUAL_RANGE)
-    return kit.Played(
+    return played(
         name,
-        frozenset(["DMWSVC"]),
         call,
-        tuple(_records([size], *_STILL) for size in (10.0, -10.0)),  # type: ignore[arg-type]
+        tuple(_records([size], *_STILL) for size in (10.0, -10.0)),
         "select a vertex",
-        _faults(
-            SCALE="rows are counted, however long" if score == "count" else scale,
-            STOP="the rounds are those of dmw",
-            MINIMISER=_AS_OBJECTIVE,
-        ),
+        covers="DMWSVC",
+        SCALE="rows are counted, however long" if score == "count" else scale,
+        STOP="the rounds are those of dmw",
+        MINIMISER=_AS_OBJECTIVE,
     )
 
 
@@ -561,17 +549,15 @@ def _radius(mechanism: Any, value: Any, purpose: str) -> Any:
 _DMW = [
     _selected("distance"),
     _selected("count"),
-    kit.Played(
+    played(
         "DMWSVC: hinge losses, for the radius",
-        frozenset(["DMWSVC"]),
         _fit(sm.DMWSVC, eps=1.0, delta=1e-6, s=1.5, alpha=50.0, form="soft"),
         (_records([1.0], [0.0]), _records([-1.0], [0.0])),
         "sum of hinge losses",
-        _one_draw(
-            SCALE=kit.Patch(_UNSCALED, (_records([3.0], [0.0]), _records([-3.0], [0.0]))),
-            MINIMISER=_AS_OBJECTIVE,
-        ),
         answer=_radius,
+        SCALE=kit.Patch(_UNSCALED, (_records([3.0], [0.0]), _records([-3.0], [0.0]))),
+        MINIMISER=_AS_OBJECTIVE,
+        COUNT=ONE_DRAW,
     ),
 ]
 
@@ -607,9 +593,8 @@ def _held_out() -> tuple[Records, Records]:
     return (X, y), (X, other)
 
 
-_ONE_VS_REST = kit.Played(
+_ONE_VS_REST = played(
     "PrivateOneVsRestClassifier: minimiser",
-    frozenset(["PrivateOneVsRestClassifier"]),
     lambda records: sm.PrivateOneVsRestClassifier(
         sm.OutputPerturbationSVC(reg=4.0, fit_intercept=False),
         eps=6.0,
@@ -619,27 +604,22 @@ _ONE_VS_REST = kit.Played(
     ).fit(*records),
     _opposite(),
     "perturb the minimiser",
-    _one_draw(
-        SCALE=kit.Patch(_UNSCALED, _opposite(3.0)),
-        RELATION=kit.Patch(_REMOVED),
-        MINIMISER="as for the SVC: the same code",
-    ),
+    SCALE=kit.Patch(_UNSCALED, _opposite(3.0)),
+    RELATION=kit.Patch(_REMOVED),
+    MINIMISER=_AS_SVC,
+    COUNT=ONE_DRAW,
 )
 
-_CHOICE = kit.Played(
+_PARTS_PAY = "each part of the records pays for one draw"
+_CHOICE = played(
     "PrivateModelSelector: choice",
-    frozenset(["PrivateModelSelector"]),
     _tune,
     _held_out(),
     "choose a candidate",
-    {
-        **_faults(
-            RELATION="n is public; a record costs one mistake",
-            MINIMISER="candidates pay for themselves",
-        ),
-        kit.Bug.COUNT: "each part of the records pays for one draw",
-    },
     answer=_for_and_against,
+    RELATION="n is public; a record costs one mistake",
+    MINIMISER="candidates pay for themselves",
+    COUNT=_PARTS_PAY,
 )
 
 # whitened objective perturbation
@@ -677,17 +657,15 @@ def _whitened_minimiser(name: str, data: Any, **options: Any) -> Perturbed:
 
 
 def _whitened_moments(name: str, data: Any, scale: Any, **options: Any) -> kit.Played:
-    return kit.Played(
+    return played(
         f"ObjectivePerturbationSVC: second moments, whitened{name}",
-        frozenset(["ObjectivePerturbationSVC"]),
         _whitened(**options),
         data,
         _MOMENTS,
-        _one_draw(
-            SCALE=kit.Patch(_unscaled, scale),
-            RELATION=kit.Patch(_half_a_moment),
-            MINIMISER="moments are released before",
-        ),
+        SCALE=kit.Patch(_unscaled, scale),
+        RELATION=kit.Patch(_half_a_moment),
+        MINIMISER="moments are released before",
+        COUNT=ONE_DRAW,
     )
 
 
@@ -724,44 +702,38 @@ def _of_the_heavy_class(*rest: Any) -> tuple[Records, Records]:
 
 
 _WEIGHTED = [
-    kit.Played(
+    played(
         "OutputPerturbationSVC: minimiser, weighted classes",
-        frozenset(["OutputPerturbationSVC"]),
         _fit(sm.OutputPerturbationSVC, eps=2.0, reg=12.0, class_weight={1: 3.0}),
         _of_the_heavy_class(),
         "perturb the minimiser",
-        _one_draw(
-            SCALE=kit.Patch(_NOT_NORMALISED), RELATION=kit.Patch(_REMOVED), MINIMISER=_AS_REPLACED
-        ),
+        SCALE=kit.Patch(_NOT_NORMALISED),
+        RELATION=kit.Patch(_REMOVED),
+        MINIMISER=_AS_REPLACED,
+        COUNT=ONE_DRAW,
     ),
-    kit.Played(
+    played(
         "PrivateLPSVC: sum, weighted classes",
-        frozenset(["PrivateLPSVC"]),
         _fit(sm.PrivateLPSVC, eps=1.0, delta=1e-6, class_weight={1: 3.0}),
         _of_the_heavy_class(*_NOTHING),
         _SUMS,
-        _faults(
-            SCALE=kit.Patch(_NOT_NORMALISED),
-            RELATION=kit.Patch(_REMOVED),
-            STOP="as with equal weights",
-        ),
+        SCALE=kit.Patch(_NOT_NORMALISED),
+        RELATION=kit.Patch(_REMOVED),
+        STOP="as with equal weights",
     ),
 ]
 
 _CLASSIFIER = _fit(sm.PrivateClassifier, eps=1.0, delta=1e-6)
 _DOUBLE_DUALS = replaced(records_on_grid, "expit", lambda z, out=None: 2 * special.expit(z))
 _LOGISTIC = [
-    kit.Played(
+    played(
         f"PrivateClassifier: {what}",
-        frozenset(["PrivateClassifier"]),
         call,
         _FLIPPED,
         purpose,
-        _faults(
-            SCALE=kit.Patch(_unshortened()),
-            RELATION=kit.Patch(relation),
-            STOP=_BEFORE_ALL if purpose == _HALF else "as for PrivateLPSVC: the same code",
-        ),
+        SCALE=kit.Patch(_unshortened()),
+        RELATION=kit.Patch(relation),
+        STOP=_BEFORE_ALL if purpose == _HALF else "as for PrivateLPSVC: the same code",
     )
     for what, call, purpose, relation in (
         ("half of the sum", _CLASSIFIER, _HALF, _REMOVED),
@@ -789,14 +761,16 @@ def _thresholds(
             return fit(records)
 
     return [
-        kit.Played(
+        played(
             f"private classifiers: {words}{name}",
-            frozenset(["OutputPerturbationSVC"]),
             call,
             data,
             purpose,
-            _one_draw(RELATION=relation, MINIMISER="weights are released already"),
             answer=_one_weight,
+            covers="OutputPerturbationSVC",
+            RELATION=relation,
+            MINIMISER="weights are released already",
+            COUNT=ONE_DRAW,
         )
         for words, purpose, relation in (
             ("number of each class", "count the classes", "moves by one either way"),
@@ -828,18 +802,17 @@ def _after_all(prepare: Any, X: Any) -> np.ndarray:
     return np.column_stack([scaled.within_norm(X, prepare.norm), np.full(len(X), 3.0)])
 
 
-_INTERCEPT = kit.Played(
+_INTERCEPT = played(
     "private classifiers: minimiser, with an intercept",
-    frozenset(["OutputPerturbationSVC"]),
     _fit(sm.OutputPerturbationSVC, eps=2.0, reg=40.0, fit_intercept=True),
     _opposite(),
     "perturb the minimiser",
-    _one_draw(
-        SCALE=kit.Patch(replaced(scaled.Preparation, "__call__", _after_all)),
-        RELATION=kit.Patch(_REMOVED),
-        MINIMISER=_AS_REPLACED,
-    ),
-    0.95,
+    sharp=0.95,
+    covers="OutputPerturbationSVC",
+    SCALE=kit.Patch(replaced(scaled.Preparation, "__call__", _after_all)),
+    RELATION=kit.Patch(_REMOVED),
+    MINIMISER=_AS_REPLACED,
+    COUNT=ONE_DRAW,
 )
 
 
@@ -851,32 +824,30 @@ def _beyond_their_ranges() -> Iterator[None]:
         yield
 
 
-_RANGES = kit.Played(
+_RANGES = played(
     "private classifiers: minimiser, columns with ranges",
-    frozenset(["OutputPerturbationSVC"]),
     _fit(sm.OutputPerturbationSVC, eps=2.0, reg=40.0, X_bounds={0: (-2, 2)}),
     _opposite(3.0),
     "perturb the minimiser",
-    _one_draw(
-        SCALE=kit.Patch(_beyond_their_ranges),
-        RELATION=kit.Patch(_REMOVED),
-        MINIMISER=_AS_REPLACED,
-    ),
-    0.95,
+    sharp=0.95,
+    covers="OutputPerturbationSVC",
+    SCALE=kit.Patch(_beyond_their_ranges),
+    RELATION=kit.Patch(_REMOVED),
+    MINIMISER=_AS_REPLACED,
+    COUNT=ONE_DRAW,
 )
 
-_COUNT = kit.Played(
+_COUNT = played(
     "private classifiers: number of records",
-    frozenset(["OutputPerturbationSVC"]),
     _fit(sm.OutputPerturbationSVC, eps=1.0, reg=1.0, **_added(None)),
     _without_the_first(_records([1.0])),
     "count the records",
-    _one_draw(
-        SCALE="a record counts once, however long",
-        RELATION="the number is public where a record is replaced",
-        STOP=kit.Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
-        MINIMISER="nothing is minimised",
-    ),
+    covers="OutputPerturbationSVC",
+    SCALE="a record counts once, however long",
+    RELATION="the number is public where a record is replaced",
+    STOP=kit.Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
+    MINIMISER="nothing is minimised",
+    COUNT=ONE_DRAW,
 )
 
 
@@ -905,21 +876,16 @@ def _for_or_against(mechanism: Any, value: Any, purpose: str) -> Any:
     return np.array([1.0 if mechanism.sensitivity > 0.08 else -1.0])
 
 
-_CHOICE_ADDED = kit.Played(
+_CHOICE_ADDED = played(
     "PrivateModelSelector: choice, record added",
-    frozenset(["PrivateModelSelector"]),
     _tune_added,
     _dealt_to_the_last_part(),
     "choose a candidate",
-    {
-        **_faults(
-            RELATION="half of the sensitivity is charged already; its twins are those of the draw",
-            STOP="one draw",
-            MINIMISER="candidates pay for themselves",
-        ),
-        kit.Bug.COUNT: "each part of the records pays for one draw",
-    },
     answer=_for_or_against,
+    RELATION="half of the sensitivity is charged already; its twins are those of the draw",
+    STOP="one draw",
+    MINIMISER="candidates pay for themselves",
+    COUNT=_PARTS_PAY,
 )
 
 # regression
@@ -994,13 +960,14 @@ def _compared(**options: Any) -> Callable[[Records], Any]:
 def _comparison(
     which: str, options: dict[str, Any], data: Any, fault: kit.Patch, stop: Any
 ) -> kit.Played:
-    return kit.Played(
+    return played(
         f"PrivateQuantileRegressor: comparison with a constant{which}",
-        frozenset(["PrivateQuantileRegressor"]),
         _compared(**options),
         data,
         OF_CHOICE,
-        _faults(SCALE=kit.Patch(_of_any_distance), RELATION=fault, STOP=stop),
+        SCALE=kit.Patch(_of_any_distance),
+        RELATION=fault,
+        STOP=stop,
     )
 
 
@@ -1020,33 +987,29 @@ def _regression(
     name: str, purpose: str, options: dict[str, Any], one: Any, other: Any, rest: list[Any]
 ) -> Iterator[kit.Played]:
     """A release where a record is replaced, and where it is added."""
-    counts, covers = purpose.startswith("count"), frozenset(["PrivateQuantileRegressor"])
+    counts = purpose.startswith("count")
     scale = _COUNTED_ONCE if counts else kit.Patch(_of_any_length)
-
-    def faults(relation: Any, stop: Any) -> dict[kit.Bug, kit.Patch | str]:
-        return _faults(
-            SCALE=scale, RELATION=_EITHER_WAY if counts else kit.Patch(relation), STOP=stop
-        )
-
-    yield kit.Played(
+    yield played(
         f"PrivateQuantileRegressor: {name}",
-        covers,
         _regress(**options),
         (_numbers(one, *rest), _numbers(other, *rest)),
         purpose,
-        faults(_REMOVED, _ROUNDS_ARE_PLANNED),
+        SCALE=scale,
+        RELATION=_EITHER_WAY if counts else kit.Patch(_REMOVED),
+        STOP=_ROUNDS_ARE_PLANNED,
     )
     two = _without_the_first(_numbers(one, (0.0, 0.0)))
-    yield kit.Played(
+    yield played(
         f"PrivateQuantileRegressor: {name}, record added",
-        covers,
         _regress(**options, **_added(60)),
         _without_the_first(_numbers(one, *rest)),
         purpose,
-        faults(_HALF_A_RECORD_ADDED, kit.Patch(_TRUE_NUMBER_OF_PAIRS, two)),
         # What is counted is compared with a share of the records.
         sharp=0.3 if counts else 0.95,
         rare=4 if counts else 1,
+        SCALE=scale,
+        RELATION=_EITHER_WAY if counts else kit.Patch(_HALF_A_RECORD_ADDED),
+        STOP=kit.Patch(_TRUE_NUMBER_OF_PAIRS, two),
     )
 
 
@@ -1062,17 +1025,14 @@ def _of_y_alone(records: Records) -> Any:
 
 
 _REGRESSION: list[kit.Subject] = [
-    kit.Played(
+    played(
         "PrivateQuantileRegressor: several quantiles of y alone",
-        frozenset(["PrivateQuantileRegressor"]),
         _of_y_alone,
         (_numbers((0.0, 1.0), *_SPREAD), _numbers((0.0, -1.0), *_SPREAD)),
         OF_ANSWER,
-        _faults(
-            SCALE=kit.Patch(replaced(Together, "released", _twice_as_far)),
-            RELATION=_EITHER_WAY,
-            STOP=_ROUNDS_ARE_PLANNED,
-        ),
+        SCALE=kit.Patch(replaced(Together, "released", _twice_as_far)),
+        RELATION=_EITHER_WAY,
+        STOP=_ROUNDS_ARE_PLANNED,
     ),
     *(played for released in _RELEASED for played in _regression(*released)),
     _comparison(
@@ -1089,25 +1049,23 @@ _REGRESSION: list[kit.Subject] = [
         kit.Patch(_HALF_A_RECORD_ADDED),
         kit.Patch(_TRUE_NUMBER_OF_PAIRS, _without_the_first(_numbers((1.0, 1.0), (0.0, 0.0)))),
     ),
-    kit.Played(
+    played(
         "PrivateQuantileRegressor: slopes of several quantiles",
-        frozenset(["PrivateQuantileRegressor"]),
         _regress(quantile=(0.2, 0.5, 0.9), fit_intercept=False),
         (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
         "sum the slopes",
-        _faults(
-            SCALE=kit.Patch(_of_any_length), RELATION=kit.Patch(_REMOVED), STOP=_ROUNDS_ARE_PLANNED
-        ),
+        SCALE=kit.Patch(_of_any_length),
+        RELATION=kit.Patch(_REMOVED),
+        STOP=_ROUNDS_ARE_PLANNED,
     ),
-    kit.Played(
+    played(
         "PrivateLPSVR: slopes",
-        frozenset(["PrivateLPSVR"]),
         _regress(sm.PrivateLPSVR, fit_intercept=False),
         (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
         "sum the slopes",
-        _faults(
-            SCALE=kit.Patch(_of_any_length), RELATION=kit.Patch(_REMOVED), STOP=_ROUNDS_ARE_PLANNED
-        ),
+        SCALE=kit.Patch(_of_any_length),
+        RELATION=kit.Patch(_REMOVED),
+        STOP=_ROUNDS_ARE_PLANNED,
     ),
 ]
 

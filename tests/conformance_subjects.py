@@ -44,6 +44,7 @@ from privlp.rows.in_coordinates import RowsInCoordinates, _divisors
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, RowsOnGrid, RowsOnSimplex
 from privlp.status import Status
 from tests.conformance_kit import (
+    Answer,
     Bug,
     Claim,
     Mechanical,
@@ -240,7 +241,7 @@ _LENGTH_UNSEEN = "a count does not see how long rows are"
 _ROUNDS_ABOVE = "the rounds are those of the row above"
 
 
-def _played(
+def played(
     name: str,
     call: Any,
     data: Any,
@@ -248,15 +249,17 @@ def _played(
     *,
     sharp: float = 0.95,
     covers: str = "",
+    answer: Answer | None = None,
+    rare: int = 1,
     **faults: Any,
 ) -> Played:
-    """The draw of the method, or function, with which the name begins."""
-    covered = {re.split("[:,]", name)[0], covers} - {""}
-    return Played(name, frozenset(covered), call, data, purpose, _faults(**faults), sharp)
+    """The draw of the method, estimator or function with which the name begins."""
+    covered = frozenset({re.split("[:,]", name)[0], covers} - {""})
+    return Played(name, covered, call, data, purpose, _faults(**faults), sharp, answer, rare)
 
 
 WHOLE_CONSTRAINTS: list[Subject] = [
-    _played(
+    played(
         "dmw: selection",
         _solve("dmw", 1.0, 1e-6, 19.9, alpha=0.045, opt=1.0),
         _flipped(b=0.0),
@@ -265,7 +268,7 @@ WHOLE_CONSTRAINTS: list[Subject] = [
         RELATION=_FOLLOWS_N,
         STOP=_STOPS,
     ),
-    _played(
+    played(
         "dmw-published: selection",
         _solve("dmw-published", 1.0, 1e-6, 19.9, alpha=8.0, opt=1.0, width=(_LONG, 1.0)),
         _flipped(b=0.0, slack=1.0),
@@ -321,14 +324,14 @@ _OF_PERTURBED: dict[str, Any] = {
     "COUNT": _COUNTS_ARE_CHEAP,
 }
 PERTURBED: list[Subject] = [
-    _played(
+    played(
         "perturbed: secret term",
         _PERTURBED(2.0),
         _flipped(bounds=(0, 1)),
         _PERTURB,
         **_OF_PERTURBED,
     ),
-    _played(
+    played(
         "perturbed, soft rows: secret term",
         _PERTURBED(width=_LONG * math.sqrt(2)),
         _flipped(bounds=(0, 1), penalty=1.0),
@@ -336,7 +339,7 @@ PERTURBED: list[Subject] = [
         **{**_OF_PERTURBED, "STOP": "the stages are those of the row above"},
     ),
     *(
-        _played(
+        played(
             f"perturbed, hard rows among soft ones: {what}",
             partial(_solve, "perturbed", 1.0, 1e-6)(2.0, width=_LONG * math.sqrt(2)),
             tuple(
@@ -361,7 +364,7 @@ PERTURBED: list[Subject] = [
             ),
         )
     ),
-    _played(
+    played(
         "perturbed: count",
         _PERTURBED(2.0),
         _satisfied_or_not(bounds=(0, 1)),
@@ -405,7 +408,7 @@ def _of_any_sign_in_coordinates(
 
 
 CHAIN: list[Subject] = [
-    _played(
+    played(
         "chain: slopes",
         partial(_solve, "chain", 4.0, 1e-6)(2.0),
         _flipped(bounds=(0, 1)),
@@ -415,7 +418,7 @@ CHAIN: list[Subject] = [
         STOP=_STOPS_IN_A_BOX,
     ),
     *(
-        _played(
+        played(
             f"chain: {purpose}",
             _CHAIN,
             _IN_A_BOX,
@@ -433,7 +436,7 @@ CHAIN: list[Subject] = [
         )
     ),
     *(
-        _played(
+        played(
             f"chain: {purpose}",
             _LOUD_CHAIN,
             pair,
@@ -449,7 +452,7 @@ CHAIN: list[Subject] = [
             ),
         )
     ),
-    _played(
+    played(
         "chain, rows of one sign: slopes",
         _LOUD_CHAIN,
         of_one_sign(_FIRST, _SECOND, b=-1e12, bounds=(0, 1)),
@@ -484,7 +487,7 @@ def of_any_sign(self: Any, *arguments: Any, **options: Any) -> None:
 
 
 STAGED: list[Subject] = [
-    _played(
+    played(
         "staged: sum",
         _STAGED(),
         _flipped(b=-1e12),
@@ -493,7 +496,7 @@ STAGED: list[Subject] = [
         RELATION=Patch(_REMOVED),
         STOP=_STOPS,
     ),
-    _played(
+    played(
         "staged, rows of one sign: sum",
         _STAGED(),
         of_one_sign(_FIRST, _SECOND, b=-1e12),
@@ -502,7 +505,7 @@ STAGED: list[Subject] = [
         RELATION=Patch(_REMOVED),
         STOP=_ROUNDS_ABOVE,
     ),
-    _played(
+    played(
         "staged: signs",
         _STAGED(),
         tuple(_whole(size * np.eye(40)[0], 1e6, others=0.0) for size in (_LONG, -_LONG)),
@@ -511,7 +514,7 @@ STAGED: list[Subject] = [
         RELATION="signs are asked for only where records are replaced",
         STOP=_ROUNDS_ABOVE,
     ),
-    _played(
+    played(
         "staged: count",
         _STAGED(),
         _satisfied_or_not(),
@@ -519,7 +522,7 @@ STAGED: list[Subject] = [
         SCALE=_LENGTH_UNSEEN,
         STOP=_ROUNDS_ABOVE,
     ),
-    _played(
+    played(
         "staged: rows by variable",
         _solve("staged", 20.0, 1e-6, 90.0),
         tuple(_whole(-_LONG * variable, -1e-9, n=100) for variable in np.eye(2)),
@@ -585,7 +588,7 @@ def _on_numbers(
 ) -> Played:
     faults = {"SCALE": _USER_UNITS, "RELATION": _SWAPPED[part], "COUNT": ONE_DRAW}
     call, name = _solve(method, eps, delta), f"{method}: {name or part}"
-    return _played(name, call, data[part], purpose or _NAMES[part], **faults)
+    return played(name, call, data[part], purpose or _NAMES[part], **faults)
 
 
 _COST = np.array([1.0, 2.0])
@@ -643,7 +646,7 @@ SMALL_CHANGES: list[Subject] = [
         _on_numbers("measured-slack", "A", 1.0, 0.02, purpose, purpose=purpose)
         for purpose in ("coefficients", "measure the slacks")
     ),
-    _played(
+    played(
         *("one-margin: b", _solve("one-margin", 1.0, 0.02)),
         *(_ONE_NUMBER["b"], "measure one margin"),
         SCALE=_USER_UNITS,
@@ -652,7 +655,7 @@ SMALL_CHANGES: list[Subject] = [
     ),
     _on_numbers("truncated-laplace-published", "b", 2.0, 0.2),
     *(_on_numbers("quantile-noise", part, 2.0, 0.0) for part in "bAc"),
-    _played(
+    played(
         "mw: selection, b private",
         _solve("mw", 1.0, 1e-6, alpha=0.5, opt=_OPT),
         _weights(_MOVING[0], 2 * _D, b=[-_D, _D]),
@@ -661,7 +664,7 @@ SMALL_CHANGES: list[Subject] = [
         STOP=_MW_STOPS,
         RELATION=Patch(data=_weights(_MOVING[1], 2 * _D, b=[-_D, _D])),
     ),
-    _played(
+    played(
         "mw: selection, A private",
         _MW(1.0, 1e-6, opt=_OPT),
         _weights(_ROW, _D * 4.5, A=np.outer([_D, 0.0], [1.0, 1.0])),
@@ -670,7 +673,7 @@ SMALL_CHANGES: list[Subject] = [
         STOP=_ROUNDS_ABOVE,
         RELATION=Patch(data=_weights(_ROW, _D * 9, A=np.outer([_D, -_D], [1.0, 0.0]))),
     ),
-    _played(
+    played(
         "mw: row, Laplace",
         _MW(1.0, 0.0, opt=1.0),
         _violated(_COLUMN, _UP @ np.eye(2)[:1]),
@@ -679,7 +682,7 @@ SMALL_CHANGES: list[Subject] = [
         STOP=_ROUNDS_ABOVE,
         RELATION=Patch(data=_violated(_COLUMN, _UP @ np.ones((1, 2)))),
     ),
-    _played(
+    played(
         "mw: row, Gaussian",
         _MW(1.0, 1e-6, opt=1.0),
         _violated(_ROW, _UP @ np.ones((1, 30))),
@@ -698,7 +701,7 @@ def _quality(lp: LinearProgram) -> Any:
 
 
 REPORTS: list[Subject] = [
-    _played(
+    played(
         "quality: number of rows",
         _quality,
         _satisfied_or_not(),
@@ -706,7 +709,7 @@ REPORTS: list[Subject] = [
         SCALE=_LENGTH_UNSEEN,
         COUNT=ONE_DRAW,
     ),
-    _played(
+    played(
         "quality: largest violation",
         _quality,
         _numbers_of(_MOVING[1], n=3, d=2, b=[-_D, 0, 0]),
@@ -734,7 +737,7 @@ _OTHERS = [[-1.0, -1.0]] * 9
 _ALLOCATIONS_STOP = "the number of stages follows from public numbers, and no loop looks at data"
 
 ALLOCATIONS: list[Subject] = [
-    _played(
+    played(
         "allocate: secret term",
         lambda allocation: privlp.allocate(allocation, 1.0, 0.0, feasible=None, rng=0),
         (_wanting([1.0, -1.0], *_OTHERS), _wanting(*_OTHERS)),
