@@ -107,7 +107,7 @@ def test_a_twin_that_charges_one_class_only_is_caught():
 
     class OneClassPays(Budget):
         def ledger(self, eps, delta):
-            return super().ledger(eps, delta) if not self.entries else Budget(eps, delta)
+            return super().ledger(eps, delta) if not self.entries else Ledger(eps, delta)
 
     def one_pays(self, classifiers, eps, delta):
         return {"eps": eps, "delta": delta}, OneClassPays(eps, delta)
