@@ -179,7 +179,7 @@ def test_pulls_to_the_centre_of_rows(longer, monkeypatch):
         monkeypatch.setattr(Descents, "distances", stretched)
     A = -np.random.default_rng(0).uniform(0.2, 1, (300, 3))
     pair = [
-        privlp.LinearProgram(COSTS, A, np.append(b, -np.ones(299)), bounds=(0, 9))
+        privlp.LinearProgram(COSTS, A, np.append(b, -np.ones(299)), bounds=(-9, 9))
         for b in (-1e3, 1e3)
     ]
     ask = partial(privlp.solve, eps=20.0, delta=1e-6, s=30, method="chain")

@@ -36,8 +36,9 @@ _WIDTHS_AND_CENTRE = (0.07, 0.09, 0.09)
 # sides by their slack; after each stage; and in the last search.
 _LOGARITHMIC, _LINEAR = (10, 10, 16), (24, 0, 0)
 _WAY_COUNTS, _SLACK_COUNTS, _COUNTS, _LAST_COUNTS = 8, 6, (5, 3, 3), (7, 4, 8)
-# Rows that come close together are looked for where noise of such a count is at most this share of
-# all rows.
+# Rows that come close together are looked for where noise of a count by variable is at most this
+# share of all rows. Not if 0 is cheapest: sizes of rows, beside which they count as missed, are
+# distances from there.
 _OF_CENTRE = 0.13
 # Times that a way is divided into cells, if a cell with this share of all rows stands out.
 _DIVIDED, _IN_A_CELL = 2, 0.6
@@ -136,7 +137,8 @@ class ChainCharges:
             in_a_cell <= _IN_A_CELL * request.n,
         )
         widths, of_widths = _WIDTHS_AND_CENTRE, WIDTH_COUNTS + CENTRE_COUNTS
-        centre = told[1] and noise(variables, widths, of_widths) <= _OF_CENTRE * request.n
+        clear = told[1] and noise(variables, widths, of_widths) <= _OF_CENTRE * request.n
+        centre = clear and not request.cheapest_at_zero
         if not centre:
             widths, of_widths = _WIDTHS, WIDTH_COUNTS
         linear = round(between(_LINEAR)) + (COUNTS_BY_CENTRE if centre else 0)

@@ -135,9 +135,9 @@ def centre_of_rows(
     A descent in a region of a few steps to each side leads nearer to most rows. Where half a step
     from there still reaches many of them, it shrinks. So the search follows rows that come close
     together, as at a corner that most of them share, whatever the bounds. It ends where costs pass
-    the limit: those of a point with few missed rows.
+    the limit, those of a point with few missed rows.
     """
-    (x, steps, _), ends, vain = begin, region, 0
+    (x, steps, found), ends, vain = begin, region, 0
     least = int((1 - _MOST_ROUNDS) * descents.left)
     for _ in range(searches):
         if descents.left - _ROUNDS < least:
@@ -148,6 +148,7 @@ def centre_of_rows(
         closer = reached(x, _NEARER * steps)
         steps = np.where(closer, _SHRINK * steps, steps)
         vain = 0 if closer.any() else vain + 1
-        if vain == _IN_VAIN or float(public.cost @ x) > limit:
+        found = vain == _IN_VAIN or float(public.cost @ x) > limit
+        if found:
             break
-    return Centre(x, steps, found=vain == _IN_VAIN)
+    return Centre(x, steps, found)

@@ -262,7 +262,8 @@ class Starting:
             return way, ends
         other.learn(counts, _CHECKED)
         found = other.likely()
-        return (other, found) if self._public.cost @ other.at(found[1]) <= own else (way, ends)
+        more = float(self._public.cost @ other.at(found[1]))
+        return (other, found) if more <= own else (way, ends)
 
     def _before_most_rows(
         self, draw: ChargedDraws | None, begin: FloatArray, far: FloatArray, target: float

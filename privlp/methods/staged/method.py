@@ -21,7 +21,6 @@ from privlp.methods.request import SolveRequest
 from privlp.methods.staged.charges import Sizes, Stage, StagedCharges, difficulty, noise_of_sum
 from privlp.methods.staged.trim import LARGER, LEVELS, MOST_MISSED, levels_of
 from privlp.privacy import ChargedDraws
-from privlp.problem.data import ProgramData
 from privlp.regions.simplex import Entropic, Simplex, is_range, range_of
 from privlp.rows.access import Rows
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, signs_and_spread
@@ -332,7 +331,7 @@ class Staged(RowsMethod):
     def rank(self, request: SolveRequest) -> float | None:
         if request.lp.penalty is not None or request.prices or not request.has_delta:
             return None
-        natural = _natural_simplex(request.lp)
+        natural = _natural_simplex(request)
         noisy = _NOISY if request.start is None else _NOISY_FROM_START
         first = natural and noise_of_sum(request)[1] <= noisy * request.density()
         return _FIRST if first else _SECOND
@@ -361,18 +360,16 @@ class Staged(RowsMethod):
         return PlannedRun(charges.requests, start, predict)
 
 
-def _natural_simplex(lp: ProgramData) -> bool:
+def _natural_simplex(request: SolveRequest) -> bool:
     """Whether costs bound many variables from 0, by public numbers.
 
     On the simplex that they leave, the error of a mirror descent grows with the logarithm of their
     number, that of a chain with its root: docs/results/small.md. Any other end may be far from what
     rows ask for, in units of these; a chain finds such units.
     """
-    live = lp.bounds[:, 0] < lp.bounds[:, 1]
-    low, high = lp.bounds[live].T
-    cost = lp.sign * lp.c[live]
-    cheapest = np.where(cost > 0, low, high)
-    return bool(cost.all() and not cheapest.any() and len(cost) >= _MANY)
+    live = request.lp.bounds[:, 0] < request.lp.bounds[:, 1]
+    cost = request.lp.c[live]
+    return bool(cost.all() and request.cheapest_at_zero and len(cost) >= _MANY)
 
 
 def _hint(request: SolveRequest) -> tuple[float, float] | None:
