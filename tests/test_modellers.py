@@ -236,6 +236,17 @@ def test_what_is_no_constraint_of_the_model_is_refused(made):
             read(model, private=private)
 
 
+def test_several_constraints_of_linopy_at_once_but_no_variables():
+    pytest.importorskip("linopy", reason="its containers")
+    model, _ = MODELS["linopy"]()
+    chosen = read(model, private=model.constraints[["patient", "mix"]]).private
+    assert np.array_equal(chosen, PATIENTS | (np.arange(42) == 41))
+    assert np.array_equal(read(model, private=range(40)).private, PATIENTS)
+    for wrong in (model.variables["x"], model.variables):
+        with pytest.raises(InvalidProblemError, match="private lists what is no constraint of"):
+            read(model, private=wrong)
+
+
 def test_an_empty_model_is_refused():
     linopy, pyo, pulp = map(pytest.importorskip, ("linopy", "pyomo.environ", "pulp"))
     mathopt = pytest.importorskip("ortools.math_opt.python.mathopt")

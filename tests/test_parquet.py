@@ -77,7 +77,7 @@ def test_integers_booleans_and_decimals(tmp_path):
         "oats": pa.array([1, -2, 3], pa.int64()),
         "milk": pa.array([True, False, True]),
         "iron": pa.array([1, 2, 3], pa.uint8()),
-        "salt": pa.array([1.5, 2.5, -3.5], pa.float16()),
+        "salt": pa.array(np.array([1.5, 2.5, -3.5], dtype=np.float16)),
         "need": pa.array([Decimal("10.0"), Decimal("20.5"), Decimal("30.0")]),
     }
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")

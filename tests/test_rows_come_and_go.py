@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, PrivLPError, ReadError
+from privlp import (
+    ConstraintPrivate,
+    InvalidProblemError,
+    LinearProgram,
+    NotPrivateWarning,
+    PrivLPError,
+    ReadError,
+)
 from privlp.audits.tape import Tape
 from privlp.cli.program import what_is_private
 from tests.effort import each, examples, runs
@@ -319,9 +326,13 @@ def test_equalities_are_private_by_default_where_rows_come_and_go(tmp_path):
 
 
 def test_a_pattern_that_matches_nothing_is_seen_in_words():
-    """A misspelt pattern makes every row public."""
-    fields = {"row_names": list("abcd"), "private": "patinet*", "neighbours": RELATION}
-    lp = LinearProgram(COSTS, np.ones((4, 3)), np.ones(4), **fields)
+    """A misspelt pattern makes every row public; words and warnings tell of public rows alone."""
+    relation = ConstraintPrivate("add-remove", nominal_n=8)
+    fields = {"row_names": list("abcd"), "private": "patinet*", "neighbours": relation}
+    with pytest.warns(NotPrivateWarning, match="4 inequalities are public, .*compare it with row_"):
+        lp = LinearProgram(COSTS, np.ones((4, 3)), np.ones(4), **fields)
+    fields["row_lower"] = np.ones(4)  # balances are public in earnest
+    LinearProgram(COSTS, np.ones((4, 3)), np.ones(4), **fields)
     assert "4 public rows, number of private rows private" in repr(lp)
     assert what_is_private(lp) == "4 rows are public; the number of private rows is private."
 

@@ -51,9 +51,7 @@ def arrow(columns):
 
 
 def duckdb(columns):
-    connection = pytest.importorskip("duckdb", reason="makes the table").connect()
-    connection.register("people", arrow(columns))
-    return connection.sql("select * from people")
+    return pytest.importorskip("duckdb", reason="makes the table").from_arrow(arrow(columns))
 
 
 def ibis(columns):

@@ -87,9 +87,10 @@ class Linopy(Modeller):
         return [entries[i, k], i + first, place[variables[i, k]], side, sign.astype("U1")]
 
     def rows_of(self, constraint: Any) -> list[int] | None:
-        if getattr(constraint, "model", None) is not self.model:
-            return None
-        labels = np.ravel(getattr(constraint, "labels", ())).tolist()
+        if getattr(constraint, "model", None) is not self.model or not hasattr(constraint, "rhs"):
+            return None  # variables have labels too
+        several = constraint.items() if hasattr(constraint, "items") else [("", constraint)]
+        labels = [label for _, each in several for label in np.ravel(each.labels).tolist()]
         return [self.place[label] for label in labels if label in self.place]
 
     def slacks(self) -> Iterator[tuple[Ints, Ints]]:

@@ -237,7 +237,7 @@ class _Rows:
         """The private rows, (n,), or None."""
         if private is None:
             return None
-        several = isinstance(private, list | tuple | set | np.ndarray) or hasattr(
+        several = isinstance(private, list | tuple | set | range | np.ndarray) or hasattr(
             private, "to_list"
         )
         items = list(private) if several else [private]

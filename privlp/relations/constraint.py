@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
@@ -11,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import FloatArray, require_one_of, whole
-from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.errors import InvalidParameterError, InvalidProblemError, NotPrivateWarning
 from privlp.problem.data import KnownProgram, ProgramData, SoftPrices
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation
@@ -187,6 +188,24 @@ class ConstraintPrivate(NeighbourRelation):
                 " that nobody owns are among them.",
                 parameter="rows_per_record",
             )
+        self._say_what_is_public(lp, self.nominal_n)
+
+    @staticmethod
+    def _say_what_is_public(lp: ProgramData, nominal_n: int) -> None:
+        """Warn of many public inequalities, whose number neighbours share; names tell places."""
+        public = np.flatnonzero(~lp.private)
+        if public.size:  # rows in blocks are all private
+            public = public[lp.row_lower[public] < lp.b[public]]
+        if 2 * public.size < max(nominal_n, 4):
+            return
+        warnings.warn(
+            f"{public.size} inequalities are public, so nothing protects them; about nominal_n="
+            f"{nominal_n} rows were said to be private. If people's data stand in them, private=..."
+            " has not selected them: compare it with row_names. (Whether it selects any row may"
+            " not be told.)",
+            NotPrivateWarning,
+            stacklevel=2,
+        )
 
     def conceal(self, lp: ProgramData) -> KnownProgram:
         """The program without its private rows."""
