@@ -87,7 +87,9 @@ def test_other_rows_have_the_same_charges():
 
 
 def test_an_audit_passes():
-    assert privlp.audit_solve(menu(n=10), 2.0, 1e-6, s=5, pairs=2, runs=0, rng=0).passed
+    limited = menu(n=10, private=np.arange(20) > 0)  # its first row has a shadow price
+    for lp, more in ((menu(n=10), {}), (limited, {"prices": True})):
+        assert privlp.audit_solve(lp, 2.0, 1e-6, s=5, pairs=2, runs=0, rng=0, **more).passed
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_an_audit_passes():
     [
         ({}, {}, "s is missing: the number of private rows"),
         ({}, {"s": N + 1}, f"between 1 and the number of hard private rows, {N}; got {N + 1}"),
-        ({}, {"s": 5, "prices": True}, "shadow prices where private rows are all hard or all soft"),
+        ({}, {"s": 5, "prices": True}, "needs a public inequality row"),
         ({"neighbours": privlp.ConstraintPrivate("add-remove", nominal_n=N)}, {"s": 5}, "replaced"),
     ],
 )

@@ -109,6 +109,13 @@ def soft(**fields):
     )
 
 
+def mixed():
+    """The first needs are small, and must be met."""
+    lp, few = soft(), np.arange(1502) < 300
+    b, penalty = np.where(few, 0.1 * lp.b, lp.b), np.where(few, INF, lp.penalty)
+    return lp.changed(b=b, penalty=penalty)
+
+
 def hard(n=1500, *, sense="min", seed=0, private=None):
     """Coverings with public rows of all kinds: limits, a floor, a range, an equality."""
     rng = np.random.default_rng(seed)
@@ -130,10 +137,10 @@ def hard(n=1500, *, sense="min", seed=0, private=None):
 
 
 class TestWhereWholeConstraintsArePrivate:
-    @pytest.mark.parametrize("program", [soft, hard], ids=["soft", "hard"])
+    @pytest.mark.parametrize("program", [soft, hard, mixed])
     def test_without_noise_they_are_those_of_highs(self, program):
         lp = program()
-        solution = privlp.solve(lp, INF, 0, None if lp.penalty is not None else 1, prices=True)
+        solution = privlp.solve(lp, INF, 0, None if program is soft else 1, prices=True)
         exact = privlp.solve_exact(lp).dual
         known = ~np.isnan(solution.prices)
         assert solution.prices[known] == pytest.approx(exact[known], rel=1e-4, abs=1e-6)

@@ -113,8 +113,6 @@ class Perturbed(RowsMethod):
         if not mixed:
             reason = "every violation of a soft row has its price"
             request.refuse(self.name, s=reason, alpha=reason)
-        elif request.prices:
-            raise _refusal("releases shadow prices where private rows are all hard or all soft")
         if not math.isfinite(prices.largest):
             raise _refusal("needs a finite penalty for some private row, or no penalty at all")
         if np.isfinite(request.lp.penalty).any():

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.methods.counts import NoisyCounts, TargetSearch
-from privlp.methods.perturbed.draws import WEAK, Draws
+from privlp.methods.perturbed.draws import WEAK, Draws, prices_of_public_rows
 from privlp.methods.perturbed.paths import SCALES
 from privlp.methods.perturbed.soft import SOFTNESS, Comparison, SoftRowSearch
 from privlp.regions.polytope import ReducedPolytope
@@ -72,6 +72,8 @@ class MixedRowSearch(SoftRowSearch):
         self._x = self._on_the_way(x, deep)
         if self._is_worse(compared, deep):
             self._x, self._warning = deep, _INSTEAD
+            if self._prices is not None:  # they are those of another point
+                self._prices = np.full_like(self._prices, np.nan)
         yield
 
     def _deep_point(self, draws: Draws, region: ReducedPolytope) -> FloatArray:
@@ -119,10 +121,11 @@ class MixedRowSearch(SoftRowSearch):
         softness = level * (self._finest(draws) if sharp else SOFTNESS)
         if draws.sigma == 0:
             softness = level * _SHARP
-        z, _ = draws.minimum(
+        weight = 1 / (price * unit)
+        z, slopes = draws.minimum(
             kept,
             region,
-            region.cost(self._public.cost) / (price * unit),
+            region.cost(self._public.cost) * weight,
             z,
             softness=softness,
             shift=softness / 2,
@@ -130,6 +133,7 @@ class MixedRowSearch(SoftRowSearch):
             n=self._n,
             weak=WEAK / ratio,
         )
+        self._prices = prices_of_public_rows(self._public, region, slopes, weight)
         for name, value in (("x", region.point(z)), ("softness", softness), ("ratio", ratio)):
             self._note(name, value)
         return region.point(z)
