@@ -42,8 +42,12 @@ CASE14 = Grid(
 
 
 def read_case(path: Path) -> Grid:
-    """A grid from a case file of MATPOWER; costs are those of the mean MW at full load."""
-    found = re.findall(r"mpc\.(\w+) = \[(.*?)\];", path.read_text(), flags=re.DOTALL)
+    """A grid from a case file of MATPOWER; costs are those of the mean MW at full load.
+
+    Some files hold loads in kW and impedances in ohm, which they convert; so does this.
+    """
+    text = path.read_text()
+    found = re.findall(r"mpc\.(\w+) = \[(.*?)\];", text, flags=re.DOTALL)
     tables: dict[str, Any] = {}
     for name, body in found:
         rows = [line.split("%")[0].rstrip("; \t\r") for line in body.strip().splitlines()]
@@ -60,13 +64,17 @@ def read_case(path: Path) -> Grid:
         for row in tables["branch"]
         if row[10] > 0
     ]
-    return Grid(
-        f"{len(bus)} buses", np.maximum(bus[:, 2], 0), np.array(generators), np.array(lines)
-    )
+    loads, branches = np.maximum(bus[:, 2], 0), np.array(lines)
+    if "loads from kW to MW" in text:
+        loads = loads / 1e3
+        branches[:, 2] *= 100.0 / bus[0, 9] ** 2
+    return Grid(f"{len(bus)} buses", loads, np.array(generators), branches)
 
 
-def dc_opf(grid: Grid, relation: dict[str, Any], *, angles: bool = True) -> LinearProgram:
-    """Meet all loads at the least cost; a load is known publicly to within a fifth.
+def dc_opf(
+    grid: Grid, relation: dict[str, Any], *, angles: bool = True, known: float = 0.2
+) -> LinearProgram:
+    """Meet all loads at the least cost; a load is `known` publicly to within a share of itself.
 
     With `angles` each bus is a row, and flows between buses are variables' differences. Without,
     generation must exceed the sum of loads: the lines of a grid without limits carry whatever
@@ -79,7 +87,7 @@ def dc_opf(grid: Grid, relation: dict[str, Any], *, angles: bool = True) -> Line
     )
     if not angles:
         total = float(grid.loads.sum())
-        relation = {"lower": 0.8 * total, "upper": 1.2 * total, **relation}
+        relation = {"lower": (1 - known) * total, "upper": (1 + known) * total, **relation}
         return LinearProgram(
             cost,
             np.ones((1, generators)),
@@ -102,9 +110,10 @@ def dc_opf(grid: Grid, relation: dict[str, Any], *, angles: bool = True) -> Line
         ]
     )
     private = np.append(grid.loads > 0, np.zeros(len(limited), dtype=bool))
-    lower = np.where(grid.loads > 0, 0.8 * grid.loads, -1.0)
+    lower = np.where(grid.loads > 0, (1 - known) * grid.loads, -1.0)
     relation = {"lower": np.append(lower, -limit[limited]), **relation}
-    relation["upper"] = np.append(1.2 * grid.loads + 1.0 * (grid.loads == 0), limit[limited])
+    upper = (1 + known) * grid.loads + 1.0 * (grid.loads == 0)
+    relation["upper"] = np.append(upper, limit[limited])
     turned = np.tile([-2.0, 2.0], (buses, 1))
     turned[0] = 0.0
     return LinearProgram(
