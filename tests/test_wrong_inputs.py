@@ -23,7 +23,7 @@ from privlp import (
 from privlp.errors import InvalidParameterError, InvalidProblemError, ReadError
 
 ROWS, NAMES = np.ones((4, 1)), ["a", "b", "c", "d"]
-ADD_REMOVE = ConstraintPrivate("add-remove", nominal_n=4)
+ADD_REMOVE = ConstraintPrivate("add-remove", nominal_n=9)
 FLAGS = [1, 1, 0, 1]
 AS_FLAGS = (
     r"private holds only the numbers 0 and 1, as flags do. For a mask give booleans: np.asarray\("
