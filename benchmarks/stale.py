@@ -42,6 +42,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "fallback": "default, soft, PrivateLPSVC, quantiles",
         "feasible": "numbers, always",
         "foreign": "default, quantiles",
+        "foreign_audits": "",
         "fuzz": "",
         "hints": "default, soft, families",
         "hostile_regions": "perturbed",
