@@ -1,9 +1,9 @@
 """What `privlp.audit` measures of mechanisms that other packages have released.
 
-Run with ``python -m benchmarks.foreign_audits``, two to three minutes of one core, where ``python -m pip install
---target audited diffprivlib==0.6.6 opendp==0.16.0 "scikit-learn<1.7"`` put the packages into a
-folder of their own that ``PYTHONPATH=audited`` names: diffprivlib 0.6.6 cannot be imported beside
-newer versions of scikit-learn. An audit finds faults; passing one proves nothing.
+Run with ``python -m benchmarks.foreign_audits``, two to three minutes of one core, where ``python
+-m pip install --target audited diffprivlib==0.6.6 opendp==0.16.0 "scikit-learn<1.7"`` put the
+packages into a folder of their own that ``PYTHONPATH=audited`` names: diffprivlib 0.6.6 cannot be
+imported beside newer versions of scikit-learn. An audit finds faults; passing one proves nothing.
 """
 
 import importlib
@@ -298,8 +298,8 @@ _WHY = {
         " Where many are missing, one value moves the mean by more. nanvar divides in the"
         " same way.\n\n"
         "*KMeans*: centres have noise; `inertia_` and `labels_`, which the documentation lists as"
-        " attributes, are computed from the records and the centres without any. Who knows the other"
-        " records reads the last one off them. Publish `cluster_centers_` alone.\n\n"
+        " attributes, are computed from the records and the centres without any. Who knows the"
+        " other records reads the last one off them. Publish `cluster_centers_` alone.\n\n"
         "*What held*: mean and variance of StandardScaler, the median by the exponential mechanism,"
         " the sampled component of PCA, and both regressions within the limits above. The noise of"
         " PCA and of LinearRegression is split among several numbers, so single pairs show little"

@@ -23,6 +23,8 @@ from svm_models.classifiers import base, minimise, perturbation
 from svm_models.classifiers import classes as threshold
 from svm_models.classifiers import lp_svc as private_lp_svc
 from svm_models.classifiers import lp_svc_plan as lp_svc_charges
+from svm_models.classifiers.fairness import COUNTS_PURPOSE as OF_GROUPS
+from svm_models.classifiers.fairness import DIRECTION_PURPOSE as OF_DIRECTION
 from svm_models.classifiers.losses import huber
 from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.plan import OF_ANSWER, OF_CHOICE
@@ -511,6 +513,60 @@ _PRIVATE_LP = [
             ("sum", _SUMS, _HALF_A_RECORD, kit.Patch(_unshortened())),
             ("half of the sum", _HALF, _HALF_A_RECORD, kit.Patch(_unshortened())),
         )
+    ),
+]
+
+# decisions evened out between two groups: one record of the smaller group, and many of the other
+
+
+def _of_groups(*own: Any, member: int = 1) -> tuple[Any, ...]:
+    """Records of zeros, of which two in three are of the other group, after one of its own."""
+    X = np.array([list(own), *_NOTHING])
+    return X, np.ones(len(X), dtype=int), np.array([member, *([1, 0, 0] * 100)])
+
+
+@contextmanager
+def _half_a_count() -> Iterator[None]:
+    """Two counts are charged as one that moves by a half."""
+    with mock.patch.object(Neighbours, "moved_moments", 0.5):
+        yield
+
+
+def _evened(what: str, purpose: str, pair: Any, swapped: Any, **options: Any) -> kit.Played:
+    def call(people: Any) -> Any:
+        options_ = {"fairness": "demographic_parity", "fairness_tolerance": 0.9, **options}
+        given = {"classes": (-1, 1), "random_state": 0, "fit_intercept": False, **options_}
+        fit = sm.PrivateLPSVC(4.0, 1e-6, **given).fit
+        return fit(*people[:2], sensitive_features=people[2])
+
+    scale = "a record counts once, however long"
+    if purpose == OF_DIRECTION:
+        scale = kit.Patch(_unshortened())
+    faults = {"SCALE": scale, "RELATION": kit.Patch(swapped), "STOP": _AFTER_ALL}
+    covers = frozenset(["PrivateLPSVC"])
+    return kit.Played(f"PrivateLPSVC: {what}", covers, call, pair, purpose, _faults(**faults))
+
+
+_AFTER_ALL = "all counts are paid for, whatever they say"
+_FAIR = [
+    _evened(
+        "direction between groups",
+        OF_DIRECTION,
+        (_of_groups(1.0, 0.0), _of_groups(-1.0, 0.0)),
+        _REMOVED,
+    ),
+    _evened(
+        "counts of groups",
+        OF_GROUPS,
+        (_of_groups(1.0, 0.0), _of_groups(1.0, 0.0, member=0)),
+        _REMOVED,
+    ),
+    _evened(
+        "counts of groups, record added",
+        OF_GROUPS,
+        (_of_groups(1.0, 0.0), tuple(part[1:] for part in _of_groups(1.0, 0.0))),
+        _half_a_count,
+        **_added(300),
     ),
 ]
 
@@ -1094,6 +1150,7 @@ ESTIMATORS: list[kit.Subject] = [
     ),
     *_DMW,
     *_PRIVATE_LP,
+    *_FAIR,
     *_LOGISTIC,
     *_WHITENED,
     *_WEIGHTED,

@@ -22,6 +22,7 @@ from privlp.privacy import PrivacyRecord, Randomness
 from svm_models import account as accounts
 from svm_models.around_fits import warn_if_repeated, warn_of_unpaid_steps
 from svm_models.classifiers import classes as of_two
+from svm_models.classifiers.fairness import members_of
 from svm_models.parameters import FloatArray, norm_within, share
 from svm_models.records import Preparation, decisions_of, owners
 from svm_models.records.columns import Columns, ranges_of, without_labels
@@ -86,7 +87,15 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
     #: Whether it protects persons.
     _is_private: ClassVar[bool] = False
 
-    def fit(self, X: Any, y: Any, groups: Any = None, **unsupported: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        *,
+        sensitive_features: Any = None,
+        **unsupported: Any,
+    ) -> Self:
         """Train on n records.
 
         Parameters
@@ -98,6 +107,8 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         groups : array_like, shape (n,), or str, optional
             Whose each row is, for private classifiers with `rows_per_record`; or the column of the
             table that says it, which then is no feature; a lazy table is computed as a whole.
+        sensitive_features : array_like of 0 and 1, shape (n,), optional
+            Of which group each person is, for classifiers with `fairness`. It is private.
 
         Raises
         ------
@@ -115,6 +126,8 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         >>> svm.classes_, svm.coef_.shape, svm.intercept_
         (array(['no', 'yes'], dtype='<U3'), (1, 2), array([0.]))
         """
+        if not self._takes(sensitive_features):
+            unsupported["sensitive_features"] = sensitive_features
         owners.refuse(self, unsupported, groups, private=self._is_private)
         # Weights of an earlier fit must not pass for this one's, should this one be cut short.
         self.__dict__.pop("coef_", None)
@@ -125,11 +138,17 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
             X, y = without_labels(self.X_bounds, X, y)
             self._columns = Columns.of(self.X_bounds, X, y)
             X, y = self._read(self._numbers(X), y)
+            if sensitive_features is not None:
+                X.members = members_of(sensitive_features, X.shape[0])
             self.classes_, signs = of_two.two_classes(y, self.classes)
             self.intercept_ = np.zeros(1)
             self.privacy_ = None
             self.coef_ = np.asarray(self._train(X, signs, groups), dtype=float)[None, :]
         return self
+
+    def _takes(self, sensitive_features: Any) -> bool:
+        """Whether the groups of persons may be given, or left out."""
+        return sensitive_features is None
 
     def _warn_before_reading(self) -> None:
         """Say what is to be said before the records are looked at."""

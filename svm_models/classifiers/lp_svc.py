@@ -19,8 +19,9 @@ from privlp.methods.fallback import HALF_AS_BAD_AGAIN, keeps, shares
 from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism, Ledger
 from privlp.tables import is_dask
 from svm_models.account import Account, Neighbours, adds_or_removes, rows_of
+from svm_models.classifiers import fairness as fair
 from svm_models.classifiers.base import PrivateLinearClassifier
-from svm_models.classifiers.lp_svc_plan import Mistakes, Rule, priced
+from svm_models.classifiers.lp_svc_plan import Mistakes, Rule, priced, share_of_fairness
 from svm_models.parameters import FloatArray, radius_within, require_delta
 from svm_models.plan import parts_of, warn_of_noise
 from svm_models.records import Preparation
@@ -101,6 +102,13 @@ class PrivateLPSVC(PrivateLinearClassifier):
         Buy the class of most records, and compare mistakes: where a noisy comparison does not speak
         for the fit, that class is named for everyone, by an intercept; the weights still rank. Not
         beside `threshold_share`, which has another aim.
+    fairness : {"demographic_parity", "equal_opportunity"}, optional
+        A constraint on decisions, and a share of the budget that measures it: the two groups of
+        ``fit(X, y, sensitive_features=...)`` are to be named positive about equally often; or,
+        equal opportunity, those among them whose label is the second class. Who is in which group
+        is private, and not asked for by `predict`.
+    fairness_tolerance : float
+        In [0, 1), public: the gap between these shares that is allowed.
     common_parameters
 
     Attributes
@@ -112,6 +120,8 @@ class PrivateLPSVC(PrivateLinearClassifier):
     classes_ : (2,) array
     radius_ : float
     rounds_ : int
+    fairness_gap_ : float
+        The gap that was measured at the end, with noise; with `fairness` only.
     privacy_ : privlp.privacy.PrivacyRecord
 
     Notes
@@ -136,6 +146,9 @@ class PrivateLPSVC(PrivateLinearClassifier):
     radius: float | None = None
     rounds: int | None = None
     fallback: bool = True
+    fairness: str | None = None
+    fairness_tolerance: float = 0.05
+    fairness_gap_: float = field(init=False)
     radius_: float = field(init=False)
     rounds_: int = field(init=False)
     _fitted: float = field(init=False)
@@ -150,6 +163,10 @@ class PrivateLPSVC(PrivateLinearClassifier):
         """Records as they were given: training converts a few at a time."""
         of_kind = read_dask if is_dask(X) else read
         return of_kind(self, X, y, count_is_private=adds_or_removes(self.relation))
+
+    def _takes(self, sensitive_features: Any) -> bool:
+        fair.check(self, sensitive_features)
+        return True
 
     def _bounded(self, X: RecordSource) -> RecordSource:
         """Training makes records ready, a few at a time."""
@@ -174,13 +191,13 @@ class PrivateLPSVC(PrivateLinearClassifier):
         self.radius_, self.rounds_ = rule.radius / data_norm, rule.rounds
         warned = warn_of_noise(self, n, X.shape[1], stacklevel=5)
         moments, *rest = account.charge_together(priced(neighbours, rule, account.ledger))
+        of_fairness = fair.Draws(rest.pop(-2), rest.pop(-1)) if rule.fair else None
         of_fallback = [rest.pop(-2), rest.pop(-1)] if rule.choice else []
         *again, centre, sums = rest
         grid = RecordGrid.of(neighbours.most)
         # Of norm 1, so that w is in units of 1/data_norm.
-        records = X.rows(signs).keep(
-            partial(RecordsOnGrid, data_norm=data_norm, grid=grid, prepare=prepare)
-        )
+        on_grid = partial(RecordsOnGrid, data_norm=data_norm, grid=grid, prepare=prepare)
+        records = X.rows(signs).keep(on_grid)
         coordinates = Coordinates(
             np.eye(p),
             second_moments(records, RecordsOnGrid.second_moments, grid, moments) / n,
@@ -215,15 +232,47 @@ class PrivateLPSVC(PrivateLinearClassifier):
         w = game.released().x
         assert w is not None  # noqa: S101 (the player always has a point)
         w = w * min(1.0, rule.radius / max(float(np.abs(w).sum()), 1e-300)) / data_norm
+        if of_fairness is not None:
+            seen = partial(WhitenedRecords, whiten=whiten, shorten=shorten)
+            w = self._evened_out(
+                X, signs, w, of_fairness, on_grid, seen, whiten, coordinates.whiten
+            )
         # As it is before it is moved; and by how much positive records outweigh the others, where
         # that is known and moves it.
         _, self._fitted = prepare.weights(w)
         self._balance = None
         if of_fallback:
             self._fall_back(X, signs, w, of_fallback, n)
+        if of_fairness is not None and self.intercept_[0]:
+            self.fairness_gap_ = 0.0
         if self.intercept_[0] and not warned:
             warnings.warn(_INSTEAD, MostlyNoiseWarning, stacklevel=4)
         return w
+
+    def _evened_out(
+        self,
+        X: RecordSource,
+        signs: FloatArray,
+        w: FloatArray,
+        draws: fair.Draws,
+        on_grid: Callable[..., RecordsOnGrid],
+        seen: Callable[..., WhitenedRecords],
+        whiten: Whitening,
+        matrix: FloatArray,
+    ) -> FloatArray:
+        """Weights moved against the direction between the groups until decisions are even."""
+        members = X.members * (signs > 0) if self.fairness == fair.KINDS[1] else X.members
+        groups = fair.Groups(members, draws.counts, float(self.fairness_tolerance))
+        unit = fair.direction_between(
+            X, members, groups.sizes, on_grid, seen, whiten.of_sum, draws.direction
+        )
+        move = matrix @ unit
+        # So far that the weights' own part along the direction changes its sign.
+        longest = 2 * float(np.linalg.norm(np.linalg.solve(matrix, w)))
+        of_each = self._decisions(X, w), self._decisions(X, move)
+        step, self.fairness_gap_ = groups.step(*of_each, longest)
+        w = w - step * move
+        return w * min(1.0, self.radius_ / max(float(np.abs(w).sum()), 1e-300))
 
     def _of_loss(self, rule: Rule) -> Callable[..., WhitenedRecords]:  # noqa: ARG002
         """What weighs whitened records, by the slopes of the loss."""
@@ -273,11 +322,20 @@ class PrivateLPSVC(PrivateLinearClassifier):
             answer, choice = shares(_SHARPER * of_count, of_count, 1)
             if answer > _MOST_OF_GAUSSIAN:
                 answer, pure = 0.0, _PURE
+        of_fairness = 0.0 if self.fairness is None else share_of_fairness()
+        answer, choice = answer * (1 - of_fairness), choice * (1 - of_fairness)
         # What Laplace noise leaves of squared Gaussian parameters is about what a smaller eps buys.
-        left = (1 - answer - choice) * (1 - pure) ** 2
+        left = (1 - answer - choice - of_fairness) * (1 - pure) ** 2
         rule = Rule.of(neighbours.n, p, sigma / math.sqrt(left))
         rounds = rule.rounds if self.rounds is None else int(self.rounds)
-        return replace(rule, rounds=rounds, answer=answer, choice=choice, pure=pure)
+        return replace(
+            rule,
+            rounds=rounds,
+            answer=answer,
+            choice=choice,
+            pure=pure,
+            fair=self.fairness is not None,
+        )
 
     def _falls_back(self) -> bool:
         """Whether one class may be named for everyone; a balanced threshold has another aim."""

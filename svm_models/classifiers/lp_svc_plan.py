@@ -11,6 +11,7 @@ from privlp.game.loop import weights_of_rounds
 from privlp.status import Verdict
 from svm_models import whitening
 from svm_models.account import Neighbours, at_whole_budget
+from svm_models.classifiers import fairness
 from svm_models.plan import OF_ANSWER, OF_CHOICE, Part, ways_out
 from svm_models.records.grid import CENTRE
 
@@ -39,7 +40,8 @@ class Rule:
     `radius` R bounds ||w||_1; below `ridge` a second moment is not told from noise. The player's
     metric may be `steered` by how far apart the classes are, moments measured `twice`. `answer` and
     `choice` are shares of the budget for the class of most records and for the comparison with it;
-    where `pure`, a share of eps, buys the first by Laplace noise, `answer` is 0. `noise` is nu.
+    where `pure`, a share of eps, buys the first by Laplace noise, `answer` is 0. `fair`: whether
+    decisions are evened out between two groups. `noise` is nu.
     With a `margin` the loss is logistic, and steps are `pace` times as long.
     """
 
@@ -51,6 +53,7 @@ class Rule:
     answer: float = 0.0
     choice: float = 0.0
     pure: float = 0.0
+    fair: bool = False
     noise: float = 0.0
     margin: float | None = None
     pace: float = 1.0
@@ -74,12 +77,18 @@ class Rule:
         )
 
 
+def share_of_fairness() -> float:
+    """What evening out takes, of squared Gaussian parameters."""
+    return fairness.OF_DIRECTION + fairness.OF_COUNTS
+
+
 def priced(
     neighbours: Neighbours, rule: Rule, ledger: privacy.Accountant
 ) -> list[tuple[privacy.Mechanism, int, str]]:
     """What takes the whole of a ledger, in the order of the draws; nothing is charged."""
     of_moments, of_sums = neighbours.moved_moments, neighbours.moved * CENTRE
-    moved, of_fit = float(neighbours.moved), 1 - rule.answer - rule.choice
+    moved = float(neighbours.moved)
+    of_fit = 1 - rule.answer - rule.choice - rule.fair * share_of_fairness()
     first, again, centre = (share * of_fit for share in (_TWICE if rule.twice else _ONCE))
 
     def requests(intensity: float) -> list[tuple[privacy.Mechanism, int, str]]:
@@ -109,6 +118,14 @@ def priced(
             else:
                 answer = once(moved, rule.answer)
             found += [(answer, 1, OF_ANSWER), (once(moved, rule.choice), 1, OF_CHOICE)]
+        if rule.fair:
+            # A pair of counts moves as far as second moments do.
+            count = once(of_moments, fairness.OF_COUNTS / fairness.COUNTS)
+            direction = once(of_sums, fairness.OF_DIRECTION)
+            found += [
+                (direction, 1, fairness.DIRECTION_PURPOSE),
+                (count, fairness.COUNTS, fairness.COUNTS_PURPOSE),
+            ]
         return found
 
     return at_whole_budget(requests, ledger)

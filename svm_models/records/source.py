@@ -41,6 +41,8 @@ class RecordSource(Protocol):
     """Records of a shape, which is known."""
 
     shape: tuple[int, int]
+    #: Of which of two groups each is: 1 or -1; if it was asked for.
+    members: FloatArray = np.zeros(0)
 
     def __getitem__(self, kept: npt.NDArray[np.int64]) -> RecordSource:
         """The records at some places, rising."""
