@@ -39,6 +39,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "covering": "default, staged, perturbed, chain, dmw, dmw-published",
         "days": "default, staged",
         "exact_noise": "mechanisms, default, perturbed SVM",
+        "fairness": "PrivateClassifier, PrivateLPSVC",
         "fallback": "default, soft, PrivateLPSVC, quantiles",
         "feasible": "numbers, always",
         "foreign": "default, quantiles",
