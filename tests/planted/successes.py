@@ -286,6 +286,8 @@ def fits() -> Iterator[Path]:
             yield path(f", {title}", name, (*Refusal, None), False, dear=True, change=spoil)
     for name in _WITH_OPTIONS | _ADDED:
         yield path("", name, dear=name.startswith("DMW"))
+    given = {"fairness": "demographic_parity", "fit": {"sensitive_features": np.arange(40) % 2}}
+    yield path(", even groups", "PrivateLPSVC", dear=False, **given)
     for name in ("ObjectivePerturbationSVC", "DMWSVC", "PrivateLPSVC"):
         dear = name == "DMWSVC"
         yield path(", sparse", name, dear=dear, container=sp.csr_array)
