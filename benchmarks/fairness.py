@@ -1,9 +1,9 @@
 """What it costs that two private groups are named positive about equally often, on Adult.
 
-Run with ``python -m benchmarks.fairness``, five minutes of one core. Test records are a fifth.
+Run with ``python -m benchmarks.fairness``, a minute of one core. Test records are a fifth.
 """
 
-from functools import partial
+import warnings
 from typing import Any
 
 import click
@@ -16,13 +16,13 @@ from svm_models.classifiers.fairness import KINDS
 from svm_models.datasets import fetch_adult
 
 SEEDS, TOLERANCE, DELTA = range(3), 0.05, 1e-6
-EPSILONS = (0.5, 1.0, 4.0)
-HEADERS = ("classifier", "asked for", "ε", "error", "gap of parity", "gap of opportunity")
+EPS = 1.0
+HEADERS = ("classifier", "asked for", "error", "gap of parity", "gap of opportunity")
 
 
 def gaps(chosen: Any, women: Any, among: Any) -> float:
-    """How much more often men than women are named positive."""
-    return float(chosen[among & ~women].mean() - chosen[among & women].mean())
+    """By how much men and women differ in how often they are named positive."""
+    return abs(float(chosen[among & ~women].mean() - chosen[among & women].mean()))
 
 
 def best_thresholds(decisions: Any, women: Any, rich: Any, kind: str) -> Any:
@@ -38,7 +38,7 @@ def best_thresholds(decisions: Any, women: Any, rich: Any, kind: str) -> Any:
     far = np.abs(share[:, None] - others_share) > TOLERANCE
     mistakes = np.where(far, np.inf, wrong[:, None] + others_wrong)
     one, other = np.unravel_index(np.argmin(mistakes), mistakes.shape)
-    return np.where(women, levels[one], levels[other])
+    return levels[one], levels[other]
 
 
 def measured(chosen: Any, women: Any, rich: Any) -> tuple[float, float, float]:
@@ -51,15 +51,32 @@ def measured(chosen: Any, women: Any, rich: Any) -> tuple[float, float, float]:
     )
 
 
-def fits(make: Any, eps: float, kind: str | None, X: Any, y: Any, women: Any) -> list[Any]:
-    """Of each seed: the fit, and which records it has not seen."""
-    found = []
+def table(X: Any, y: Any, women: Any, classifiers: Any) -> list[list[str]]:
+    """Rows of the page: each classifier as it is and with each constraint, and thresholds."""
+    rich, found = y > 0, {}
     for seed in SEEDS:
         test = np.random.default_rng(seed).permutation(len(y)) < len(y) // 5
-        model = make(eps, DELTA, classes=(-1, 1), random_state=seed, fairness=kind)
-        given = {} if kind is None else {"sensitive_features": women[~test]}
-        found.append((model.fit(X[~test], y[~test], **given), test))
-    return found
+        seen = women[test], rich[test]
+        for make in classifiers:
+            for kind in (None, *KINDS):
+                model = make(EPS, DELTA, classes=(-1, 1), random_state=seed, fairness=kind)
+                given = {} if kind is None else {"sensitive_features": women[~test]}
+                model.fit(X[~test], y[~test], **given)
+                name = make.__name__, "–" if kind is None else kind.replace("_", " ")
+                one = measured(model.predict(X[test]) > 0, *seen)
+                found.setdefault(name, []).append(one)
+                print(*name, seed, one, flush=True)
+                if kind is None and make is classifiers[0]:
+                    free = model.decision_function(X)
+        for kind in KINDS:
+            cuts = best_thresholds(free[~test], women[~test], rich[~test], kind)
+            chosen = free[test] > np.where(women[test], *cuts)
+            name = "a threshold for each sex", kind.replace("_", " ")
+            found.setdefault(name, []).append(measured(chosen, *seen))
+    return [
+        [*name, *(said(column, "{:.4f} ± {:.4f}") for column in zip(*of, strict=True))]
+        for name, of in found.items()
+    ]
 
 
 @click.command()
@@ -67,51 +84,32 @@ def main() -> None:
     """Measure, and write the page."""
     adult = fetch_adult(preprocessing="public")
     names = list(adult.feature_names)
-    women, rich = adult.data[:, names.index("sex=Female")] > 0, adult.target > 0
+    women = adult.data[:, names.index("sex=Female")] > 0
     kept = [place for place, name in enumerate(names) if not name.startswith("sex=")]
-    tables = []
-    for X in (adult.data, adult.data[:, kept]):
-        fit = partial(fits, X=X, y=adult.target, women=women)
-        rows = []
-        for make in (PrivateLPSVC, PrivateClassifier):
-            for kind in (None, *KINDS):
-                for eps in EPSILONS:
-                    of = [
-                        measured(model.predict(X[test]) > 0, women[test], rich[test])
-                        for model, test in fit(make, eps, kind)
-                    ]
-                    numbers = [said(column, "{:.4f} ± {:.4f}") for column in zip(*of, strict=True)]
-                    name = make.__name__, "–" if kind is None else kind.replace("_", " ")
-                    rows.append([*name, f"{eps:g}", *numbers])
-        for kind in KINDS:
-            of = []
-            for model, test in fit(PrivateClassifier, np.inf, None):
-                decisions = model.decision_function(X)
-                cut = best_thresholds(decisions[~test], women[~test], rich[~test], kind)
-                of_women, of_men = cut[women[~test]][0], cut[~women[~test]][0]
-                chosen = decisions[test] > np.where(women[test], of_women, of_men)
-                of.append(measured(chosen, women[test], rich[test]))
-            numbers = [said(column, "{:.4f} ± {:.4f}") for column in zip(*of, strict=True)]
-            rows.append(
-                ["a threshold for each sex, no privacy", kind.replace("_", " "), "∞", *numbers]
-            )
-        tables.append(rows)
-    write_page(
-        "fairness",
-        "Decisions evened out between two private groups",
-        [_ABOUT, (HEADERS, tables[0]), "Without the columns of sex:", (HEADERS, tables[1]), _WHY],
-    )
+    with warnings.catch_warnings(action="ignore"):
+        rows = table(adult.data, adult.target, women, (PrivateLPSVC, PrivateClassifier))
+        without = table(adult.data[:, kept], adult.target, women, (PrivateLPSVC,))
+    parts = [_ABOUT, (HEADERS, rows), "Without the columns of sex:", (HEADERS, without), _WHY]
+    write_page("fairness", "Decisions evened out between two private groups", parts)
 
 
-_ABOUT = "TODO"
+_ABOUT = (
+    "Demographic parity within 0.05 at ε = 1: the gap between men and women falls from 0.18 to 0.04,"
+    " and the error rises by 0.014 to 0.016; thresholds without noise that know each person's sex"
+    " cost 0.012 themselves. Parity of all costs opportunity of those who earn much: its gap turns"
+    " round, and is wider than before. Equal opportunity costs 0.002 to 0.005, but so few women earn"
+    " that much that the counted gap has more noise than the tolerance: `fit` warns of it, and a"
+    " single draw may leave a gap as wide as before."
+)
 _WHY = (
-    "Adult, public ranges, δ = 10⁻⁶, three seeds: mean and standard error on the fifth of the"
-    " records that was left out. Groups are women and men; which a person is, is private, and"
-    " `predict` does not ask for it. A gap is the share of men who are named positive less that of"
-    " women; of opportunity, among those who earn more than 50,000 dollars. Tolerance 0.05."
+    "Adult, public ranges, ε = 1, δ = 10⁻⁶, three seeds: mean and standard error on the fifth of"
+    " the records that was left out. Groups are women and men; which a person is, is private, and"
+    " `predict` does not ask for it. A gap is the size of the difference between the shares of"
+    " men and of women who are named positive; of opportunity, among those who earn more than"
+    " 50,000 dollars. Tolerance 0.05."
     " *A threshold for each sex* is chosen without noise on the same records for the fewest"
-    " mistakes within the tolerance, on the decisions of `PrivateClassifier` at ε = ∞: it asks for"
-    " sex at `predict`, and is about the least that the constraint itself costs on these scores."
+    " mistakes within the tolerance, on the decisions of `PrivateLPSVC` as it is: it asks for sex"
+    " at `predict`, and is about the least that the constraint itself costs on these scores."
 )
 
 if __name__ == "__main__":
