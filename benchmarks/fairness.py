@@ -94,12 +94,12 @@ def main() -> None:
 
 
 _ABOUT = (
-    "Demographic parity within 0.05 at ε = 1: the gap between men and women falls from 0.18 to 0.04,"
-    " and the error rises by 0.014 to 0.016; thresholds without noise that know each person's sex"
-    " cost 0.012 themselves. Parity of all costs opportunity of those who earn much: its gap turns"
-    " round, and is wider than before. Equal opportunity costs 0.002 to 0.005, but so few women earn"
-    " that much that the counted gap has more noise than the tolerance: `fit` warns of it, and a"
-    " single draw may leave a gap as wide as before."
+    "Demographic parity within 0.05 at ε = 1: the gap between men and women falls from 0.18 to"
+    " 0.04, and the error rises by 0.014 to 0.016; thresholds without noise that know each person's"
+    " sex cost 0.012 themselves. Parity of all costs opportunity of those who earn much: its gap"
+    " turns round, and is wider than before. Equal opportunity costs 0.002 to 0.005, but so few"
+    " women earn that much that the counted gap has more noise than the tolerance: `fit` warns of"
+    " it, and a single draw may leave a gap as wide as before."
 )
 _WHY = (
     "Adult, public ranges, ε = 1, δ = 10⁻⁶, three seeds: mean and standard error on the fifth of"
