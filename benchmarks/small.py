@@ -89,6 +89,17 @@ def covering(seed: int, n: int = 4000, d: int = 10, *, bounds: Any = (0, None)) 
     return LinearProgram(rng.uniform(1, 3, d), -A, -rng.uniform(0.5, 1.5, n), bounds=bounds)
 
 
+def uneven(make: Callable[[int], LinearProgram], least: float = 1.0) -> Any:
+    """The programs in bounds that differ from variable to variable, up to a million away."""
+
+    def made(seed: int) -> LinearProgram:
+        lp, rng = make(seed), np.random.default_rng([seed, 1])
+        ends = 10 ** rng.uniform(np.log10(least), 6, (len(lp.c), 2))
+        return lp.changed(bounds=ends * [-1, 1])
+
+    return made
+
+
 def half_spaces(seed: int, n: int = 3000, d: int = 10, wide: float = 20.0) -> LinearProgram:
     """Half-spaces around a secret centre, which leave a radius of about 1, in a box."""
     a, rng = _directions(seed, n, d)
@@ -162,6 +173,9 @@ FAMILIES: dict[str, tuple[Callable[[int], LinearProgram], int]] = {
     "needs of one product, m = 250": (partial(_needs, m=250), 20),
     "max-min share, t from -10^6 to 10^6 (max)": (partial(max_min, t=(-1e6, 1e6)), 20),
     "covering, bounds -10^6 to 2 10^6": (partial(covering, bounds=(-1e6, 2e6)), 20),
+    "covering, variables from -10^3": (partial(covering, bounds=(-1e3, None)), 20),
+    "covering, other bounds for each variable": (uneven(covering), 20),
+    "half-spaces, other bounds for each variable (difference)": (uneven(half_spaces, 10.0), 20),
     "covering 1,000 x 20, variables from -10^3": (
         partial(covering, n=1000, d=20, bounds=(-1e3, None)),
         20,
