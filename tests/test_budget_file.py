@@ -763,9 +763,9 @@ def test_a_device_that_was_numbered_anew_is_no_copy():
 # commands
 
 
-def call(*arguments, code=0, command=main):
+def call(*arguments, code=0):
     """What a command prints."""
-    result = CliRunner().invoke(command, [str(a) for a in arguments])
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
     assert result.exit_code == code, result.output
     return result.output
 
@@ -801,9 +801,7 @@ def test_the_command_makes_reads_and_adopts(path, tmp_path):
 
 
 def test_commands_pay_from_a_file(path, tmp_path):
-    from svm_models.cli import main as svm_models
-
-    model, people, fits = (tmp_path / name for name in ("model.mps", "people.csv", "fits.budget"))
+    model = tmp_path / "model.mps"
     privlp.examples.diet().to_mps(model)
     Budget.open(path, 1.0, 0.0)
     request = ("solve", model, "--eps", "0.6", "--delta", "0", "--objective-private", "0.2")
@@ -813,14 +811,6 @@ def test_commands_pay_from_a_file(path, tmp_path):
     assert "beyond the budget of eps = 1" in told
     assert UNHARMED in told
     assert "There is no file" in call(*request, "--budget", tmp_path / "absent.budget", code=2)
-
-    numbers = np.random.default_rng(0).uniform(0, 0.7, (300, 2))
-    lines = [f"{a:.3f},{b:.3f},{'high' if a > b else 'low'}" for a, b in numbers]
-    people.write_text("\n".join(["age,hours,income", *lines]))
-    Budget.open(fits, 2.0, 1e-4)
-    request = ("fit", "--header", people, "--classes", "low", "high", "--eps", 1, "--delta", "1e-5")
-    call(*request, "--budget", fits, command=svm_models)
-    assert 0 < Budget.open(fits).spent() <= 1.0
 
 
 # many calls

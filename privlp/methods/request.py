@@ -155,15 +155,6 @@ class SolveRequest:
         """Whether Gaussian noise is allowed: delta is positive, or there is no noise."""
         return self.ledger.delta > 0 or not self.has_noise
 
-    @property
-    def cheapest_at_zero(self) -> bool:
-        """Whether bounds alone make 0 a point of least cost, beside which rows are measured."""
-        live = self.lp.bounds[:, 0] < self.lp.bounds[:, 1]
-        low, high = self.lp.bounds[live].T
-        cost = self.lp.sign * self.lp.c[live]
-        ends = np.where(cost > 0, low, np.where(cost < 0, high, np.clip(0.0, low, high)))
-        return not ends.any()
-
     def density(self) -> float:
         """The parameter s, checked against the public number of rows; of hard ones among soft."""
         self._require_private_rows()
@@ -292,3 +283,12 @@ class SolveRequest:
                 " method='dmw'.",
                 parameter="delta",
             )
+
+
+def cheapest_at_zero(lp: ProgramData) -> bool:
+    """Whether bounds alone make 0 a point of least cost, beside which rows are measured."""
+    live = lp.bounds[:, 0] < lp.bounds[:, 1]
+    low, high = lp.bounds[live].T
+    cost = lp.sign * lp.c[live]
+    ends = np.where(cost > 0, low, np.where(cost < 0, high, np.clip(0.0, low, high)))
+    return not ends.any()

@@ -17,7 +17,6 @@ import pandas as pd
 import pyarrow as pa
 
 import svm_models
-from benchmarks.scores import held_out_scores
 from svm_models.cli import main as svm_main
 from tests.planted import programs
 from tests.planted.path import Attempt, Path, Refusal, file_of
@@ -141,7 +140,7 @@ def foreign() -> Iterator[Path]:
         yield path_of(f"{kind} margins, {argument}: {title}", _margins, kind, argument, title)
 
 
-_QUESTIONS = ("predict", "score", "weights of score", "decision_function", "scores of others")
+_QUESTIONS = ("predict", "score", "weights of score", "decision_function")
 
 
 def _planted(variant: int, name: str = "") -> tuple[Any, Any, Mint, Callable[[], Secrets]]:
@@ -181,7 +180,6 @@ def _ask(name: str, question: str, title: str, variant: int) -> Attempt:
         "decision_function": lambda: fitted.decision_function(asked),
         "score": lambda: fitted.score(X, asked),
         "weights of score": lambda: fitted.score(X, y, asked),
-        "scores of others": lambda: held_out_scores(fitted, X, asked),
     }
     return Attempt(lambda: [calls[question](), None][1], secrets())
 

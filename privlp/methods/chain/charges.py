@@ -21,7 +21,7 @@ from privlp.methods.chain.start import (
 )
 from privlp.methods.counts import check_request, noise_of_one_release, share_of_check
 from privlp.methods.perturbed.charges import secret_term
-from privlp.methods.request import SolveRequest
+from privlp.methods.request import SolveRequest, cheapest_at_zero
 from privlp.privacy import ChargedDraws, GaussianMechanism
 
 # Noise on all coordinates, in rows, over s, in easy, hard and hopeless programs. Shares and numbers
@@ -31,7 +31,7 @@ _DIFFICULTIES = (0.1, 1.0, 2.0)
 _START, _WAY, _WIDTHS = (0.04, 0.1, 0.4), (0.03, 0.03, 0.02), (0.04, 0.04, 0.04)
 _DEEP, _SLACK, _BETWEEN = (0.04, 0.05, 0.05), (0.03, 0.03, 0.02), (0.1, 0.08, 0.06)
 _LAST, _SIGNS, _CELLS = (0.12, 0.18, 0.25), (0.005, 0.03, 0.03), (0.005, 0.03, 0.03)
-_WIDTHS_AND_CENTRE = (0.07, 0.09, 0.09)
+_WIDTHS_AND_CENTRE = (0.07, 0.09, 0.04)
 # Counts at the start, then to halve what is left of the way; of near sides, along the way; of
 # sides by their slack; after each stage; and in the last search.
 _LOGARITHMIC, _LINEAR = (10, 10, 16), (24, 0, 0)
@@ -138,7 +138,7 @@ class ChainCharges:
         )
         widths, of_widths = _WIDTHS_AND_CENTRE, WIDTH_COUNTS + CENTRE_COUNTS
         clear = told[1] and noise(variables, widths, of_widths) <= _OF_CENTRE * request.n
-        centre = clear and not request.cheapest_at_zero
+        centre = clear and not cheapest_at_zero(request.lp)
         if not centre:
             widths, of_widths = _WIDTHS, WIDTH_COUNTS
         linear = round(between(_LINEAR)) + (COUNTS_BY_CENTRE if centre else 0)

@@ -36,8 +36,9 @@ _STEEP = 2.0
 # The start has these odds beyond those of a hinted cost, likely: the way leads not to the optimum
 # but to points that are dearer than it, and a hint may be wrong.
 _NEAR_HINT = (-1.5, 3.0)
-# The start misses so many times s, or fewer.
-_OF_START = 2.5
+# The start misses so many times s, or fewer; this share of what the way's beginning misses, if that
+# is less: where few rows ask for anything, the scale is where that number falls.
+_OF_START, _OF_ASKED = 2.5, 0.5
 # Sides near the start: so many times s, but no more than this share of all rows, and so many
 # deviations of their count at least; and the binary logarithm of the smallest step that is tried.
 _NEAR, _AT_MOST, _SMALLEST = 4.0, 0.2, -50.0
@@ -49,6 +50,9 @@ ON_THE_WAY, BY_VARIABLE = 0.25, 0.5
 # A way goes on for so many times the step that reaches near sides; and where none is known, to
 # odds so much larger, if these are small. A variable moves so many times the step.
 _ON, _ODDS_ON, _SMALL, _WIDE = 5.0, 0.7, -1.0, 8.0
+# Where such a step is not known, a way goes on for so many times the way to a point with few missed
+# rows.
+_BEYOND_SAFE = 8.0
 #: A way is divided into so many cells, told apart if two of them have so many deviations of noise.
 CELLS, CLEAR_CELL = 1024, 6.0
 #: Counts of near sides by variable: for the widths at the start, and before, for the centre of the
@@ -96,7 +100,9 @@ class Way:
         low, high = ends
         while counts.left > left:
             odds = _between(low, high)
-            low, high = (low, odds) if counts(self.at(odds)) <= target else (odds, high)
+            found = counts(self.at(odds))
+            self.posterior.learn(odds, found, counts.sigma)
+            low, high = (low, odds) if found <= target else (odds, high)
         return low, high
 
 
@@ -152,6 +158,8 @@ class Starting:
     ) -> None:
         self._measured, self._public, self._region = measured, public, region
         self._s, self._n = s, n
+        # The start misses so many rows, or fewer, and no point of a way more than the other number.
+        self._goal, self._most = _OF_START * s, float(n)
         #: Whether rows still came closer where the search for their centre had to end.
         self.lost = False
 
@@ -175,9 +183,13 @@ class Starting:
         later = _CHECKED + (0 if centre is None else COUNTS_BY_CENTRE)
         linear = counts.left - logarithmic - later + _CHECKED
         few = max(FEW * self._s, SURE * counts.sigma)
-        target = max(_OF_START * self._s, SURE * counts.sigma)
+        target = max(self._goal, SURE * counts.sigma)
         begin, far, fewest = self._to_an_end(counts, few, target)
         begin = self._before_most_rows(of_cells, begin, far, target)
+        asked = counts(begin)
+        self._goal = max(min(self._goal, _OF_ASKED * asked), FEW * self._s)
+        self._most = min(self._most, max(asked, self._goal) + _CLEAR * counts.sigma)
+        target = max(self._goal, SURE * counts.sigma)
         way = self._way(begin, far, fewest, counts.sigma, hint)
         way.learn(counts, max(linear, 0) + later)
         ends = way.halved(way.likely(), counts, target, later)
@@ -185,7 +197,8 @@ class Starting:
             way, ends = self._by_centre(way, ends, counts, few, target, centre)
         high = way.halved(ends, counts, target, _CHECKED)[1]
         posterior = way.posterior
-        safe = way.at(posterior.quantile_of(_SAFE * self._s, _LIKELY))
+        of_few = float(expit(posterior.quantile_of(_SAFE * self._s, _LIKELY)))
+        safe = way.begin + of_few * (way.far - way.begin)
         share, x = float(expit(high)), way.at(high)
         on = math.inf if high >= _SMALL else float(expit(high + _ODDS_ON)) - share
         if of_way is not None:
@@ -195,6 +208,8 @@ class Starting:
             count + 2 * counts.sigma for count in (counts(x), counts(safe), way.fewest)
         )
         bound = bound if way.fewest <= target else math.inf
+        if share + on >= 1 and of_safe <= few + 2 * counts.sigma:
+            on = _BEYOND_SAFE * max(of_few - share, share)
         good = way.fewest <= few
         return Start(way.begin, way.far, share, good, on, bound, of_far, safe, of_safe, posterior)
 
@@ -228,10 +243,10 @@ class Starting:
         """A way of which nothing is known but how few rows are missed at its end."""
         ends = (float(self._public.cost @ end) for end in (begin, far))
         posterior = TargetSearch(
-            max(_OF_START * self._s, sigma),
+            max(self._goal, sigma),
             *_ODDS,
             sigma=sigma,
-            most=float(self._n),
+            most=self._most,
             places=_PLACES,
             likely=_odds_of_cost(hint, *ends),
             least_slope=_STEEP,

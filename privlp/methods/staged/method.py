@@ -17,7 +17,7 @@ from privlp.game.loop import Game, Released
 from privlp.methods.base import PlannedRun, Prediction, RowsMethod
 from privlp.methods.counts import Checked, NoisyCounts, StagedSearch, TargetSearch, last_target
 from privlp.methods.counts_of_sums import CountsOfSums
-from privlp.methods.request import SolveRequest
+from privlp.methods.request import SolveRequest, cheapest_at_zero
 from privlp.methods.staged.charges import Sizes, Stage, StagedCharges, difficulty, noise_of_sum
 from privlp.methods.staged.trim import LARGER, LEVELS, MOST_MISSED, levels_of
 from privlp.privacy import ChargedDraws
@@ -369,7 +369,7 @@ def _natural_simplex(request: SolveRequest) -> bool:
     """
     live = request.lp.bounds[:, 0] < request.lp.bounds[:, 1]
     cost = request.lp.c[live]
-    return bool(cost.all() and request.cheapest_at_zero and len(cost) >= _MANY)
+    return bool(cost.all() and cheapest_at_zero(request.lp) and len(cost) >= _MANY)
 
 
 def _hint(request: SolveRequest) -> tuple[float, float] | None:
