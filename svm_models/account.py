@@ -284,7 +284,9 @@ class ReadClasses:
 
 
 def protecting(words: str, estimator: Any) -> str:
-    """A relation in words, of the person who owns the record."""
+    """A relation in words, of the person who owns the record; with its group, where that counts."""
+    if getattr(estimator, "fairness", None) is not None:
+        words = words.replace("(x_i, y_i)", "(x_i, y_i) with its group")
     rows = rows_of(estimator)
     if estimator.rows_per_record is None:
         return words

@@ -331,6 +331,12 @@ def _check(candidates: Sequence[Any], limit: dict[str, Any]) -> None:
                 f" Give private classifiers of svm_models, or pipelines that end in one.{INSTEAD}",
                 parameter="estimators",
             )
+        if getattr(classifier, "fairness", None) is not None:
+            raise InvalidParameterError(
+                f"Candidate {i} sets fairness, which needs the groups of records: the selector does"
+                " not ask for them. Leave it out, and fit the choice again with fairness.",
+                parameter="estimators",
+            )
         if classifier.budget is not None:
             raise InvalidParameterError(
                 f"Candidate {i} has a budget of its own; leave it out and give budget to the"

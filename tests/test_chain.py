@@ -249,3 +249,23 @@ def test_bounds_too_loose_to_find_the_rows_are_said():
         warnings.simplefilter("error", privlp.MostlyNoiseWarning)
         usual = covering(0, bounds=(-1e3, None))
         privlp.solve(usual, 4.0, 1e-7, 100, method="chain", rng=0)
+
+
+def sigma(entry):
+    return float(entry.parameter.removeprefix("sigma = "))
+
+
+@pytest.mark.parametrize("change", ["replace", "add-remove"])
+@pytest.mark.parametrize(("d", "s", "eps"), [(2, 5, 1.0), (10, 14, 1.0), (40, 1, 0.1)])
+def test_slopes_keep_a_share_where_noise_is_large(change, d, s, eps):
+    """The shares of all counts together leave them some of the budget."""
+    n = 20_000 if d == 10 else 2000
+    A = np.random.default_rng(0).normal(size=(n, d))
+    relation = privlp.ConstraintPrivate(change, nominal_n=None if change == "replace" else n)
+    lp = LinearProgram(np.ones(d), A, np.ones(n), bounds=(-1, 1), neighbours=relation)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", privlp.MostlyNoiseWarning)
+        entries = privlp.solve(lp, eps, 1e-6, s, method="chain", rng=0).privacy.entries
+    shares = np.array([entry.draws * (entry.sensitivity / sigma(entry)) ** 2 for entry in entries])
+    slopes = ["slopes" in entry.purpose for entry in entries]
+    assert shares[slopes].sum() > 0.02 * shares.sum()

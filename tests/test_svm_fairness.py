@@ -7,9 +7,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from privlp import InvalidParameterError, InvalidProblemError, MostlyNoiseWarning
+from privlp import Budget, InvalidParameterError, InvalidProblemError, MostlyNoiseWarning
 from privlp.audits.tape import Tape, largest_changes
-from svm_models import DMWSVC, PrivateClassifier, PrivateLPSVC, plan
+from svm_models import (
+    DMWSVC,
+    PrivateClassifier,
+    PrivateLPSVC,
+    PrivateModelSelector,
+    PrivateOneVsRestClassifier,
+    plan,
+)
 from svm_models.classifiers import fairness
 
 N = 600
@@ -157,3 +164,22 @@ def test_classifiers_without_fairness_take_no_groups_of_persons(people):
     X, y, group = people
     with pytest.raises(InvalidParameterError, match="takes X, y and groups only, not sensitive"):
         DMWSVC(1.0, 1e-6, classes=(-1, 1)).fit(X, y, sensitive_features=group)
+
+
+@pytest.mark.parametrize("several", [PrivateModelSelector, PrivateOneVsRestClassifier])
+def test_what_does_not_pass_groups_on_refuses_fairness_before_it_spends(people, several):
+    X, y, _ = people
+    fair, budget = PrivateLPSVC(fairness="demographic_parity"), Budget(1.0, 1e-4)
+    of_several = [fair, PrivateLPSVC()] if several is PrivateModelSelector else fair
+    model = several(of_several, eps=1.0, delta=1e-4, classes=(-1, 1), budget=budget)
+    with pytest.raises(InvalidParameterError, match="sets fairness"):
+        model.fit(X, y)
+    assert budget.spent() == 0
+
+
+def test_a_second_fit_forgets_the_gap_of_the_first(people):
+    X, y, _ = people
+    svm = fitted(people)
+    assert "its group" in svm.privacy_.relation
+    svm.set_params(fairness=None).fit(X, y)
+    assert not hasattr(svm, "fairness_gap_")

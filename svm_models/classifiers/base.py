@@ -130,7 +130,8 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
             unsupported["sensitive_features"] = sensitive_features
         owners.refuse(self, unsupported, groups, private=self._is_private)
         # Weights of an earlier fit must not pass for this one's, should this one be cut short.
-        self.__dict__.pop("coef_", None)
+        for released in ("coef_", "fairness_gap_"):
+            self.__dict__.pop(released, None)
         self._warn_before_reading()
         # Whether a number overflows depends on the records; nobody may learn it from a warning.
         with unnoticed():

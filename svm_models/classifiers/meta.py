@@ -333,7 +333,7 @@ def check_estimator(estimator: Any) -> None:
                 " PrivateOneVsRestClassifier, for all classes together.",
                 parameter="estimator",
             )
-    for parameter in ("class_weight", "positive_rate"):
+    for parameter in ("class_weight", "positive_rate", "fairness"):
         if getattr(estimator, parameter, None) is not None:
             raise InvalidParameterError(
                 f"{name} sets {parameter}, which has no meaning where each class in turn is told"
