@@ -29,8 +29,9 @@ _APART = (_ODDS[1] - _ODDS[0]) / (_PLACES - 1)
 _LIKELY, _SAFE, _SURELY = 0.9, 0.5, 0.9
 # Counts for the start, and for a safe point farther on.
 _CHECKED = 2
-#: Counts on a way by the centre of the rows.
-COUNTS_BY_CENTRE = 10
+#: Counts on a way by the centre of the rows, and one before: if so many times more rows are missed
+#: than should be, earlier counts have misled.
+COUNTS_BY_CENTRE, _MISLED = 11, 1.5
 # Missed rows fall at least so fast, in powers of e for each power of e that odds rise by.
 _STEEP = 2.0
 # The start has these odds beyond those of a hinted cost, likely: the way leads not to the optimum
@@ -264,8 +265,13 @@ class Starting:
     ) -> tuple[Way, tuple[float, float]]:
         """The way, or one that begins or ends amid the rows, if that leads to less cost."""
         x = way.at(ends[1])
-        own = float(self._public.cost @ x) if way.fewest <= target else math.inf
-        amid = centre(x, own)
+        safe = way.at(way.posterior.quantile_of(_SAFE * self._s, _LIKELY))
+        own, most = (float(self._public.cost @ of) for of in (x, safe))
+        if way.fewest > target:
+            own = most = math.inf
+        elif counts(x) > _MISLED * target:
+            own = most
+        amid = centre(x, most)
         if amid is None:
             return way, ends
         count = counts(amid.x)
