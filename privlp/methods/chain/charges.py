@@ -31,7 +31,8 @@ _DIFFICULTIES = (0.1, 1.0, 2.0)
 _START, _WAY, _WIDTHS = (0.04, 0.1, 0.4), (0.03, 0.03, 0.02), (0.04, 0.04, 0.04)
 _DEEP, _SLACK, _BETWEEN = (0.04, 0.05, 0.05), (0.03, 0.03, 0.02), (0.1, 0.08, 0.06)
 _LAST, _SIGNS, _CELLS = (0.12, 0.18, 0.25), (0.005, 0.03, 0.03), (0.005, 0.03, 0.03)
-_WIDTHS_AND_CENTRE = (0.07, 0.09, 0.04)
+# With the search for the centre of the rows; it is not made where programs are this hard.
+_WIDTHS_AND_CENTRE, _START_AND_CENTRE, _TOO_HARD = (0.07, 0.09, 0.04), (0.06, 0.15, 0.42), 1.5
 # Counts at the start, then to halve what is left of the way; of near sides, along the way; of
 # sides by their slack; after each stage; and in the last search.
 _LOGARITHMIC, _LINEAR = (10, 10, 16), (24, 0, 0)
@@ -138,12 +139,17 @@ class ChainCharges:
         )
         widths, of_widths = _WIDTHS_AND_CENTRE, WIDTH_COUNTS + CENTRE_COUNTS
         clear = told[1] and noise(variables, widths, of_widths) <= _OF_CENTRE * request.n
-        centre = clear and not cheapest_at_zero(request.lp)
+        centre = clear and hard <= _TOO_HARD and not cheapest_at_zero(request.lp)
         if not centre:
             widths, of_widths = _WIDTHS, WIDTH_COUNTS
         linear = round(between(_LINEAR)) + (COUNTS_BY_CENTRE if centre else 0)
         by_purpose: list[tuple[float, tuple[float, float, float] | None, int, str]] = [
-            (k, _START, logarithmic + linear, "count missed rows on a way"),
+            (
+                k,
+                _START_AND_CENTRE if centre else _START,
+                logarithmic + linear,
+                "count missed rows on a way",
+            ),
             (largest, None, round(between(_ROUNDS)), "sum the slopes of violations"),
             (k, _DEEP, descents, "count missed rows away from rows"),
             (k, _SLACK, _SLACK_COUNTS, "count rows by their slack"),
