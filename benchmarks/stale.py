@@ -42,7 +42,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "fairness": "PrivateClassifier, PrivateLPSVC",
         "fallback": "default, soft, PrivateLPSVC, quantiles",
         "feasible": "numbers, always",
-        "foreign": "default, quantiles",
+        "foreign": "default, quantiles, PrivateClassifier",
         "foreign_audits": "",
         "fuzz": "",
         "hints": "default, soft, families",

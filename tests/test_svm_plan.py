@@ -72,7 +72,7 @@ def warned(estimator, X, y):
         (
             0.1,
             200,
-            "Too few rows for this eps: noise drowns the counts and second moments from which the"
+            "Too few rows for this eps: noise hides the counts and second moments from which the"
             " fit starts, so one prediction for everyone will most likely take its place, and even"
             " that may lie anywhere between y_bounds. About 16,000 records, or eps = 13, would be"
             " enough.",
@@ -333,7 +333,7 @@ def two_classes(n, p=5, positive=0.43, told=1.0, seed=0):
         (
             750,
             0.1,
-            "Too few rows for this eps: noise drowns the fit, so one class will most likely be"
+            "Too few rows for this eps: noise hides the fit, so one class will most likely be"
             " named for everyone. About",
         ),
     ],

@@ -203,7 +203,11 @@ def _dots(
 @click.option("--private", "patterns", multiple=True, help="As for privlp solve.")
 @click.option("--variables", type=int, nargs=2, help="Which two to draw, counted from 0.")
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="Of all solves.")
-@click.option("--draws", type=int, help="Private answers for each eps, s and n: 4 or more.")
+@click.option(
+    "--draws",
+    type=int,
+    help="Private answers for each eps, s and n: 4 by default, up to 36 where s and n are fixed.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of noise.")
 @plain_errors
 def explore_command(program: str, out: str, patterns: tuple[str, ...], **given: Any) -> None:

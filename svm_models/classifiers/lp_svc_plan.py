@@ -197,4 +197,4 @@ class Mistakes:
             if self.falls_back
             else "the weights will most likely mean nothing"
         )
-        return f"{verdict}: noise drowns the fit, so {so}.{would}"
+        return f"{verdict}: noise hides the fit, so {so}.{would}"

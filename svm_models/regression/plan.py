@@ -381,7 +381,7 @@ class Forecast:
         so = "so one prediction for everyone will most likely take its place"
         if told((0.0,), self.answer) == (0.5,):
             so = f"{so}, and even that may lie anywhere between y_bounds"
-        return f"{verdict}: noise drowns {because}, {so}.{would}{supposed}"
+        return f"{verdict}: noise hides {because}, {so}.{would}{supposed}"
 
 
 def _supposed(found: Forecast) -> str:

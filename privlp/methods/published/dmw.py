@@ -60,8 +60,7 @@ class DenseMultiplicativeWeights(RowsMethod):
     at most the radius of K times the violation in units of the row's span), T makes the regret
     alpha. Otherwise T minimises the sum of the selection error and half the regret.
 
-    *Step.* sqrt(2L/T)/0.2 per unit of violation (``benchmarks/step.py``); privacy does not depend
-    on it.
+    *Step.* sqrt(2L/T)/0.2 per unit of violation; privacy does not depend on it.
     """
 
     name = "dmw"
