@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves scm_kernel private_lp_svc svm_audits
+SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves scm_kernel private_lp_svc classifier fairness svm_audits
 # What test-range tests: the lowest versions that pyproject.toml allows and the newest ones, each on a Python of its own.
 RANGE ?= oldest-3.11 newest-3.13
 # What test-install installs the wheel and the source distribution on.
@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # Modules are compiled once, not in each of the processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help everything demo docs test test-thorough test-browser test-range coverage lint types dist test-install fuzz planted stale bench bench-trust bench-covering bench-low-sensitivity bench-unknown bench-svm clean
+.PHONY: help everything demo docs test test-thorough test-browser test-range coverage lint types dist test-install fuzz planted stale bench bench-trust bench-covering bench-low-sensitivity bench-allocation bench-unknown bench-svm clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -133,7 +133,8 @@ bench-allocation: $(VENV)/dev  ## Supplies shared by private prices: welfare and
 bench-unknown: $(VENV)/dev  ## Programs whose optimum nobody knows: cost, rows missed, success (resumable)
 	$(BIN)/python -m benchmarks.unknown
 
-bench-svm: $(VENV)/dev  ## Published tables and figures of private support vector machines, re-run (hours; resumable; needs the data)
+bench-svm: $(VENV)/dev  ## Published tables and figures of private classifiers, re-run, and our own (hours; resumable; needs the data)
+	$(PIP) -e '.[bench]'
 	for page in $(SVM_PAGES); do $(BIN)/python -m benchmarks.$$page || exit 1; done
 
 clean:  ## Remove everything that was made here
