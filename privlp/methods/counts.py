@@ -306,7 +306,7 @@ class Checked:
             x=x,
             objective=self._request.lp.objective(x),
             missed=missed,
-            warning=of_missed or found.warning,
+            warning=" ".join(filter(None, (of_missed, found.warning))),
             category=MissedRowsWarning if of_missed else found.category,
         )
 

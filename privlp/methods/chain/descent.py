@@ -28,6 +28,8 @@ _ROUNDS, _MOST_ROUNDS, _SOFTNESS, _LENGTH = 8, 0.55, 0.02, 0.15
 # Steps shrink by this factor where that share of one still reaches these sides. The search ends
 # once so many descents in a row shrank none.
 _SHRINK, _NEARER, _IN_VAIN = 0.25, 0.5, 2
+# After so many descents it is asked whether more are of use.
+_ASKED = 4
 
 
 class Descents:
@@ -128,18 +130,18 @@ def centre_of_rows(
     public: PublicRows,
     region: ReducedPolytope,
     begin: Centre,
-    limit: float,
-) -> Centre:
+    useless: Callable[[float], bool],
+) -> Centre | None:
     """Descents of distances from where rows end, ever shorter in variables that come close to them.
 
     A descent in a region of a few steps to each side leads nearer to most rows. Where half a step
     from there still reaches many of them, it shrinks. So the search follows rows that come close
-    together, as at a corner that most of them share, whatever the bounds. It ends where costs pass
-    the limit, those of a point with few missed rows.
+    together, as at a corner that most of them share, whatever the bounds. After some of them it is
+    asked once whether that is of use, at the least cost that the centre may have.
     """
     (x, steps, found), ends, vain = begin, region, 0
     least = int((1 - _MOST_ROUNDS) * descents.left)
-    for _ in range(searches):
+    for number in range(searches):
         if descents.left - _ROUNDS < least:
             break
         around = public.narrowed(x - _AROUND * steps, x + _AROUND * steps)
@@ -148,7 +150,10 @@ def centre_of_rows(
         closer = reached(x, _NEARER * steps)
         steps = np.where(closer, _SHRINK * steps, steps)
         vain = 0 if closer.any() else vain + 1
-        found = vain == _IN_VAIN or float(public.cost @ x) > limit
+        found = vain == _IN_VAIN
         if found:
             break
+        cheapest = float(public.cost @ x - np.abs(public.cost) @ steps)
+        if number + 1 == _ASKED and useless(cheapest):
+            return None
     return Centre(x, steps, found)

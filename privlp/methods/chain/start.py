@@ -29,9 +29,8 @@ _APART = (_ODDS[1] - _ODDS[0]) / (_PLACES - 1)
 _LIKELY, _SAFE, _SURELY = 0.9, 0.5, 0.9
 # Counts for the start, and for a safe point farther on.
 _CHECKED = 2
-#: Counts on a way by the centre of the rows, and one before: if so many times more rows are missed
-#: than should be, earlier counts have misled.
-COUNTS_BY_CENTRE, _MISLED = 11, 1.5
+#: Counts on a way by the centre of the rows, and at its cost on the way before.
+COUNTS_BY_CENTRE = 12
 # Missed rows fall at least so fast, in powers of e for each power of e that odds rise by.
 _STEEP = 2.0
 # The start has these odds beyond those of a hinted cost, likely: the way leads not to the optimum
@@ -69,6 +68,8 @@ _FAR, _CLOSER = 10.0, 1 / 50
 _FARTHEST = 1e6
 # How hard cost pulls from the middle to the cheapest point, in units of the root of p.
 _PULL, _AS_CHEAP = 1e3, 1e-9
+#: Whether a point of this cost with few missed rows is known.
+Useless = Callable[[float], bool]
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,12 @@ class Way:
     def at(self, odds: float) -> FloatArray:
         """A point of the way."""
         return self.begin + float(expit(odds)) * (self.far - self.begin)
+
+    def odds_of(self, value: float, cost: FloatArray) -> float:
+        """Where the cost is that value, between the ends; its begin if costs do not rise."""
+        start, end = (float(cost @ x) for x in (self.begin, self.far))
+        share = (value - start) / (end - start) if end > start else 0.0
+        return float(np.clip(logit(min(max(share, 0.0), 1.0)), *_ODDS))
 
     def learn(self, counts: NoisyCounts, left: int) -> None:
         """Counts on a logarithmic scale, until so few are left."""
@@ -169,7 +176,7 @@ class Starting:
         draw: ChargedDraws,
         of_way: ChargedDraws | None,
         of_cells: ChargedDraws | None,
-        centre: Callable[[FloatArray, float], Centre | None] | None,
+        centre: Callable[[FloatArray, Useless], Centre | None] | None,
         logarithmic: int,
         hint: float | None = None,
     ) -> Start:
@@ -261,17 +268,18 @@ class Starting:
         counts: NoisyCounts,
         few: float,
         target: float,
-        centre: Callable[[FloatArray, float], Centre | None],
+        centre: Callable[[FloatArray, Useless], Centre | None],
     ) -> tuple[Way, tuple[float, float]]:
-        """The way, or one that begins or ends amid the rows, if that leads to less cost."""
-        x = way.at(ends[1])
-        safe = way.at(way.posterior.quantile_of(_SAFE * self._s, _LIKELY))
-        own, most = (float(self._public.cost @ of) for of in (x, safe))
-        if way.fewest > target:
-            own = most = math.inf
-        elif counts(x) > _MISLED * target:
-            own = most
-        amid = centre(x, most)
+        """The way, or one that begins or ends amid the rows.
+
+        That one is taken unless the way misses few rows at the cost of its start.
+        """
+        cost, good = self._public.cost, way.fewest <= target
+
+        def as_good(value: float) -> bool:
+            return good and counts(way.at(way.odds_of(value, cost))) <= target
+
+        amid = centre(way.at(ends[1]), as_good)
         if amid is None:
             return way, ends
         count = counts(amid.x)
@@ -281,10 +289,9 @@ class Starting:
             other = self._way(amid.x, way.far, way.fewest, counts.sigma)
         else:
             return way, ends
-        other.learn(counts, _CHECKED)
+        other.learn(counts, _CHECKED + 1)
         found = other.likely()
-        more = float(self._public.cost @ other.at(found[1]))
-        return (other, found) if more <= own else (way, ends)
+        return (way, ends) if as_good(float(cost @ other.at(found[1]))) else (other, found)
 
     def _before_most_rows(
         self, draw: ChargedDraws | None, begin: FloatArray, far: FloatArray, target: float
@@ -315,9 +322,9 @@ class Starting:
         return _ON * float(self._steps(draw, near, 1, draw.remaining)[0])
 
     def centre(
-        self, draw: ChargedDraws, descents: Descents, x: FloatArray, limit: float
+        self, draw: ChargedDraws, descents: Descents, x: FloatArray, useless: Useless
     ) -> Centre | None:
-        """Where many rows come close together at a cost below a limit, by a search from x."""
+        """Where many rows come close together, by a search from x."""
         left, least, far = draw.remaining, _CLEAR * draw.sigma, _BEYOND_RANGES * self._ranges()
 
         def near(x: FloatArray, steps: FloatArray) -> FloatArray:
@@ -340,9 +347,9 @@ class Starting:
             self._public,
             self._region,
             Centre(x, steps),
-            limit,
+            useless,
         )
-        if float(self._public.cost @ found.x) > limit:
+        if found is None:
             return None
         gone = (np.abs(x - found.x) > _FAR * found.steps) & (found.steps < _CLOSER * steps)
         self.lost = bool(gone.any()) and not found.found
