@@ -32,18 +32,19 @@ _LARGEST_SHARE = 0.05
 class Chain(RowsMethod):
     """Find a deep point, then cheaper ones, by noisy projected descents; keep the safest.
 
-    First descents of distances from where rows end look for their centre: rows may come close
-    together far from the cheapest point, as at a corner that most of them share. If they do, a way
-    begins there, or ends if few rows are missed there. Noisy counts find a point with few missed
-    rows on that way, and how far each variable moves from there before it reaches a few times s
-    sides. Bounds that are far wider are replaced by such moves, so loose bounds do not set the
-    units. Descents without a cost, ever shorter, lead away from the rows, to a deep point. Stages
-    from there minimise smoothed violations and costs, ever sharper. After each, counts on a curve
-    to the deep point say where about s rows are missed. Where noise on all coordinates exceeds s
-    rows, the last counts are on the public way too. A cheaper point that earlier counts speak for
-    is taken in place of the last one. Counts at the point that is returned say how many rows it
-    misses; where they speak against it, the best point that earlier counts speak for is returned,
-    or else the safest one.
+    First noisy counts find a point with few missed rows on a public way, also where most rows lie
+    close together far from both of its ends. Descents of distances from where rows end, if 0 is not
+    the cheapest point, look for their centre: rows may come close together far from that way, as at
+    a corner that most of them share. Then another way begins there, or ends if few rows are missed
+    there, and is taken unless the first one misses few rows at its cost. Counts say how far each
+    variable moves from the point found before it reaches a few times s sides. Bounds that are far
+    wider are replaced by such moves, so loose bounds do not set the units. Descents without a cost,
+    ever shorter, lead away from the rows, to a deep point. Stages from there minimise smoothed
+    violations and costs, ever sharper. After each, counts on a curve to the deep point say where
+    about s rows are missed. Where noise on all coordinates exceeds s rows, the last counts are on
+    the public way too. A cheaper point that earlier counts speak for is taken in place of the last
+    one. Counts at the point that is returned say how many rows it misses; where they speak against
+    it, the best point that earlier counts speak for is returned, or else the safest one.
 
     *Neighbours*: constraint-private, one record with k rows, replaced, added or removed.
 
