@@ -104,7 +104,7 @@ class QPSVC(LinearBinaryClassifier):
     """
 
     def __init__(
-        self, C: float = 1.0, *, solver: str | None = "CLARABEL", classes: Any = None
+        self, C: float = 1.0, *, solver: str = "CLARABEL", classes: Any = None
     ) -> None:
         self.C = C
         self.solver = solver
@@ -118,7 +118,7 @@ class QPSVC(LinearBinaryClassifier):
                 "QPSVC needs CVXPY: install it by pip install 'privlp[cvxpy]'."
             ) from error
         C = within(self.C, "C", *PRICE)
-        require_kind(self.solver, str | None, "solver", "the name of a CVXPY solver")
+        require_kind(self.solver, str, "solver", "the name of a CVXPY solver")
         M = signed(X, signs)
         w, slack = cvxpy.Variable(M.shape[1]), cvxpy.Variable(M.shape[0], nonneg=True)
         margins = M @ w >= 1 - slack
@@ -132,7 +132,7 @@ class QPSVC(LinearBinaryClassifier):
             failed = False
         if failed:  # without CVXPY's error, which may hold numbers of records
             raise UncertifiedOptimumError(
-                f"CVXPY's solver failed ({self.solver or 'default'}); try another solver=.",
+                f"CVXPY's solver failed ({self.solver}); try another solver=.",
                 parameter="solver",
             )
         if w.value is None:
