@@ -155,6 +155,13 @@ def test_no_noise_returns_the_value_and_has_no_finite_price(kind):
     assert composed_epsilon([(mechanism.price, 1)], 1e-6) == math.inf
 
 
+@pytest.mark.parametrize("kind", NOISES)
+def test_only_infinities_are_cut_off_at_the_largest_number(kind):
+    large, most = 1e200, np.finfo(float).max
+    found = kind(1.0, 1e-3).release([large, -large, np.inf, -np.inf], Randomness(0))
+    np.testing.assert_allclose(found, [large, -large, most, -most])
+
+
 def test_infinite_eps_selects_the_largest_score_and_has_no_price():
     mechanism, scores = ExponentialMechanism(1.0, math.inf), np.array([0.0, 3.0, 2.9999999, 3.0])
     assert set(draws(mechanism, scores, 20, seed=0)) == {1}
