@@ -103,9 +103,7 @@ class QPSVC(LinearBinaryClassifier):
     array([[0.5, 1. ]])
     """
 
-    def __init__(
-        self, C: float = 1.0, *, solver: str = "CLARABEL", classes: Any = None
-    ) -> None:
+    def __init__(self, C: float = 1.0, *, solver: str = "CLARABEL", classes: Any = None) -> None:
         self.C = C
         self.solver = solver
         self.classes = classes
