@@ -173,13 +173,13 @@ FAMILIES: dict[str, tuple[Callable[[int], LinearProgram], int]] = {
     "needs of one product, m = 250": (partial(_needs, m=250), 20),
     "max-min share, t from -10^6 to 10^6 (max)": (partial(max_min, t=(-1e6, 1e6)), 20),
     "covering, bounds -10^6 to 2 10^6": (partial(covering, bounds=(-1e6, 2e6)), 20),
-    "covering, variables from -10^3": (partial(covering, bounds=(-1e3, None)), 20),
-    "covering, other bounds for each variable": (uneven(covering), 20),
-    "half-spaces, other bounds for each variable (difference)": (uneven(half_spaces, 10.0), 20),
     "covering 1,000 x 20, variables from -10^3": (
         partial(covering, n=1000, d=20, bounds=(-1e3, None)),
         20,
     ),
+    "covering, variables from -10^3": (partial(covering, bounds=(-1e3, None)), 20),
+    "covering, other bounds for each variable": (uneven(covering, 10.0), 20),
+    "half-spaces, other bounds for each variable (difference)": (uneven(half_spaces, 10.0), 20),
 }
 
 
