@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privlp.checks import (
     is_one_of,
@@ -36,8 +35,6 @@ from privlp.rows.program_rows import ProgramRows
 from privlp.solution import Solution
 from privlp.start import said_of_start, start_of
 from privlp.status import Status, Verdict
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def solve(

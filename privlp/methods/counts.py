@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from privlp.checks import FloatArray
 from privlp.errors import MissedRowsWarning, MostlyNoiseWarning, UnsupportedProblemError
 from privlp.game.loop import Released
 from privlp.methods.base import ChargeRequest
@@ -22,8 +23,6 @@ from privlp.rows.access import Rows
 from privlp.rows.grid import Grid
 from privlp.rows.program_rows import MeasuredRows
 from privlp.status import MissedRows
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def grid_of(request: SolveRequest) -> Grid:

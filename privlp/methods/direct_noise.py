@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_sparse, real
+from privlp.checks import FloatArray, as_sparse, real
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.game.loop import Released
 from privlp.methods.base import COMPARED, NumbersMethod, PlannedRun, Prediction
@@ -36,8 +36,6 @@ from privlp.regions.public_rows import largest_size, require_bounded
 from privlp.regions.simplex import Simplex
 from privlp.relations.numbers import PrivateNumbers
 from privlp.status import Status
-
-FloatArray = npt.NDArray[np.float64]
 
 _NO_ROUNDS = "the noisy program is solved at once"
 # Measured largest violation over the largest noise of a row: see docs/results/low_sensitivity.md.

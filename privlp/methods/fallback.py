@@ -12,7 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from privlp.checks import FloatArray
 
 # Each draw for the cheap answer is to be this accurate, and the comparison this accurate, as a
 # share of the records: as far as these shares of the budget allow it. Chosen by trial on generated

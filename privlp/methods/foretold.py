@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import FloatArray
 from privlp.errors import PrivLPError
 from privlp.methods.auto import best_run, protecting
 from privlp.methods.base import PlannedRun
@@ -18,8 +18,6 @@ from privlp.methods.noisy_numbers import AdditiveNoise, BoundedNoise
 from privlp.methods.request import SolveRequest
 from privlp.methods.tightened.trials import Trial, made_up_numbers, trials
 from privlp.relations.numbers import LowSensitivity, PrivateNumbers
-
-FloatArray = npt.NDArray[np.float64]
 
 #: How many programs are made up, by stored coefficients; larger programs are not tried.
 _PROGRAMS = {3_000: 6, 20_000: 2, 200_000: 1}

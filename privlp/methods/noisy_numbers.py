@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import real
+from privlp.checks import FloatArray, real
 from privlp.errors import BudgetExceededError, InvalidParameterError, UnsupportedProblemError
 from privlp.game.loop import Released
 from privlp.methods.base import PlannedRun, Prediction
@@ -26,8 +26,6 @@ from privlp.problem.standard_form import StandardForm
 from privlp.regions.public_rows import largest_size
 from privlp.relations.numbers import LowSensitivity, PrivateNumbers, ProgramNumbers
 from privlp.rows.program_rows import ProgramRows
-
-FloatArray = npt.NDArray[np.float64]
 
 _SMALLEST_SHARE = 1e-6
 NAMES = {"b": "right-hand sides b", "A": "coefficients A", "c": "costs c"}

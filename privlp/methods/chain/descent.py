@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.methods.perturbed.paths import scaled_or
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
@@ -18,7 +19,6 @@ from privlp.rows import smoothed
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
 
-FloatArray = npt.NDArray[np.float64]
 # sqrt(2), but for a part that covers all rounding.
 _ONE_SIGN = 1.4142
 # A step of one variable reaches these sides; a descent's region leads so many steps to each side.
@@ -30,6 +30,8 @@ _ROUNDS, _MOST_ROUNDS, _SOFTNESS, _LENGTH = 8, 0.55, 0.02, 0.15
 _SHRINK, _NEARER, _IN_VAIN = 0.25, 0.5, 2
 # After so many descents it is asked whether more are of use.
 _ASKED = 4
+#: Whether a point of this cost with few missed rows is known.
+Useless = Callable[[float], bool]
 
 
 class Descents:
@@ -130,7 +132,7 @@ def centre_of_rows(
     public: PublicRows,
     region: ReducedPolytope,
     begin: Centre,
-    useless: Callable[[float], bool],
+    useless: Useless,
 ) -> Centre | None:
     """Descents of distances from where rows end, ever shorter in variables that come close to them.
 

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.methods.chain.charges import WRONG_SIGNS, ChainCharges, ChainDraws
 from privlp.methods.chain.descent import Descents
 from privlp.methods.chain.start import FEW, SURE, Start, Starting
@@ -23,7 +23,6 @@ from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
 from privlp.rows.program_rows import MeasuredRows
 
-FloatArray = npt.NDArray[np.float64]
 Path = Callable[[float], FloatArray]
 
 # On that way few rows are missed where a count is at most this share of s.
@@ -168,7 +167,8 @@ class ChainSearch(StagedSearch):
             self._widths = starting.widths(widths, start.x)
             self._bound_about(start.x)
         if math.isfinite(start.on) and math.isfinite(start.bound):
-            self._bound_costs(float(self._public.cost @ start.at(min(start.share + start.on, 1.0))))
+            end = start.way.part(min(start.share + start.on, 1.0))
+            self._bound_costs(float(self._public.cost @ end))
         return start
 
     def _on_the_way(self, start: Start) -> FloatArray:
@@ -176,7 +176,7 @@ class ChainSearch(StagedSearch):
         counts, on = self._counts(self._draws.deep), start.on
         few = max(_FEWER * self._s, SURE * counts.sigma)
         while True:
-            deep = start.at(min(start.share + on, 1.0))
+            deep = start.way.part(min(start.share + on, 1.0))
             count = counts(deep)
             if count <= few or not counts.left or start.share + on >= 1:
                 break

@@ -10,15 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-from privlp.methods.chain.descent import Centre, Descents, centre_of_rows
+from privlp.checks import FloatArray
+from privlp.methods.chain.descent import Centre, Descents, Useless, centre_of_rows
 from privlp.methods.counts import NoisyCounts, TargetSearch
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
 from privlp.rows.access import Rows
 from privlp.rows.program_rows import MeasuredRows
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Few rows are missed where a count is at most this share of s, or this many deviations of noise.
 FEW, SURE = 0.5, 3.0
@@ -68,8 +67,6 @@ _FAR, _CLOSER = 10.0, 1 / 50
 _FARTHEST = 1e6
 # How hard cost pulls from the middle to the cheapest point, in units of the root of p.
 _PULL, _AS_CHEAP = 1e3, 1e-9
-#: Whether a point of this cost with few missed rows is known.
-Useless = Callable[[float], bool]
 
 
 @dataclass(frozen=True)
@@ -81,9 +78,13 @@ class Way:
     fewest: float  # The count of rows missed at the far end.
     posterior: TargetSearch  # By the logarithm of odds along the way.
 
+    def part(self, share: float) -> FloatArray:
+        """The point after this share of the way."""
+        return self.begin + share * (self.far - self.begin)
+
     def at(self, odds: float) -> FloatArray:
-        """A point of the way."""
-        return self.begin + float(expit(odds)) * (self.far - self.begin)
+        """The point with these odds of what lies behind to what lies ahead."""
+        return self.part(float(expit(odds)))
 
     def odds_of(self, value: float, cost: FloatArray) -> float:
         """Where the cost is that value, between the ends; its begin if costs do not rise."""
@@ -118,8 +119,7 @@ class Way:
 class Start:
     """A point of a public way, from where many rows are missed to a far point."""
 
-    begin: FloatArray  # The cheapest point, or the centre of the rows.
-    far: FloatArray
+    way: Way
     share: float  # Where the point lies: 0 where the way begins, 1 at the far point.
     good: bool  # Whether few rows are missed at the far end.
     # So far on, in the same units, sides near the point lie behind; infinite if not known.
@@ -129,23 +129,19 @@ class Start:
     of_far: float  # That of the far end.
     safe: FloatArray  # Farther on, a point that is likely to miss fewer, and its bound.
     of_safe: float
-    posterior: TargetSearch  # By the logarithm of odds along the way.
-
-    def at(self, share: float) -> FloatArray:
-        """A point of the way."""
-        return self.begin + share * (self.far - self.begin)
 
     def with_few(self, counts: NoisyCounts, target: float) -> FloatArray:
         """A point that is likely to miss so many rows or fewer, by all counts that are left."""
+        posterior = self.way.posterior
         while counts.left:
-            odds = self.posterior.quantile_of(target, 0.5)
-            self.posterior.learn(odds, counts(self.at(float(expit(odds)))), counts.sigma)
-        return self.at(float(expit(self.posterior.quantile_of(target, _SURELY))))
+            odds = posterior.quantile_of(target, 0.5)
+            posterior.learn(odds, counts(self.way.at(odds)), counts.sigma)
+        return self.way.at(posterior.quantile_of(target, _SURELY))
 
     @property
     def x(self) -> FloatArray:
         """The point."""
-        return self.at(self.share)
+        return self.way.part(self.share)
 
     @property
     def leads_away(self) -> bool:
@@ -188,8 +184,9 @@ class Starting:
         less cost.
         """
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draw)
-        later = _CHECKED + (0 if centre is None else COUNTS_BY_CENTRE)
-        linear = counts.left - logarithmic - later + _CHECKED
+        by_centre = 0 if centre is None else COUNTS_BY_CENTRE
+        later = _CHECKED + by_centre
+        linear = max(counts.left - logarithmic - by_centre, 0)
         few = max(FEW * self._s, SURE * counts.sigma)
         target = max(self._goal, SURE * counts.sigma)
         begin, far, fewest = self._to_an_end(counts, few, target)
@@ -199,14 +196,13 @@ class Starting:
         self._most = min(self._most, max(asked, self._goal) + _CLEAR * counts.sigma)
         target = max(self._goal, SURE * counts.sigma)
         way = self._way(begin, far, fewest, counts.sigma, hint)
-        way.learn(counts, max(linear, 0) + later)
+        way.learn(counts, linear + later)
         ends = way.halved(way.likely(), counts, target, later)
         if centre is not None:
             way, ends = self._by_centre(way, ends, counts, few, target, centre)
         high = way.halved(ends, counts, target, _CHECKED)[1]
-        posterior = way.posterior
-        of_few = float(expit(posterior.quantile_of(_SAFE * self._s, _LIKELY)))
-        safe = way.begin + of_few * (way.far - way.begin)
+        of_few = float(expit(way.posterior.quantile_of(_SAFE * self._s, _LIKELY)))
+        safe = way.part(of_few)
         share, x = float(expit(high)), way.at(high)
         on = math.inf if high >= _SMALL else float(expit(high + _ODDS_ON)) - share
         if of_way is not None:
@@ -219,7 +215,7 @@ class Starting:
         if share + on >= 1 and of_safe <= few + 2 * counts.sigma:
             on = _BEYOND_SAFE * max(of_few - share, share)
         good = way.fewest <= few
-        return Start(way.begin, way.far, share, good, on, bound, of_far, safe, of_safe, posterior)
+        return Start(way, share, good, on, bound, of_far, safe, of_safe)
 
     def _to_an_end(
         self, counts: NoisyCounts, few: float, target: float

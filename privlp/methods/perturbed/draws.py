@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import FloatArray
 from privlp.errors import UnsupportedProblemError
 from privlp.game.perturbed import PerturbedProgram
 from privlp.methods.request import SolveRequest
@@ -22,8 +22,6 @@ from privlp.relations.base import PublicPart
 from privlp.rows import smoothed
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
-
-FloatArray = npt.NDArray[np.float64]
 
 # The search of a minimum begins with so many rows, or so many a coordinate if that is more.
 _FEWEST_ROWS, _ROWS = 2**13, 100

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.game.loop import Released
 from privlp.methods.counts import NoisyCounts, StagedSearch
 from privlp.methods.perturbed.draws import Bend, Draws, draws_of_stages, prices_of_public_rows
@@ -21,8 +21,6 @@ from privlp.regions.public_rows import PublicRows
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
 from privlp.rows.program_rows import MeasuredRows
-
-FloatArray = npt.NDArray[np.float64]
 
 # Softness of violations, as a share of the typical right-hand side, before the last stage and in
 # it; and how far rows are moved inwards, in units of the softness.

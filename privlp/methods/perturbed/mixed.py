@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.methods.counts import NoisyCounts, TargetSearch
 from privlp.methods.perturbed.draws import WEAK, Draws, prices_of_public_rows
 from privlp.methods.perturbed.paths import SCALES
@@ -18,8 +18,6 @@ from privlp.regions.polytope import ReducedPolytope
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
 from privlp.rows.program_rows import MeasuredRows
-
-FloatArray = npt.NDArray[np.float64]
 
 # The deep point is to be so far inside the hard rows, in units of their typical distance.
 _DEEP = 1.0

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.counts import NoisyCounts, TargetSearch
 from privlp.methods.perturbed.draws import Draws
@@ -20,7 +20,6 @@ from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import norms, shares_of_norm
 from privlp.rows.program_rows import MeasuredRows, RowBlock
 
-FloatArray = npt.NDArray[np.float64]
 Path = Callable[[float], FloatArray]
 
 #: The next region ends at this multiple of the cost found.

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.methods.counts import NoisyCounts, StagedSearch
 from privlp.methods.fallback import reach
 from privlp.methods.perturbed.draws import Bend, Draws, draws_of_stages, prices_of_public_rows
@@ -22,8 +22,6 @@ from privlp.regions.public_rows import PublicRows
 from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates, norms, shares_of_norm, symmetric_of
 from privlp.rows.program_rows import ComparedRows, RowBlock
-
-FloatArray = npt.NDArray[np.float64]
 
 # Softness of violations, as a share of their typical size: before the last stage; and in it, where
 # it grows with sqrt(p) over the number of records and over e^kappa - 1, up to the largest share.

@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from privlp.checks import real
+from privlp.checks import FloatArray, real
 from privlp.errors import InvalidParameterError
 from privlp.game.dense import DenseDual
 from privlp.game.loop import Game, ScaledRows, SelectionPlayer, as_rounds
@@ -22,8 +21,6 @@ from privlp.regions.simplex import Simplex, is_range
 from privlp.rows.access import Rows
 from privlp.rows.on_simplex import RowsOnSimplex
 from privlp.rows.program_rows import RowBlock
-
-FloatArray = npt.NDArray[np.float64]
 
 # Values of a row of equal range span this on K, and no violation is larger in size.
 _WIDTH = 2.0

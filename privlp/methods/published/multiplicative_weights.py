@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.errors import UnsupportedProblemError
 from privlp.game.loop import Path, Released, as_rounds
 from privlp.methods.base import COMPARED, ChargeRequest, Method, PlannedRun, Prediction
@@ -27,8 +28,6 @@ from privlp.relations.base import NeighbourRelation
 from privlp.relations.numbers import LowSensitivity
 from privlp.rows.access import Rows
 from privlp.rows.program_rows import RowBlock, SelectableRows
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class MovingRows:

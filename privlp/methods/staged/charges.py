@@ -8,8 +8,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.errors import UnsupportedProblemError
 from privlp.game.loop import weights_of_rounds
 from privlp.methods.base import ChargeRequest
@@ -19,8 +19,6 @@ from privlp.methods.staged.trim import share_of_trim
 from privlp.privacy import GaussianMechanism, WeightedGaussianMechanism
 from privlp.problem.data import ProgramData
 from privlp.regions.simplex import Simplex
-
-FloatArray = npt.NDArray[np.float64]
 
 # Sizes are looked for within this factor (its logarithm) of variables near 1. A hint farther off
 # than the second takes their place.

@@ -9,9 +9,8 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from privlp.checks import real
+from privlp.checks import FloatArray, real
 from privlp.game.descent import AcceleratedDescent, ElasticDual
 from privlp.game.loop import Game, Released
 from privlp.methods.base import PlannedRun, Prediction, RowsMethod
@@ -25,8 +24,6 @@ from privlp.regions.simplex import Entropic, Simplex, is_range, range_of
 from privlp.rows.access import Rows
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, signs_and_spread
 from privlp.rows.program_rows import MeasuredRows, share_of
-
-FloatArray = npt.NDArray[np.float64]
 
 # The size is looked for within this factor (its logarithm) of the one before.
 _FACTOR = math.log(4.0)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.methods.counts import noise_of_one_release
 from privlp.methods.request import SolveRequest
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Parts of the way of a variable that are told apart.
 LEVELS = 16

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.methods.base import NoiseOnNumbers, PlannedRun, Prediction
 from privlp.methods.noisy_numbers import (
     AdditiveNoise,
@@ -25,8 +25,6 @@ from privlp.privacy import GaussianMechanism, LaplaceMechanism, TruncatedLaplace
 from privlp.privacy.gaussian_dp import mu_of
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.numbers import LowSensitivity, PrivateNumbers
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Share of eps and delta for the noisy numbers; and how far beyond the point that they make a row
 #: may be used, in widths of the noise on the margin. Chosen on packing, staffing and flow programs

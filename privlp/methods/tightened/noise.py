@@ -9,8 +9,8 @@ from typing import Any, ClassVar, cast
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.game.loop import Released
 from privlp.methods import noisy_numbers as noisy
@@ -25,8 +25,6 @@ from privlp.regions.public_rows import require_bounded
 from privlp.relations.bounded_change import ABOUT_ZEROS
 from privlp.relations.numbers import PrivateNumbers
 from privlp.status import Status
-
-FloatArray = npt.NDArray[np.float64]
 
 # Share of delta that is split evenly, so that every part has some.
 _EVEN = 1e-3

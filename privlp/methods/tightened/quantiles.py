@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.errors import UnsupportedProblemError
 from privlp.methods import noisy_numbers as noisy
 from privlp.methods.base import NoiseOnNumbers, NumbersMethod, PlannedRun
@@ -21,8 +22,6 @@ from privlp.privacy.noise import grid
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.public_rows import require_bounded
 from privlp.relations.numbers import PrivateNumbers
-
-FloatArray = npt.NDArray[np.float64]
 
 #: The probability without ``feasible``.
 _PROBABILITY = 0.99

@@ -9,10 +9,9 @@ from typing import Any, cast
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_sparse
+from privlp.checks import FloatArray, as_sparse
 from privlp.game.loop import Released
 from privlp.methods.base import PlannedRun, Prediction
 from privlp.methods.noisy_numbers import BoundedNoise, private_numbers, shares
@@ -24,8 +23,6 @@ from privlp.problem.highs import optimum
 from privlp.problem.standard_form import StandardForm, violated
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.numbers import LowSensitivity, PrivateNumbers, ProgramNumbers
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Share of eps and delta for the slacks; numbers that make the point share the rest so.
 _OF_SLACKS = 0.6

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, cast
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.methods.base import PlannedRun
 from privlp.methods.noisy_numbers import AdditiveNoise, BoundedNoise, scale_of
 from privlp.methods.request import SolveRequest
@@ -20,8 +20,6 @@ from privlp.privacy import (
     TruncatedLaplaceMechanism,
 )
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Shares of the declared ranges between which made-up right-hand sides lie.
 _MIDDLE = (0.25, 0.75)

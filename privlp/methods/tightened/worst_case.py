@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import FloatArray
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.tightened import rows as repairs
 from privlp.methods.tightened.rows import TightenedRows
@@ -17,7 +18,6 @@ from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import PrivateNumbers
 
 BoolArray = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
 
 
 def rows_with(form: StandardForm, numbers: list[PrivateNumbers]) -> npt.NDArray[np.int64]:
