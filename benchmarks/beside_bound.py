@@ -101,7 +101,7 @@ _ABOUT = (
     " cost of its optimum ([proof](../proofs.md)). How many must the default be allowed? *s"
     f" needed*: the least of {', '.join(map(str, TIMES))} times the bound at which, and at all"
     f" larger ones, {DRAWS - MAY_FAIL} of {DRAWS} draws (δ = {DELTA:g}, five programs) miss at most"
-    f" s rows by more than 1 % of their side, at {LARGEST_COST} times the optimum or less. *s of"
+    f" s rows, at {LARGEST_COST} times the optimum or less. *s of"
     ' the plan*: the least for which `plan` says "Enough rows". Programs are those of'
     " [unknown optima](unknown.md) with other sizes, and seeds that no constant was chosen on."
 )

@@ -405,7 +405,7 @@ _ABOUT = (
     f" chosen on. δ = {DELTA:g}, {DRAWS} draws a cell. *Programs* (s a twentieth of the rows):"
     " objective over the optimum that meets every row, which a few people set, so it may be far"
     " below 1 where costs are minimised, and far above 1 where something is maximised; fine: at"
-    " most s rows missed by more than 1 % of their side. *Quantiles*: loss over that of the exact"
+    " most s rows missed. *Quantiles*: loss over that of the exact"
     f" fit; fine: at most {CLOSE:.0%} more. *Classes*: mistakes on the other half of the records,"
     " over those of the exact `LPSVC` (fitted to 20,000 records at most); fine: at most"
     f" {100 * MISTAKES:g} more in a hundred. The *plan is true* where {MOST} of {DRAWS} draws are"

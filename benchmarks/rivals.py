@@ -270,7 +270,7 @@ def _said(cells: Cells, name: str) -> str:
 
 _ABOUT = (
     f"{PROGRAMS} programs, {DRAWS} draws a cell, δ = {DELTA:g}, s = n/20; whole rows are private."
-    " A cell says how many draws miss at most s rows (by more than 1 % of their side), and what"
+    " A cell says how many draws miss at most s rows, and what"
     " these cost on average: over the optimum that meets every row (packing: the optimum over it,"
     " so that less is better; half-spaces: the difference to it). One is *ahead* of the other if"
     f" no fewer draws are kept at no more cost, and one of the two is better (costs by {_SAME:g})."

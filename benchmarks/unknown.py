@@ -111,7 +111,7 @@ def plan(case: str, seed: int, quick: bool, eps: float) -> Result:
 def solve(
     case: str, seed: int, quick: bool, eps: float, draw: int, s: float | None = None
 ) -> Result:
-    """Cost over optimum, rows missed by more than 1 %, s and the method of one private solve."""
+    """Cost over optimum, rows missed, s and the method of one private solve."""
     program = instance(case, seed, quick)
     s, hint = s or program.s, told(case, program.opt)
     try:
@@ -246,8 +246,8 @@ _HARD = (
     'Each program is solved by `privlp.solve` with `method="auto"`. Of the optimum nothing is told,'
     " or a bound on the cost, `opt=(0, bound)`, where the name says so; packing, transport and"
     " portfolio have bounds on variables or public equalities. OPT meets every row, so a cost below"
-    " 1 is earned by rows that are missed; s of them may be. Rows missed: by more than 1 % of their"
-    f" side. Success: {_SUCCESS}. Plan: what `privlp.plan` says beforehand (yes, rough, no), then"
+    " 1 is earned by rows that are missed; s of them may be."
+    f" Success: {_SUCCESS}. Plan: what `privlp.plan` says beforehand (yes, rough, no), then"
     " the s and the ε that it names."
 )
 _SOFT = (

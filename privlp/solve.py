@@ -69,9 +69,10 @@ def solve(
         In [0, 1). With 1/n or more, publishing a whole record could satisfy the definition: a
         warning says so.
     s : float or str
-        For constraint-private programs: number of private rows that may be violated by more than
-        alpha, from 1 to n; or a share of them, such as ``"5%"``. A larger s means less noise. Soft
-        rows and other relations have no use for it.
+        For constraint-private programs: number of private rows that may be violated, by more than
+        alpha, or than rounding (a millionth of their side) without one, from 1 to n; or a share of
+        them, such as ``"5%"``. A larger s means less noise. Soft rows and other relations have no
+        use for it.
     alpha : float, optional
         Violation that is good enough: per unit of ||A_i||_2 where whole constraints are private, in
         units of A x - b for other relations and published methods. Methods that choose their rounds

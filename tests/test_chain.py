@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import privlp
+from benchmarks.small import doses, inputs, schedule, widest_gap
 from privlp import LinearProgram
 from privlp.methods.chain.search import ChainSearch
 from privlp.status import MissedRows
@@ -14,10 +15,10 @@ from tests.effort import runs
 
 
 def missed(lp, x):
-    """Private rows that x misses by more than a percent of their side, or of their size."""
+    """Private rows that x misses by more than a millionth of their side, or of their size."""
     A, b = lp.A[lp.private], lp.b[lp.private]
     size = np.where(b == 0, np.abs(A) @ np.abs(x), np.abs(b))
-    return int(np.sum(A @ x - b > 0.01 * size + 1e-9))
+    return int(np.sum(A @ x - b > 1e-6 * size + 1e-9))
 
 
 def max_min(seed, *, smallest=0.0, largest=10.0, n=2000, d=6):
@@ -97,6 +98,27 @@ def test_loose_bounds_cost_next_to_nothing(usual, loose):
     assert all(missed(loose, one.x) <= 100 for one in found[1])
     before, after = (np.mean([one.objective for one in ones]) for ones in found)
     assert after == pytest.approx(before, abs=0.15 * max(1.0, abs(before)))
+
+
+@pytest.mark.parametrize("make", [schedule, doses, inputs])
+def test_rows_that_no_public_end_keeps(make):
+    """Neither the cheapest point, nor the middle, nor the dearest one misses few rows."""
+    lp = make(50)
+    s = int(lp.private.sum()) // 20
+    found = solved(lp, eps=8.0, s=s)
+    assert missed(lp, found.x) <= s
+    assert found.objective <= 1.3 * privlp.solve_exact(lp).objective
+    loose = solved(schedule(50, largest=1e6), eps=8.0, s=100)
+    assert loose.objective <= 1.3 * privlp.solve_exact(schedule(50)).objective
+
+
+@pytest.mark.parametrize("eps", [1.0, 8.0])
+def test_a_corner_of_all_rows(eps):
+    """It is not taken for the scale of the rows, and no answer is worse than it."""
+    lp = widest_gap(50)
+    found = solved(lp, eps=eps)
+    assert missed(lp, found.x) <= 100
+    assert found.objective >= (0.5 * privlp.solve_exact(lp).objective if eps > 1 else 0)
 
 
 def test_rows_of_one_sign_are_noticed(monkeypatch):

@@ -391,7 +391,6 @@ def test_demo_solves_real_records_and_draws(tmp_path, monkeypatch):
     claims = (Path(__file__).parents[1] / "docs/results/claims.md").read_text(encoding="utf-8")
     for eps, low, high, *_ in (table[0], table[3], table[4]) if THOROUGH else ():
         assert f"{low:.1f} to {high:.1f} (ε = {eps:g})" in claims
-    # The table also counts people who miss less than 1 % of their visits; s = 400 does not.
     assert all(most <= 440 for *_, most in table)
     missed_at_four = table[-1][3:5]
     assert 300 < missed_at_four[0] <= missed_at_four[1] <= 408

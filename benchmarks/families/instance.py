@@ -47,7 +47,7 @@ class Instance:
         return float(store[settings])
 
 
-def missed(lp: LinearProgram, x: npt.ArrayLike, *, tolerance: float = 0.01) -> int:
+def missed(lp: LinearProgram, x: npt.ArrayLike, *, tolerance: float = 1e-6) -> int:
     """Number of hard private rows that x misses by more than `tolerance` times abs(side).
 
     Where the side is 0, by more than `tolerance` times abs(A_i)·abs(x).

@@ -189,6 +189,8 @@ class SelectableRows:
         return self._form.row_sign[side] * entries
 
 
+#: The violation that counts without an alpha, as a share of a row's size: that of exact solvers.
+SHARE = 1e-6
 # Rounding of A x, as a share of a row's size.
 _ROUNDING = 1e-12
 # Rows at a time, so that temporary numbers are few.
@@ -200,17 +202,14 @@ _UNITS = 2.0**20
 class MeasuredRows:
     """Private rows in the user's variables, each with its own measure of a violation.
 
-    A row counts as missed at x if A_i x - b_i exceeds `alpha` ||A_i||_2; or, without an alpha, 1 %
-    of |b_i|, or of sum_j |A_ij x_j| where b_i is 0. Each number is computed from its row alone.
+    A row counts as missed at x if A_i x - b_i exceeds `alpha` ||A_i||_2; or, without an alpha, a
+    millionth of |b_i|, or of sum_j |A_ij x_j| where b_i is 0: a larger share would mean more where
+    the origin is far off, as in degrees Kelvin. Each number is computed from its row alone.
     """
 
-    #: The violation that counts, as a share of |b_i|.
-    SHARE = 0.01
-
-    def __init__(self, block: RowBlock, alpha: float | None = None, share: float = SHARE) -> None:
+    def __init__(self, block: RowBlock, alpha: float | None = None) -> None:
         self.block, self._form = block, block.form
         self._norms = None if alpha is None else alpha * self._form.row_norms()
-        self._share = share
 
     def missed(self, x: FloatArray) -> int:
         """Number of rows that x misses."""
@@ -218,7 +217,7 @@ class MeasuredRows:
         for rows, sides, sizes in self._some(x):
             row = self._form.row[rows]
             beyond = self._form.row_sign[rows] * activity[row] - sides
-            allowed = self._share * sizes if self._norms is None else self._norms[row]
+            allowed = SHARE * sizes if self._norms is None else self._norms[row]
             found += int(np.count_nonzero(beyond > allowed + _ROUNDING * sizes))
         return found
 
@@ -233,7 +232,7 @@ class MeasuredRows:
         activity = form.activity(x)
         for rows, sides, sizes in self._some(x, max(1, _ENTRIES // len(x))):
             row, sign = form.row[rows], form.row_sign[rows].astype(float)
-            allowed = self._share * sizes if self._norms is None else self._norms[row]
+            allowed = SHARE * sizes if self._norms is None else self._norms[row]
             slack = sides + allowed - sign * activity[row]
             entries = A[row].toarray() if sp.issparse(A) else A[row]
             helps = entries * (ends - x) * sign[:, None]

@@ -33,7 +33,9 @@ class Chain(RowsMethod):
     """Find a deep point, then cheaper ones, by noisy projected descents; keep the safest.
 
     First noisy counts find a point with few missed rows on a public way, also where most rows lie
-    close together far from both of its ends. Descents of distances from where rows end, if 0 is not
+    close together far from both of its ends. If all ends of such ways miss many rows, or an end is
+    a corner of them, descents in ever larger regions look for a point amid the rows, and the way
+    leads there. Descents of distances from where rows end, if 0 is not
     the cheapest point, look for their centre: rows may come close together far from that way, as at
     a corner that most of them share. Then another way begins there, or ends if few rows are missed
     there, and is taken unless the first one misses few rows at its cost. Counts say how far each

@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privlp.checks import FloatArray
 from privlp.methods.chain.charges import WRONG_SIGNS, ChainCharges, ChainDraws
 from privlp.methods.chain.descent import Descents
-from privlp.methods.chain.start import FEW, SURE, Start, Starting
+from privlp.methods.chain.start import COARSE, COUNTS_AMID, FEW, SURE, Start, Starting
 from privlp.methods.counts import NoisyCounts, StagedSearch, TargetSearch
 from privlp.methods.perturbed.paths import scaled_or
 from privlp.methods.request import SolveRequest
@@ -34,6 +35,9 @@ _DEEP_SOFTNESS, _DEEP_LENGTH, _SHRINK, _MOST_ROUNDS = 0.3, 0.5, 0.4, 0.7
 _CLOSE = 1 / 6
 # Rows move inwards by this share of the softness.
 _DEEP_INWARDS, _INWARDS = 0.5, 0.8
+# A search amid the rows: regions of so many times the steps to near sides, and the share of the
+# rounds that are left for descents in each.
+_WIDER, _MOST_COARSE = (1.0, 8.0, 64.0), 0.2
 # The scale: so many times s rows have less slack at the deep point; and a floor.
 _TIGHT, _LEAST_SLACK, _LOW_SLACK, _HIGH_SLACK = 2.0, 0.02, -20.0, 3.0
 # Softness of the stages in units of that slack; and stages end where so many times s rows are
@@ -114,6 +118,8 @@ class ChainSearch(StagedSearch):
             self._x = np.clip(x, *self._whole.bounds.T)
         else:
             self._finish(region, deep, x)
+        if start.corner is not None:  # Few rows were counted to be missed there.
+            self._x = min(start.corner, self._x, key=self._public.cost.dot)
         yield
 
     def _counts(self, draw: ChargedDraws) -> NoisyCounts:
@@ -145,6 +151,7 @@ class ChainSearch(StagedSearch):
         self._descents = Descents(self._rows, self._draws.slopes, self._found_sign())
         starting = Starting(self._measured, self._public, self._region, self._s, self._n)
         widths, centre = self._draws.widths, None
+        self._widths = np.full(len(self._whole.cost), np.inf)
         if widths is not None and self._charges.centre:
             centre = partial(starting.centre, widths, self._descents)
         start = starting.found(
@@ -152,20 +159,17 @@ class ChainSearch(StagedSearch):
             self._draws.way,
             self._draws.cells,
             centre,
+            partial(self._amid, starting),
             self._charges.logarithmic,
             None if self._hint is None else self._hint[1],
         )
         if starting.lost:
             self._warning = _LOST
-        self.known = [
-            (start.of_safe, start.safe),
-            (start.bound, start.x),
-        ]
+        self.known = [(start.of_safe, start.safe), (start.bound, start.x)]
         self._note("start", start.x)
-        self._widths = np.full(len(start.x), np.inf)
-        if widths is not None:
+        if widths is not None and widths.remaining:
             self._widths = starting.widths(widths, start.x)
-            self._bound_about(start.x)
+        self._bound_about(start.x)
         if math.isfinite(start.on) and math.isfinite(start.bound):
             end = start.way.part(min(start.share + start.on, 1.0))
             self._bound_costs(float(self._public.cost @ end))
@@ -191,12 +195,26 @@ class ChainSearch(StagedSearch):
 
         Or a safe point of the way, if the far end seems to miss fewer.
         """
-        region, counts = self._region, self._counts(self._draws.deep)
-        rows, z = self._descents.rows(region), region.within(region.coordinates(start.x))
-        few = max(FEW * self._s, SURE * counts.sigma)
-        rounds, left = self._charges.of_deep, self._draws.slopes.remaining
-        fewest, deep = math.inf, start.x
-        for number in range(counts.left):
+        counts = self._counts(self._draws.deep)
+        deep, fewest = self._descended(start.x, counts, counts.left, _MOST_ROUNDS)
+        fewest = self._know(deep, fewest, counts)
+        if start.good and fewest > max(FEW * self._s, start.of_far) + counts.sigma:
+            return start.safe
+        return deep
+
+    def _descended(
+        self, x: FloatArray, counts: NoisyCounts, descents: int, share: float
+    ) -> tuple[FloatArray, float]:
+        """Of ever shorter descents without a cost, the point that misses fewest rows, and these.
+
+        There are at most so many of them, of this share of the rounds that are left.
+        """
+        region, few = self._region, max(FEW * self._s, SURE * counts.sigma)
+        rows, z = self._descents.rows(region), region.within(region.coordinates(x))
+        left = self._draws.slopes.remaining
+        rounds = min(self._charges.of_deep, int(share * left))
+        fewest, deep = math.inf, x
+        for number in range(descents):
             softness = _DEEP_SOFTNESS * _SHRINK**number
             length = _DEEP_LENGTH * _SHRINK**number * math.sqrt(region.size)
             z = self._descents.violations(
@@ -207,13 +225,51 @@ class ChainSearch(StagedSearch):
                 fewest, deep = count, region.point(z)
             used = left - self._draws.slopes.remaining
             if fewest < _CLOSE * self._n:
-                rounds = min(2 * rounds, int(_MOST_ROUNDS * left - used))
-            if (number and fewest <= few) or used + max(rounds, 5) > _MOST_ROUNDS * left:
+                rounds = min(2 * rounds, int(share * left - used))
+            if (number and fewest <= few) or used + max(rounds, 5) > share * left:
                 break
-        fewest = self._know(deep, fewest, counts)
-        if start.good and fewest > max(FEW * self._s, start.of_far) + counts.sigma:
-            return start.safe
-        return deep
+        return deep, fewest
+
+    def _amid(
+        self, starting: Starting, x: FloatArray, counts: NoisyCounts, corner: bool
+    ) -> tuple[FloatArray, float]:
+        """A deep point in the smallest region about x that has one, and how many rows it misses.
+
+        First the region reaches to the sides near x, then farther; all of it if x is a corner that
+        many sides share.
+        """
+        few, fewest, deep = max(FEW * self._s, SURE * counts.sigma), math.inf, x
+        widths = together = np.full(len(x), np.inf)
+        whole = self._region
+        if not corner and self._draws.widths is not None:
+            widths = starting.widths(self._draws.widths, x)
+        if not corner and self._draws.way is not None:
+            together = starting.together(self._draws.way, x)
+        known = np.isfinite(widths)
+        for wide in _WIDER:
+            if counts.left < COUNTS_AMID:
+                break
+            self._widths = wide * np.where(known, widths, together)
+            self._bound_about(x)
+            found, count = self._descended(x, counts, COARSE, _MOST_COARSE)
+            if count < fewest:
+                deep, fewest = found, count
+            if count <= few or not np.isfinite(self._widths).any():
+                break
+        if fewest > few:
+            self._widths, self._region = np.full(len(x), np.inf), whole
+        if known.any() and not known.all() and counts.left >= COUNTS_AMID:
+            lowest = self._lowest(deep, known)
+            count = counts(lowest)
+            if count <= max(few, fewest):
+                deep, fewest = lowest, count
+        return deep, fewest
+
+    def _lowest(self, x: FloatArray, kept: npt.NDArray[np.bool_]) -> FloatArray:
+        """The cheapest point with these variables of x: no private row may touch the others."""
+        ends = np.where(kept, x, -np.inf), np.where(kept, x, np.inf)
+        found = self._whole.narrowed(*ends).best(self._whole.cost)
+        return x if found is None else found
 
     def _counted(self, counts: NoisyCounts, x: FloatArray) -> float:
         """A count, which is remembered with its point."""

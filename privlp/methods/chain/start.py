@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 from privlp.checks import FloatArray
 from privlp.methods.chain.descent import Centre, Descents, Useless, centre_of_rows
 from privlp.methods.counts import NoisyCounts, TargetSearch
+from privlp.methods.request import cheapest_at_zero
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
@@ -26,8 +27,14 @@ _ODDS, _PLACES = (-45.0, 30.0), 1500
 _APART = (_ODDS[1] - _ODDS[0]) / (_PLACES - 1)
 # The start is as likely as this to be past that point; farther on this share of s is missed.
 _LIKELY, _SAFE, _SURELY = 0.9, 0.5, 0.9
+# Odds beyond which rows end at the far end itself.
+_AT_CORNER = 24.0
 # Counts for the start, and for a safe point farther on.
 _CHECKED = 2
+#: Descents in each region of a search amid the rows. None begins unless so many counts are left:
+#: one for each, and for the way that follows.
+COARSE = 2
+COUNTS_AMID = COARSE + _CHECKED + 2
 #: Counts on a way by the centre of the rows, and at its cost on the way before.
 COUNTS_BY_CENTRE = 12
 # Missed rows fall at least so fast, in powers of e for each power of e that odds rise by.
@@ -94,9 +101,14 @@ class Way:
 
     def learn(self, counts: NoisyCounts, left: int) -> None:
         """Counts on a logarithmic scale, until so few are left."""
-        while counts.left > left:
+        while counts.left > left and not self.at_corner:
             odds = self.posterior.median
             self.posterior.learn(odds, counts(self.at(odds)), counts.sigma)
+
+    @property
+    def at_corner(self) -> bool:
+        """Whether few rows are missed at the far end, and many right before it."""
+        return self.posterior.median > _AT_CORNER
 
     def likely(self) -> tuple[float, float]:
         """Odds between which the target's number of rows is likely missed."""
@@ -129,6 +141,8 @@ class Start:
     of_far: float  # That of the far end.
     safe: FloatArray  # Farther on, a point that is likely to miss fewer, and its bound.
     of_safe: float
+    # A point that misses few rows, where many sides meet: right beside it many are missed.
+    corner: FloatArray | None = None
 
     def with_few(self, counts: NoisyCounts, target: float) -> FloatArray:
         """A point that is likely to miss so many rows or fewer, by all counts that are left."""
@@ -173,6 +187,7 @@ class Starting:
         of_way: ChargedDraws | None,
         of_cells: ChargedDraws | None,
         centre: Callable[[FloatArray, Useless], Centre | None] | None,
+        amid: Callable[[FloatArray, NoisyCounts, bool], tuple[FloatArray, float]],
         logarithmic: int,
         hint: float | None = None,
     ) -> Start:
@@ -190,6 +205,10 @@ class Starting:
         few = max(FEW * self._s, SURE * counts.sigma)
         target = max(self._goal, SURE * counts.sigma)
         begin, far, fewest = self._to_an_end(counts, few, target)
+        if fewest > target and cheapest_at_zero(self._public.lp):
+            deep, count = amid(begin, counts, False)
+            if count < fewest:
+                far, fewest = deep, count
         begin = self._before_most_rows(of_cells, begin, far, target)
         asked = counts(begin)
         self._goal = max(min(self._goal, _OF_ASKED * asked), FEW * self._s)
@@ -197,6 +216,12 @@ class Starting:
         target = max(self._goal, SURE * counts.sigma)
         way = self._way(begin, far, fewest, counts.sigma, hint)
         way.learn(counts, linear + later)
+        corner = far if way.at_corner and counts.left >= COUNTS_AMID else None
+        if corner is not None:
+            centre, (deep, count) = None, amid(far, counts, True)
+            if count < target:
+                way = self._way(begin, deep, count, counts.sigma, hint)
+                way.learn(counts, _CHECKED)
         ends = way.halved(way.likely(), counts, target, later)
         if centre is not None:
             way, ends = self._by_centre(way, ends, counts, few, target, centre)
@@ -205,7 +230,7 @@ class Starting:
         safe = way.part(of_few)
         share, x = float(expit(high)), way.at(high)
         on = math.inf if high >= _SMALL else float(expit(high + _ODDS_ON)) - share
-        if of_way is not None:
+        if of_way is not None and of_way.remaining:
             on = self._on(of_way, x, way.far - way.begin)
         # The posterior takes it that counts fall on the way: these two points are counted.
         bound, of_safe, of_far = (
@@ -215,7 +240,7 @@ class Starting:
         if share + on >= 1 and of_safe <= few + 2 * counts.sigma:
             on = _BEYOND_SAFE * max(of_few - share, share)
         good = way.fewest <= few
-        return Start(way, share, good, on, bound, of_far, safe, of_safe)
+        return Start(way, share, good, on, bound, of_far, safe, of_safe, corner)
 
     def _to_an_end(
         self, counts: NoisyCounts, few: float, target: float
@@ -360,6 +385,20 @@ class Starting:
         step = _WIDE * ranges
         step *= self._steps(draw, lambda part: self._near(x, part * ranges), len(x), WIDTH_COUNTS)
         return np.where(2 * step < ranges, step, np.inf)
+
+    def together(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:
+        """A few times how far all variables move from x at once to reach sides, (d,).
+
+        In units of their ranges. The direction is any one: along others rows may not change at all.
+        """
+        ranges = self._ranges()
+        step = ranges * np.random.default_rng(0).random(len(x))
+
+        def near(part: FloatArray) -> FloatArray:
+            return np.atleast_1d(self._measured.total(MeasuredRows.near_along, x, part[0] * step))
+
+        part = _WIDE * float(self._steps(draw, near, 1, draw.remaining)[0])
+        return np.where(2 * part < 1, part * ranges, np.inf)
 
     def _near(self, x: FloatArray, steps: FloatArray) -> FloatArray:
         """How many sides moves of one variable alone reach, (d,); private."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
 from typing import Any
@@ -81,7 +81,7 @@ class Stages(StagedSearch):
         # Rows that are missed at the bounds of the variables at most.
         self._at_bounds = float(request.n)
         self._last_aim = last_target(request, charges.requests) / self._s
-        self._measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy(), share=0.0))
+        self._measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy()))
         self._start = request.start if request.has_noise else None
         self._k = float(request.public.rows_of_one_record)
 
@@ -251,15 +251,45 @@ class Stages(StagedSearch):
         for place, found in counts.items():
             posterior.learn(place, found)
         between = not start and probability == 0.5
-        self._place = posterior.search(count, number - len(counts) - between, probability)
+        left, as_good = number - len(counts) - between, _SURELY * sigma
+        self._place = posterior.search(count, left // 2 if start else left, probability)
+        if start:
+            left -= left // 2
+            if min(counts.values()) - as_good > target:
+                posterior.learn(high, count(high))
+                left -= 1
+            if min(counts.values()) - as_good > target:
+                self._change(count, counts, low, high, left)
+                return counts
+            self._place = posterior.search(count, left)
         if between:
             place = posterior.quantile_of(self._s, _LIKELY)
             posterior.learn(place, count(place))
             self._place = posterior.median
-        as_good = min(counts.values()) + _SURELY * sigma
-        if min(counts.values()) - _SURELY * sigma > target:  # the smallest size as good as others
-            self._place = min(at for at, found in counts.items() if found <= as_good)
+        fewest = min(counts.values())
+        if fewest - as_good > target:  # the smallest size as good as others
+            self._place = min(at for at, found in counts.items() if found <= fewest + as_good)
         return counts
+
+    def _change(
+        self,
+        count: Callable[[float], float],
+        counts: dict[float, float],
+        low: float,
+        high: float,
+        left: int,
+    ) -> None:
+        """Find about where counts change from that at the least size to that at the largest one.
+
+        Where rows fail at all sizes of even shares, some below and others above, they come close
+        together there.
+        """
+        begin, end = counts[low], counts[high]
+        for _ in range(left):
+            middle = 0.5 * (low + high)
+            found = count(middle)
+            low, high = (middle, high) if abs(found - begin) < abs(found - end) else (low, middle)
+        self._place = low
 
     def _go_back(self, counts: dict[float, float], sigma: float) -> None:
         """Go back to cheaper shares at which s rows or fewer were counted, if there are any."""
