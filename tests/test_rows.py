@@ -360,7 +360,7 @@ def test_rows_count_once_for_the_variable_that_they_need_most(storage, sense):
     b, x, ends = -np.array([1.2, 1.0, 9.0, 4.0]), np.array([1.0, 1.0, 1.0]), np.zeros(3)
     sides = {"b": b} if sense > 0 else {"b": np.full(4, np.inf), "row_lower": -b}
     lp = LinearProgram(np.ones(3), storage(sense * A), **sides)
-    rows = lp.rows().keep(partial(MeasuredRows, share=0.0))
+    rows = lp.rows().keep(MeasuredRows)
     found = rows.total(MeasuredRows.needs, x, ends, 4)
     expected = np.zeros((3, 4))
     expected[1, 1] = expected[2, 3] = 1
