@@ -100,6 +100,17 @@ def test_loose_bounds_cost_next_to_nothing(usual, loose):
     assert after == pytest.approx(before, abs=0.15 * max(1.0, abs(before)))
 
 
+@pytest.mark.parametrize("method", ["chain", "staged", "perturbed"])
+def test_a_far_origin_hides_no_missed_rows(method):
+    """A violation is not measured beside sides that are large because the origin is far off."""
+    lp = covering(50)
+    moved = lp.A @ np.full(6, 1000.0)
+    far = LinearProgram(lp.c, lp.A, lp.b + moved, bounds=(1000, None))
+    found = privlp.solve(far, 4.0, 1e-7, 100, method=method, rng=0)
+    assert np.count_nonzero(lp.A @ (found.x - 1000) > lp.b + 0.01) <= 100
+    assert found.objective - 1000 * lp.c.sum() <= privlp.solve_exact(lp).objective
+
+
 @pytest.mark.parametrize("make", [schedule, doses, inputs])
 def test_rows_that_no_public_end_keeps(make):
     """Neither the cheapest point, nor the middle, nor the dearest one misses few rows."""
