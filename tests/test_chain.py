@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import privlp
-from benchmarks.small import doses, inputs, schedule, widest_gap
+from benchmarks.small import doses, inputs, schedule, uneven, widest_gap
+from benchmarks.small import half_spaces as secret_centre
 from privlp import LinearProgram
 from privlp.methods.chain.search import ChainSearch
 from privlp.status import MissedRows
@@ -121,6 +122,14 @@ def test_rows_that_no_public_end_keeps(make):
     assert found.objective <= 1.3 * privlp.solve_exact(lp).objective
     loose = solved(schedule(50, largest=1e6), eps=8.0, s=100)
     assert loose.objective <= 1.3 * privlp.solve_exact(schedule(50)).objective
+
+
+def test_bounds_that_differ_from_variable_to_variable():
+    """No end of a public way keeps the rows either, but their centre is found."""
+    lp = uneven(secret_centre, 10.0)(50)
+    found = solved(lp, eps=4.0, s=150)
+    assert missed(lp, found.x) <= 150
+    assert found.objective <= privlp.solve_exact(lp).objective
 
 
 @pytest.mark.parametrize("eps", [1.0, 8.0])

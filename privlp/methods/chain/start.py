@@ -108,7 +108,7 @@ class Way:
     @property
     def at_corner(self) -> bool:
         """Whether few rows are missed at the far end, and many right before it."""
-        return self.posterior.median > _AT_CORNER
+        return self.fewest <= self.posterior.target and self.posterior.median > _AT_CORNER
 
     def likely(self) -> tuple[float, float]:
         """Odds between which the target's number of rows is likely missed."""
