@@ -104,10 +104,7 @@ __all__ = ["examples", "models", *_HOME_OF]  # noqa: PLE0604
 
 
 class _Package(ModuleType):
-    """A package in which a public function hides the submodule of the same name.
-
-    Importing ``privlp.solve`` would otherwise put that module in the place of the function.
-    """
+    """A package in which a public function hides the submodule of its name, such as ``solve``."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name in _HOME_OF and isinstance(value, ModuleType)):

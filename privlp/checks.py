@@ -1,7 +1,4 @@
-"""Checks of arguments that are numbers or arrays of numbers; no error quotes what is private.
-
-An error names the argument, in its message and as ``parameter``.
-"""
+"""Checks of arguments that are numbers or arrays of numbers; no error quotes what is private."""
 
 from __future__ import annotations
 
@@ -60,9 +57,8 @@ def _no_logs() -> Iterator[None]:
 def unquoted(read: Callable[[], _Found], message: str, parameter: str | None = None) -> _Found:
     """What `read` returns; an error of its own, with nothing behind it, if it raises.
 
-    Errors and warnings of privlp pass: they hold no private data. Other warnings and log messages
-    may quote some, and are dropped. A lack of memory stays one, without the words of whoever
-    noticed it, which may tell a number of rows.
+    Errors and warnings of privlp pass: they hold no private data. Others may quote some: their
+    words, and log messages, are dropped. A lack of memory stays one.
     """
     memory = False
     try:
@@ -168,10 +164,7 @@ def of_usual_size(value: Any, name: str) -> float:
 
 
 def shown(value: Any) -> str:
-    """What messages say was given: a number or a short text, and of anything else its kind alone.
-
-    An array in the wrong place may hold rows, and its length tells how many there are.
-    """
+    """What messages say was given: a number or a short text; of all else its kind alone."""
     short = isinstance(value, str) and len(value) <= _SHORT
     told = value is None or isinstance(value, bool | np.bool_) or is_real(value) or short
     return repr(value) if told else type(value).__name__
@@ -237,11 +230,7 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def real_dtype(dtype: np.dtype[Any], name: str) -> type[np.float64]:
-    """Refuse a dtype that holds no real numbers.
-
-    Of texts, bytes and records with fields the kind is told alone: their length is that of the
-    longest entry, and fields have names.
-    """
+    """Refuse a dtype without real numbers; lengths of texts and names of fields are not told."""
     text = ": a string of digits is no number either" if dtype.kind in "UST" else ""
     kind = {"U": "text", "T": "text", "S": "bytes", "V": "records"}.get(dtype.kind, dtype)
     known = dtype.kind in "fiub"
@@ -250,11 +239,7 @@ def real_dtype(dtype: np.dtype[Any], name: str) -> type[np.float64]:
 
 
 def as_floats(values: Any, name: str, *, flags: bool = True) -> FloatArray:
-    """A new float array of real numbers.
-
-    A string of digits is no number, and what is masked or missing is none either. Booleans are
-    numbers where `flags` may stand for 0 and 1.
-    """
+    """A new array of floats: no strings of digits, nothing masked; booleans where `flags`."""
 
     def read() -> FloatArray:
         dense = values.toarray().ravel() if sp.issparse(values) else values
@@ -272,10 +257,7 @@ def as_floats(values: Any, name: str, *, flags: bool = True) -> FloatArray:
 
 
 def require_numbers(array: npt.NDArray[Any], name: str) -> None:
-    """Refuse an array of objects that holds anything but real numbers.
-
-    NumPy would make numbers of strings of digits, of dates and of ``None``.
-    """
+    """Refuse an array of objects of which NumPy would make numbers: strings, dates, ``None``."""
     for value in array.flat:
         if is_real(value) or isinstance(value, bool | np.bool_ | Decimal):
             continue
@@ -303,11 +285,7 @@ def _has_mask(values: Any) -> bool:
 
 
 def as_sparse(A: Any, layout: Any = sp.csr_array) -> Any:
-    """A as a sparse array, by way of where its entries stand.
-
-    SciPy's own conversion of a dense array quotes that array in an error of its own, whatever
-    failed within it: too little memory, for instance. Here the first error is all there is.
-    """
+    """A as a sparse array, by its places: SciPy's own conversion quotes A in an error."""
     if sp.issparse(A):
         return layout(A)
     where = np.nonzero(A)

@@ -1,8 +1,4 @@
-"""Every error and warning of privlp.
-
-All errors have one root. Messages carry names, shapes and public numbers, and say what to do. They
-never carry data.
-"""
+"""Every error and warning of privlp, under one root. Messages say what to do, and carry no data."""
 
 from __future__ import annotations
 

@@ -43,11 +43,7 @@ def is_packed(path: str | os.PathLike[str]) -> bool:
 
 
 def unpacked(path: str | os.PathLike[str], most: int | None = None, *, advice: str = "") -> bytes:
-    """The content of a gzipped file of at most `most` bytes, or else within the public limits.
-
-    It is read piece by piece, so that no more memory is taken than the limit says. `advice` is
-    added to what the message says to do.
-    """
+    """The content of a gzipped file of at most `most` bytes; `advice` is added to what to do."""
     limit = min(LARGEST_UNPACKED, max(_NO_BOMB, LARGEST_RATIO * Path(path).stat().st_size))
     if most is not None:
         limit = whole(most, "largest_unpacked")
@@ -65,11 +61,7 @@ def unpacked(path: str | os.PathLike[str], most: int | None = None, *, advice: s
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to, which takes the place of `path` once all is written and on the disk.
-
-    It has the same name, in another folder. An interruption, a full disk or any other error leaves
-    `path` as it was. A device or a pipe is written to directly.
-    """
+    """A path that takes the place of `path` once all is on the disk; any error leaves `path`."""
     target = Path(path_of(path))
     try:
         if target.exists() and not target.is_file():

@@ -1,7 +1,4 @@
-"""Tables of any library that narwhals reads: pandas, polars, PyArrow, DuckDB, Ibis and others.
-
-Entries become numbers here and nowhere else; errors name columns, and quote no entry.
-"""
+"""Tables that narwhals reads. Entries become numbers here alone; errors quote no entry."""
 
 from __future__ import annotations
 

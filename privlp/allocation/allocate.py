@@ -142,10 +142,7 @@ class HiddenDemand:
 def private_prices(
     people: People, sizes: Sizes, plan: AllocationPlan, draws: Sequence[ChargedDraws]
 ) -> tuple[list[FloatArray], FloatArray]:
-    """The released prices of the start and of each stage, and the last stage's centre.
-
-    In units of the largest value over the largest use. `draws` are those of ``plan.charges``.
-    """
+    """The released prices of the start and of each stage, and the last stage's centre."""
     stages = plan._stages
     supplies = np.maximum(sizes.supplies - stages[-1].reserve, 0.0)
     supplies[list(plan.closed)] = 1.0  # nobody asks for them, and their price falls to 0

@@ -341,10 +341,7 @@ def people_of(
     closed: tuple[int, ...],
     units: tuple[float, float, float],
 ) -> People:
-    """People in units of the largest value, use and limit; options of closed supplies left out.
-
-    Sums of uses that rounding takes above 1 are shortened: each option's by its own numbers.
-    """
+    """People in units of the largest value, use and limit; options of closed supplies left out."""
     scaled = uses / units[1]
     scaled = scaled / np.maximum(scaled.sum(axis=-1, keepdims=True) * ROUNDED, 1.0)
     left_out = (uses[..., list(closed)] > 0).any(axis=-1)

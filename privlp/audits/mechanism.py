@@ -1,7 +1,4 @@
-"""Audit a mechanism by running it: a lower bound on its epsilon.
-
-An audit finds faults; it never proves privacy.
-"""
+"""Audit a mechanism by running it: a lower bound on its epsilon, and never a proof of privacy."""
 
 from __future__ import annotations
 
@@ -132,10 +129,7 @@ def require_confidence(confidence: Any) -> float:
 
 
 def _bound(hits: int, other_hits: int, trials: int, delta: float, confidence: float) -> float:
-    """Lower bound on eps from one event's counts.
-
-    Each probability is bounded at a quarter of the error, because there are two directions.
-    """
+    """Lower bound on eps from one event's counts; each probability takes a quarter of the error."""
     error = (1 - confidence) / 4
     low = float(betaincinv(hits, trials - hits + 1, error)) if hits > 0 else 0.0
     rest = trials - other_hits

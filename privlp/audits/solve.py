@@ -352,10 +352,7 @@ def _tell_duration(solves: int, seconds: float) -> None:
 def _end_to_end(
     request: dict[str, Any], d: int, bar: Any
 ) -> Callable[[LinearProgram, np.random.Generator], FloatArray]:
-    """A solve as a mechanism for :func:`audit`: x and a last entry of 0.
-
-    Without a usable x: zeros and 1 if there is no x, 2 after an error, 3 if x is too large.
-    """
+    """A solve as a mechanism: x and 0, or zeros and 1 (no x), 2 (error) or 3 (x too large)."""
 
     def released(lp: LinearProgram, rng: np.random.Generator) -> FloatArray:
         bar.update()

@@ -42,20 +42,6 @@ class Tape(Randomness):
     (another mechanism, another shape, one draw more), noise is drawn, and :func:`differences`
     tells. The generator goes on from where it stood after the release. So other draws (which record
     falls into which part, random features) are made again, too.
-
-    Examples
-    --------
-    >>> from privlp import LinearProgram, ScalarPrivate, solve
-    >>> one, two = (
-    ...     LinearProgram([1], [[-1]], [b], neighbours=ScalarPrivate(0.5), bounds=(0, 9))
-    ...     for b in (-2.0, -2.5)
-    ... )
-    >>> tape = Tape(seed=0)
-    >>> again = Tape(replay=tape)
-    >>> solve(one, eps=1, delta=0, rng=tape).x == solve(two, eps=1, delta=0, rng=again).x
-    array([ True])
-    >>> largest_changes(tape, again)
-    {'noise on right-hand sides b': 1.0}
     """
 
     def __init__(self, seed: int = 0, *, quiet: bool = False, replay: Tape | None = None) -> None:

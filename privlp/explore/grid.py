@@ -187,10 +187,7 @@ def _sizes(lp: LinearProgram, records: int) -> list[int]:
 def _in_random_order(
     lp: LinearProgram, generator: np.random.Generator
 ) -> tuple[LinearProgram, npt.NDArray[np.int64]]:
-    """The program of so many records as are shown, and the place of the owner of each row.
-
-    A public row has place -1. The record on whose rows the exact optimum rests most has place 0.
-    """
+    """The program of so many records; the place of the owner of each row, -1 for a public row."""
     place = np.where(lp.private, 0, -1)
     if not lp.neighbours.changes_whole_rows:
         return lp, place if lp.neighbours.private_parts & {"A", "b"} else place * 0 - 1

@@ -1,7 +1,4 @@
-"""The game of a dual player over private rows against a private primal player, and the one loop.
-
-Each round the duals weigh the private rows, the primal player answers to their noisy weighted sum.
-"""
+"""The game of a dual player over private rows against a primal player, and the one loop."""
 
 from __future__ import annotations
 
@@ -253,12 +250,7 @@ class Game:
 
 
 def drive(solver: Solver, *, progress: bool, time_limit: float | None) -> Status:
-    """Play all rounds, or stop at the time limit.
-
-    The number of rounds is fixed in advance; nothing in the data ends the loop. All draws were
-    charged before the first round, and stay charged after an interruption (Ctrl-C): the ledger is
-    right at any time.
-    """
+    """Play all rounds, fixed in advance and charged before the first, or stop at the time limit."""
     deadline = None if time_limit is None else time.monotonic() + time_limit
     rounds: Iterable[int] = range(solver.rounds)
     if progress:

@@ -46,10 +46,7 @@ class Proposals:
         return self
 
     def best(self, candidates: Sequence[Method]) -> Method:
-        """The planned candidate of the least rank, and of the least predicted violation.
-
-        If none can be planned, the reasons are raised.
-        """
+        """The planned candidate of least rank and predicted violation; raises the reasons."""
 
         def order(method: Method) -> tuple[float, float, str]:
             found = self.predictions.get(method.name)
@@ -87,10 +84,7 @@ def _rank(method: Method, request: SolveRequest) -> float:
 
 
 def protecting(relation: NeighbourRelation, feasible: str | float | None) -> list[Method]:
-    """The methods that protect a relation and can promise what `feasible` asks for.
-
-    Those for comparison come last; before them, those that promise most of the rows.
-    """
+    """The methods that protect a relation and can promise `feasible`, those for comparison last."""
     found = sorted(
         (method for method in METHODS.values() if method.protects(relation)),
         key=lambda method: (not method.listed, _PROMISES.index(method.rows_hold), method.name),

@@ -40,18 +40,12 @@ class NoiseOnNumbers:
 
     @property
     def share(self) -> float:
-        """Typical noise over the width of the declared range.
-
-        0 where no range was declared, infinite where the range is a point.
-        """
+        """Typical noise over the declared range: 0 without a range, infinite for a point."""
         return self.typical / self.declared if self.declared > 0 else math.inf
 
     @property
     def drowns(self) -> bool:
-        """Whether noise is typically as wide as the declared range.
-
-        Then a release is likely an end of the range, whatever the data.
-        """
+        """Whether noise is typically as wide as the declared range."""
         return self.share >= 1
 
 

@@ -34,10 +34,7 @@ def grid_of(request: SolveRequest) -> Grid:
 
 
 def noise_of_one_release(request: SolveRequest) -> float:
-    """Deviation, per unit of sensitivity, of a single Gaussian release at the whole budget.
-
-    Plans ask for it, before the first charge.
-    """
+    """Deviation, per unit of sensitivity, of a single Gaussian release at the whole budget."""
     grid_of(request)
     request.require_delta()
     ledger = request.ledger
@@ -62,11 +59,7 @@ class NoisyCounts:
     def first_below(
         self, target: float, path: Callable[[float], Any], low: float, high: float
     ) -> tuple[float, float]:
-        """About the least t at which the count is at most the target, and the count there.
-
-        All counts that are left are made, by bisection. The end of the path is taken to be good;
-        where no count was at most the target, it is returned with an infinite count.
-        """
+        """About the least t at which the count is at most the target, and the count there."""
         found = math.inf
         while self.left:
             middle = 0.5 * (low + high)
@@ -93,23 +86,11 @@ _FAR_BELOW = 2.0
 class TargetSearch:
     """Where a count that falls along a path reaches a target: probabilistic bisection.
 
-    Near the place t* where it does, the count is taken to be target * exp(-b (t - t*)) for some
-    slope b, up to a misfit; or, for robustness, anything that falls. A posterior over t* and b is
-    kept, from released counts alone.
-
-    Parameters
-    ----------
-    target, low, high : float
-        The count that is looked for, and the ends of the path.
-    sigma, most : float
-        Deviation of the noise of a count, 0 for exact ones; and a public bound on the count.
-    places, power : int and float
-        Number of places that are told apart; they become denser towards the low end by this power.
-    likely : (float, float), optional
-        Two places between which t* is expected. Half of the prior lies there, the other half is
-        even; so if they are wrong, two good counts or so make up for it.
-    least_slope : float
-        The logarithm of the count falls at least so fast.
+    Near the place t* where it does, the count is taken to be target * exp(-b (t - t*)) for a slope
+    b of at least `least_slope`, up to a misfit; or, for robustness, anything that falls. A
+    posterior over t* and b is kept, from released counts alone, whose noise has the deviation
+    `sigma`, and which are at most `most`. Half of the prior lies between the places `likely`: if
+    they are wrong, two good counts make up for it. Places are denser at the low end, by `power`.
     """
 
     def __init__(
@@ -178,11 +159,7 @@ class TargetSearch:
     def search(
         self, count: Callable[[float], float], number: int, probability: float = 0.5
     ) -> float:
-        """The place that is past t* with this probability, after so many counts.
-
-        The last counts are made where the target is likely to be kept, if `probability` asks for
-        more than a half.
-        """
+        """The place that is past t* with this probability, after so many counts."""
         safe_places = [np.inf]
         for k in range(number):
             safe = probability > 0.5 and k >= number - _LAST
@@ -198,10 +175,7 @@ class TargetSearch:
 
 
 class StagedSearch(ABC):
-    """A run whose stages follow one another, with a trace of released numbers.
-
-    `known` holds points with few missed rows, each after the number that they hardly ever exceed.
-    """
+    """Stages with a trace; `known` holds points after a number that they hardly ever exceed."""
 
     def __init__(self, request: SolveRequest, rounds: int, x: FloatArray) -> None:
         self.rounds, self._x, self._lp = rounds, x, request.lp
@@ -268,8 +242,7 @@ def last_target(request: SolveRequest, requests: Sequence[ChargeRequest]) -> flo
 class Checked:
     """A search, and then two counts at its point, or at a cheaper one that hardly misses s rows.
 
-    If the first shows that more than s rows are missed, and fewer are known to be missed at another
-    point, that one is released, after a count of its own: of several with s or fewer the best.
+    Where they show more than s missed rows, another point takes its place, after its own count.
     """
 
     def __init__(

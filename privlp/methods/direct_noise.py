@@ -116,10 +116,7 @@ class DirectNoise(NumbersMethod):
         numbers: Sequence[PrivateNumbers],
         whole: Sequence[AdditiveNoise],
     ) -> Prediction:
-        """Predicted violation from noise of the whole budget on each part.
-
-        Where A is private, public numbers must say how large x is.
-        """
+        """Predicted violation from noise of the whole budget on each part."""
         size = size_of_x(request) if any(part.part == "A" for part in numbers) else 1.0
         rows = max(1, request.form.n_private)
         total, noise = 0.0, 0.0
@@ -217,10 +214,7 @@ class NoisyProgram(OneRelease):
         return self._at(x, message, prices=prices)
 
     def _solve(self) -> tuple[Status, FloatArray | None, FloatArray | None]:
-        """Optimise over (x, t), every private row being relaxed by t.
-
-        Shadow prices are those of c·x at the last t. With a public optimum there are none.
-        """
+        """Optimise over (x, t), every private row relaxed by t; no prices with a public optimum."""
         lp, d = self._form.lp, self._form.lp.shape[1]
         matrix, lower, upper = self._relaxed_rows()
 

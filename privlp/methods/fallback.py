@@ -48,8 +48,5 @@ def keeps(total: FloatArray | float, sigma: float, n: float) -> npt.NDArray[np.b
 
 
 def reach(sigma: float, n: int, least: float = LEAST_REACH) -> float:
-    """A bound on what a record says, in units of what records typically say: public.
-
-    A rare record with far larger numbers than all others says no more.
-    """
+    """A bound on what a record says, in units of what records typically say: public."""
     return max(least, _REACH * n / sigma) if sigma else math.inf

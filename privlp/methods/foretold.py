@@ -37,11 +37,7 @@ class Foretold(NamedTuple):
 
 
 def foretell(request: SolveRequest, run: PlannedRun) -> Foretold:
-    """What a planned run, and those of other promises, lose on made-up programs.
-
-    The programs are those of :func:`privlp.methods.tightened.trials.made_up_numbers`; they and the
-    noise have public seeds. No private number is read, and nothing is charged.
-    """
+    """What a planned run, and those of other promises, lose on made-up programs of public seeds."""
     relation, A, asked = request.relation, request.lp.A, str(request.feasible)
     numbers = relation.private_numbers(request.form) if isinstance(relation, LowSensitivity) else []
     if not numbers or made_up_numbers(numbers, np.random.default_rng(0)) is None:

@@ -1,8 +1,4 @@
-"""A linear program whose variables are read back as arrays, and checks of the arrays of models.
-
-A message names the argument, its shape and what was expected; it quotes no entry. Names of
-variables are public.
-"""
+"""A linear program whose variables are read back as arrays, and checks of the arrays of models."""
 
 from __future__ import annotations
 

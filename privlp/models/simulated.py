@@ -1,7 +1,4 @@
-"""Made-up data of realistic size for each model: nobody's, so look at them as you like.
-
-Each function returns the arguments of its model, by name.
-"""
+"""Made-up data of realistic size for each model, by the names of its arguments: nobody's."""
 
 from __future__ import annotations
 

@@ -106,17 +106,6 @@ class Accountant(SpentOnce, ABC):
             If this ledger or budget, or a budget above it, would be overspent.
         RelationMismatchError
             If an earlier charge was made under another neighbour relation.
-
-        Examples
-        --------
-        >>> from privlp import Budget, ConstraintPrivate
-        >>> from privlp.privacy import LaplaceMechanism, Randomness
-        >>> budget = Budget(eps=1.0, delta=0.0)
-        >>> count = LaplaceMechanism.of_eps(1.0, 0.5)
-        >>> release = budget.charge(count, 1, "a count", ConstraintPrivate(), Randomness(0))
-        >>> noisy_count = release(17.0)
-        >>> release.remaining, budget.spent()
-        (0, 0.5)
         """
         return self.charge_together(
             [(mechanism, count, purpose)], relation, randomness, description=description
@@ -131,37 +120,11 @@ class Accountant(SpentOnce, ABC):
         *,
         description: str | None = None,
     ) -> list[ChargedDraws]:
-        """Pay for several (mechanism, count, purpose) at once, or for none; see :meth:`charge`.
-
-        Examples
-        --------
-        >>> from privlp import Budget, ConstraintPrivate
-        >>> from privlp.privacy import LaplaceMechanism, Randomness
-        >>> count, total = (LaplaceMechanism.of_eps(*of) for of in ((1.0, 0.5), (8.0, 0.25)))
-        >>> requests = [(count, 1, "a count"), (total, 2, "two sums")]
-        >>> releases = Budget(eps=1.0, delta=0.0).charge_together(
-        ...     requests, ConstraintPrivate(), Randomness(0)
-        ... )
-        >>> [release.remaining for release in releases]
-        [1, 2]
-        """
+        """Pay for several (mechanism, count, purpose) at once, or for none; see :meth:`charge`."""
 
     @abstractmethod
     def close(self) -> None:
-        """Refuse all later charges.
-
-        Whoever still holds this object cannot spend through it any more.
-
-        Examples
-        --------
-        >>> from privlp import Budget, examples, solve
-        >>> budget = Budget(eps=1.0, delta=0.0)
-        >>> budget.close()
-        >>> solve(examples.diet(), eps=0.5, delta=0.0, budget=budget)
-        Traceback (most recent call last):
-            ...
-        privlp.errors.BudgetExceededError: This budget is closed: ...
-        """
+        """Refuse all later charges, of whoever still holds this object."""
 
     def calibrate(
         self, make: Callable[[float], _M], count: int, *, together_with: Sequence[Mechanism] = ()
@@ -181,14 +144,6 @@ class Accountant(SpentOnce, ABC):
         ------
         BudgetExceededError
             If nothing is left, or too little for any amount of noise.
-
-        Examples
-        --------
-        >>> from privlp import Budget
-        >>> from privlp.privacy import LaplaceMechanism
-        >>> budget = Budget(eps=1.0, delta=0.0)
-        >>> round(budget.calibrate(lambda eps: LaplaceMechanism.of_eps(1.0, eps), count=4).scale, 6)
-        4.0
         """
         others = [(mechanism, 1) for mechanism in together_with]
         return make(self.calibrate_together(lambda eps: [*others, (make(eps), count)]))
@@ -197,16 +152,6 @@ class Accountant(SpentOnce, ABC):
         """The largest intensity at which several mechanisms still fit; see :meth:`calibrate`.
 
         `make` maps an intensity to (mechanism, number of draws) pairs. Charge them in that order.
-
-        Examples
-        --------
-        >>> from privlp import Budget
-        >>> from privlp.privacy import LaplaceMechanism
-        >>> def counts_and_sum(eps):
-        ...     count, total = (LaplaceMechanism.of_eps(*of) for of in ((1.0, eps), (8.0, 2 * eps)))
-        ...     return [(count, 3), (total, 1)]
-        >>> round(Budget(eps=1.0, delta=0.0).calibrate_together(counts_and_sum), 6)
-        0.2
         """
         if math.isinf(self.eps):
             return math.inf
@@ -255,14 +200,7 @@ class Accountant(SpentOnce, ABC):
 
     @abstractmethod
     def record(self) -> PrivacyRecord:
-        """What was spent, as an immutable record.
-
-        Examples
-        --------
-        >>> from privlp import Budget
-        >>> Budget(eps=1.0, delta=0.0).record().eps_limit
-        1.0
-        """
+        """What was spent, as an immutable record."""
 
     def _record_of(
         self,
@@ -285,14 +223,7 @@ class Accountant(SpentOnce, ABC):
         )
 
     def statement(self) -> Statement:
-        """The guarantee so far; see :meth:`privlp.privacy.PrivacyRecord.statement`.
-
-        Examples
-        --------
-        >>> from privlp import Budget
-        >>> print(Budget(eps=1.0, delta=0.0).statement())
-        Nothing was released: (0, 0)-differentially private. The limit is (1, 0).
-        """
+        """The guarantee so far; see :meth:`privlp.privacy.PrivacyRecord.statement`."""
         return self.record().statement()
 
     def __str__(self) -> str:

@@ -39,17 +39,54 @@ class Budget(Accountant):
 
     Examples
     --------
-    >>> from privlp import Budget, examples, solve
+    >>> from privlp import Budget, ConstraintPrivate, examples, solve
     >>> budget = Budget(eps=1.0, delta=1e-6)
     >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
     >>> round(budget.spent(), 4), [entry.purpose for entry in budget.entries]
     (0.25, ['noise on costs c'])
     >>> budget.delta_left, [round(call.eps, 4) for call in budget.calls.values()]
     (9e-07, [0.25])
+    >>> round(budget.sums().eps, 4), budget.record().eps_limit, budget.statement()["delta_limit"]
+    (0.25, 1.0, 1e-06)
     >>> Budget(eps=0.0, delta=1e-6)
     Traceback (most recent call last):
         ...
     privlp.errors.InvalidParameterError: eps must be positive (or inf for no privacy), got 0.0.
+
+    A part of it, all of which one call spends; and parts of the records that no record shares:
+
+    >>> part = budget.share(eps=0.25, delta=0.0)
+    >>> solution = solve(examples.diet(), None, None, budget=part, rng=0)
+    >>> for seed, region in enumerate(budget.disjoint(3)):
+    ...     solution = solve(examples.diet(seed), eps=0.25, delta=0.0, budget=region, rng=seed)
+    >>> round(part.spent(), 4), round(budget.sums().eps, 4)
+    (0.25, 0.75)
+    >>> budget.require_room_for(2.0, 0.0)
+    Traceback (most recent call last):
+        ...
+    privlp.errors.BudgetExceededError: Calls of (2, 0) in all do not fit into what is left of ...
+
+    Releases of your own: what is charged together may be drawn, each as often as it was paid for.
+
+    >>> from privlp.privacy import LaplaceMechanism, Randomness
+    >>> budget = Budget(eps=1.0, delta=0.0)
+    >>> def counts_and_sum(eps):
+    ...     return [(LaplaceMechanism.of_eps(1.0, eps), 3), (LaplaceMechanism.of_eps(8.0, eps), 1)]
+    >>> round(budget.calibrate_together(counts_and_sum), 6)
+    0.25
+    >>> count = budget.calibrate(lambda eps: LaplaceMechanism.of_eps(1.0, eps), count=4)
+    >>> relation, source = ConstraintPrivate(), Randomness(0)
+    >>> release = budget.charge(count, 1, "a count", relation, source)
+    >>> noisy_count = release(17.0)
+    >>> (others,) = budget.charge_together([(count, 2, "two counts")], relation, source)
+    >>> release.remaining, others.remaining, round(budget.spent(), 6)
+    (0, 2, 0.75)
+    >>> ledger = budget.ledger(eps=0.25, delta=0.0)  # of one call, planned as a whole
+    >>> budget.close()
+    >>> release = ledger.charge(count, 1, "a count", relation, source)
+    Traceback (most recent call last):
+        ...
+    privlp.errors.BudgetExceededError: This budget is closed: ...
     """
 
     def __init__(
@@ -120,34 +157,12 @@ class Budget(Accountant):
         return StoredBudget(opened_file(path, eps, delta, composition, adopt=adopt))
 
     def ledger(self, eps: float, delta: float) -> Ledger:
-        """The ledger of one planned call of at most (eps, delta), whose charges must also fit here.
-
-        Examples
-        --------
-        >>> from privlp import Budget, ConstraintPrivate
-        >>> from privlp.privacy import LaplaceMechanism, Randomness
-        >>> budget = Budget(eps=1.0, delta=1e-6)
-        >>> ledger = budget.ledger(eps=0.5, delta=0.0)
-        >>> count = LaplaceMechanism.of_eps(1.0, 0.5)
-        >>> release = ledger.charge(count, 1, "a count", ConstraintPrivate(), Randomness(0))
-        >>> ledger.spent(), round(budget.spent(), 5)
-        (0.5, 0.5)
-        """
+        """The ledger of one planned call of at most (eps, delta), which must also fit here."""
         self.refuse_elsewhere()
         return Ledger(eps, delta, _series=self._series)
 
     def share(self, eps: float, delta: float, *, composition: Composition = "adaptive") -> Budget:
-        """A budget of its own (eps, delta) whose every call must also fit here.
-
-        Examples
-        --------
-        >>> from privlp import Budget, examples, solve
-        >>> budget = Budget(eps=2.0, delta=0.0)
-        >>> part = budget.share(eps=0.5, delta=0.0)
-        >>> solution = solve(examples.diet(), None, None, budget=part, rng=0)  # all of the part
-        >>> round(part.spent(), 6), round(budget.spent(), 6)
-        (0.5, 0.5)
-        """
+        """A budget of its own (eps, delta) whose every call must also fit here."""
         self.refuse_elsewhere()
         return Budget(eps, delta, composition=composition, _parent=self._series)
 
@@ -159,15 +174,6 @@ class Budget(Accountant):
         Which record falls into which part must not depend on the records. Then neighbours differ in
         one part alone, and all that was charged for the other parts has the same distribution on
         both (McSherry 2009, parallel composition).
-
-        Examples
-        --------
-        >>> from privlp import Budget, examples, solve
-        >>> budget, request = Budget(eps=1.0, delta=0.0), {"eps": 0.5, "delta": 0.0}
-        >>> for seed, region in enumerate(budget.disjoint(3)):  # no supplier serves two regions
-        ...     solution = solve(examples.diet(seed), **request, budget=region, rng=seed)
-        >>> round(budget.spent(), 6)
-        0.5
         """
         count = whole(count, "count", bits=20)
         self.refuse_elsewhere()
@@ -198,15 +204,6 @@ class Budget(Accountant):
         ------
         BudgetExceededError
             If they would not fit.
-
-        Examples
-        --------
-        >>> from privlp import Budget
-        >>> Budget(eps=1.0, delta=0.0).require_room_for(2.0, 0.0)
-        Traceback (most recent call last):
-            ...
-        privlp.errors.BudgetExceededError: Calls of (2, 0) in all do not fit into what is left of
-        the budget (1, 0): ...
         """
         self._series.require_room_for(eps, delta)
 
@@ -234,12 +231,6 @@ class Budget(Accountant):
         """What all calls cost together, as eps at this budget's delta, if they were planned.
 
         Where they were chosen in view of earlier answers, only the limit is a guarantee.
-
-        Examples
-        --------
-        >>> from privlp import Budget
-        >>> Budget(eps=1.0, delta=0.0).spent()
-        0.0
         """
         return self._series.rule.spent(self._series.calls)
 
@@ -249,17 +240,7 @@ class Budget(Accountant):
         return self._series.store.calls
 
     def sums(self) -> BudgetSums:
-        """What is compared with the limits.
-
-        Examples
-        --------
-        >>> import privlp
-        >>> budget, lp = privlp.Budget(eps=1.0, delta=1e-6), privlp.examples.diet()
-        >>> solution = privlp.solve(lp, eps=0.5, delta=0.0, budget=budget, rng=0)
-        >>> sums = budget.sums()
-        >>> round(sums.eps, 6), sums.mu <= sums.mu_limit  # the calls pay, not the Gaussian sum
-        (0.5, False)
-        """
+        """What is compared with the limits."""
         return self._series.rule.sums(self._series.calls)
 
     @property
@@ -300,8 +281,9 @@ class StoredBudget(Budget):
     >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
     >>> [event.what for event in budget.history()]
     ['made, for (1, 1e-06)', 'noise on costs c']
-    >>> round(budget.sums().eps, 6)
-    0.25
+    >>> with budget.view():  # what others charge meanwhile is not seen
+    ...     len(budget.calls), round(budget.sums().eps, 6)
+    (1, 0.25)
     >>> folder.cleanup()
     """
 
@@ -312,32 +294,11 @@ class StoredBudget(Budget):
         self._file = store
 
     def view(self) -> AbstractContextManager[None]:
-        """A context within which the budget is as the file was at one moment.
-
-        Examples
-        --------
-        >>> import os, tempfile, privlp
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), 1.0, 0.0)
-        >>> with budget.view():  # what others charge meanwhile is not seen
-        ...     budget.spent(), len(budget.calls)
-        (0.0, 0)
-        >>> folder.cleanup()
-        """
+        """A context within which the budget is as the file was at one moment."""
         return self._file.view()
 
     def history(self) -> tuple[BudgetEvent, ...]:
-        """What happened to the file, in order.
-
-        Examples
-        --------
-        >>> import os, tempfile, privlp
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), 1.0, 0.0)
-        >>> print(budget.history()[0].what)
-        made, for (1, 0)
-        >>> folder.cleanup()
-        """
+        """What happened to the file, in order."""
         return self._file.history
 
 

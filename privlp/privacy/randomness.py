@@ -1,7 +1,4 @@
-"""Objects that must exist once, and forks, which copy a process.
-
-The one source of randomness, and the right to draw from it.
-"""
+"""The one source of randomness, and the right to draw from it: each exists once, despite forks."""
 
 from __future__ import annotations
 
@@ -23,19 +20,12 @@ _forks = 0
 
 
 def this_process() -> tuple[int, int]:
-    """Number of the process, and how many forks led to it.
-
-    No two processes with a common ancestor share both. A number of a process is given again after
-    its end; then the count of forks differs.
-    """
+    """Number of the process and of the forks that led to it: no two of one ancestor share both."""
     return os.getpid(), _forks
 
 
 class Unique:
-    """An object that refuses to be copied, pickled, or used in another process than its own.
-
-    It calls :meth:`refuse_elsewhere` before it gives anything away.
-    """
+    """An object that refuses to be copied, pickled, or used in another process than its own."""
 
     #: For messages: what the object is called (by default its class), what a copy would do, and
     #: what to do instead.
@@ -48,24 +38,11 @@ class Unique:
         self._process = this_process()
 
     def may_be_copied(self) -> bool:
-        """Whether copies and other processes do no harm.
-
-        Examples
-        --------
-        >>> from privlp import Budget
-        >>> Budget(eps=1.0, delta=0.0).may_be_copied()
-        False
-        """
+        """Whether copies and other processes do no harm."""
         return False
 
     def refuse_elsewhere(self) -> None:
-        """Raise :attr:`error` in every process but the one that made this object.
-
-        Examples
-        --------
-        >>> from privlp import Budget
-        >>> Budget(eps=1.0, delta=0.0).refuse_elsewhere()  # it was made here
-        """
+        """Raise :attr:`error` in every process but the one that made this object."""
         if self._process != this_process() and not self.may_be_copied():
             called = self.called or type(self).__name__
             raise self.error(
@@ -84,10 +61,7 @@ class Unique:
 
 
 class SpentOnce(Unique):
-    """An object whose duplicate would spend again what was paid for once.
-
-    A copy within the process is the object itself, so that a model with a budget can be cloned.
-    """
+    """What must not be spent twice: a copy within the process is the object itself."""
 
     harm = "spend a second time what was paid for once"
     remedy = "Give each process a Budget of its own, or use threads."
@@ -226,10 +200,7 @@ class Randomness(Unique):
 
 
 class ChargedDraws(SpentOnce):
-    """The right to draw from one mechanism `count` times: paid for, and usable once each.
-
-    `begin` returns the lock under which a draw begins. The ledger takes no charges after the first.
-    """
+    """The right to draw from one mechanism `count` times: paid for, and usable once each."""
 
     def __init__(
         self,

@@ -73,12 +73,19 @@ class PrivacyRecord:
 
     Examples
     --------
-    >>> from privlp import examples, solve
-    >>> record = solve(examples.diet(), eps=1.0, delta=0, rng=0).privacy
+    >>> import privlp
+    >>> from privlp.privacy import PrivacyRecord
+    >>> record = privlp.solve(privlp.examples.diet(), eps=1.0, delta=0, rng=0).privacy
     >>> record.eps, record.private, record.seeded
     (1.0, True, True)
     >>> record.relation
     'objective-private: c changes by at most 0.2 in sum, within the declared public range'
+    >>> record.remark
+    'NOT FOR RELEASE: the noise came from a seeded generator.'
+    >>> PrivacyRecord.from_dict(record.to_dict()) == record
+    True
+    >>> print(privlp.Budget(1.0, 1e-6).statement())
+    Nothing was released: (0, 0)-differentially private. The limit is (1, 1e-06).
     """
 
     eps: float
@@ -100,14 +107,7 @@ class PrivacyRecord:
 
     @property
     def remark(self) -> str | None:
-        """Why the result must not be released, in a sentence; ``None`` where it may be.
-
-        Examples
-        --------
-        >>> from privlp import examples, solve
-        >>> solve(examples.diet(), eps=1.0, delta=0, rng=0).privacy.remark
-        'NOT FOR RELEASE: the noise came from a seeded generator.'
-        """
+        """Why the result must not be released, in a sentence; ``None`` where it may be."""
         if self.entries and not self.private:
             return "NOT PRIVATE: computed with eps = inf, that is, without noise. Do not release."
         return "NOT FOR RELEASE: the noise came from a seeded generator." if self.seeded else None
@@ -117,14 +117,7 @@ class PrivacyRecord:
         return f"{type(self).__name__}({shown}){'' if self.remark is None else f' {self.remark}'}"
 
     def statement(self) -> Statement:
-        """The guarantee in words (``str``) and as plain data (a ``dict`` that ``json`` can write).
-
-        Examples
-        --------
-        >>> import privlp
-        >>> print(privlp.Budget(1.0, 1e-6).statement())
-        Nothing was released: (0, 0)-differentially private. The limit is (1, 1e-06).
-        """
+        """The guarantee in words (``str``) and as data (a ``dict`` that ``json`` can write)."""
         return Statement(self)
 
     def __str__(self) -> str:
@@ -143,14 +136,7 @@ class PrivacyRecord:
         return f"{table}\n{head}\n{self.relation}; {self.randomness}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; infinities as the string ``"inf"`` so that the JSON is standard.
-
-        Examples
-        --------
-        >>> import privlp
-        >>> privlp.Budget(float("inf"), 1e-6).record().to_dict()["eps_limit"]
-        'inf'
-        """
+        """Plain data; infinities as the string ``"inf"`` so that the JSON is standard."""
         return {key: json_number(value) for key, value in asdict(self).items()}
 
     @classmethod
@@ -161,14 +147,6 @@ class PrivacyRecord:
         ------
         ValueError, TypeError, KeyError, AttributeError, OverflowError
             If it is no such document.
-
-        Examples
-        --------
-        >>> from privlp import examples, solve
-        >>> from privlp.privacy import PrivacyRecord
-        >>> record = solve(examples.diet(), eps=1.0, delta=0, rng=0).privacy
-        >>> PrivacyRecord.from_dict(record.to_dict()) == record
-        True
         """
         numbers = {key: float(data[key]) for key in ("eps", "delta", "eps_limit", "delta_limit")}
         entries = tuple(LedgerEntry(**entry) for entry in data["entries"])
@@ -196,10 +174,13 @@ class Statement(dict[str, Any]):
 
     Examples
     --------
+    >>> import json
     >>> from privlp import examples, solve
     >>> statement = solve(examples.diet(), eps=1.0, delta=0, rng=0).privacy.statement()
     >>> statement["eps"], statement["seeded"], str(statement) == statement["words"]
     (1.0, True, True)
+    >>> json.loads(statement.to_json())["entries"][0]["mechanism"]
+    'Laplace mechanism'
     """
 
     def __init__(self, record: PrivacyRecord) -> None:
@@ -211,16 +192,7 @@ class Statement(dict[str, Any]):
         return str(self["words"])
 
     def to_json(self) -> str:
-        """The statement as a JSON document.
-
-        Examples
-        --------
-        >>> import json
-        >>> from privlp import examples, solve
-        >>> statement = solve(examples.diet(), eps=1.0, delta=0, rng=0).privacy.statement()
-        >>> json.loads(statement.to_json())["entries"][0]["mechanism"]
-        'Laplace mechanism'
-        """
+        """The statement as a JSON document."""
         return json.dumps(self, indent=2)
 
 

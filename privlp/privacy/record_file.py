@@ -163,10 +163,7 @@ class RecordFile:
     def read(
         self, connection: sqlite3.Connection, last: Last, *, older: bool = False
     ) -> tuple[list[dict[str, Any]], Last]:
-        """The records after `last`, checked to follow it, and which is the last now.
-
-        The file may not be older than what is beside it says, unless `older`.
-        """
+        """The records after `last`, checked to follow it and, unless `older`, the count beside."""
         number, known = last
         if number and connection.execute(
             "SELECT hash FROM record WHERE number = ?", (number,)

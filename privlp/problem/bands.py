@@ -64,10 +64,7 @@ def in_memory(lp: ProgramData, method: str) -> None:
 
 
 def _band(lp: ProgramData, rows: BoolArray, below: FloatArray, above: FloatArray) -> dict[str, Any]:
-    """Fields in which rows A x = b say b - below <= A x <= b + above.
-
-    Where sides are private numbers the two sides are two rows, each with its declared range.
-    """
+    """Fields in which rows A x = b say b - below <= A x <= b + above; two rows if b is private."""
     upper, lower = np.where(rows, lp.b + above, lp.b), np.where(rows, lp.b - below, lp.row_lower)
     relation = lp.neighbours
     if relation.changes_whole_rows:

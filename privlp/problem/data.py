@@ -15,7 +15,25 @@ from privlp.problem.row_source import RowSource
 
 @dataclass(frozen=True, eq=False)
 class ProgramData:
-    """The fields that every program has, and what follows from them."""
+    """The fields that every program has, and what follows from them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp import LinearProgram
+    >>> lp = LinearProgram([1, 2], [[1, 1], [1, 3]], [2, 3], row_lower=[2, -np.inf], offset=10,
+    ...     groups=["Ann", "Ann"], penalty=[[0.1, 0.9], [5, 5]], row_names=["iron", "zinc"])
+    >>> lp.sides(), lp.private_sides()  # an equality becomes two rows
+    (array([2, 1]), 3)
+    >>> lp.rows_of_largest_record(), lp.vectors_of_largest_record()
+    (3, 2)
+    >>> lp.prices_of_sides().tolist(), round(lp.price_of([-2.0, 1.0]), 9)
+    ([[0.1, 0.9], [0.0, 5.0]], 5.2)
+    >>> lp.row_name(0), lp.variable_name(1), lp.in_blocks, lp.objective([3, 4])
+    ("row 'iron'", 'variable 1', False, 21.0)
+    >>> lp.changed(b=[2, 9]).b
+    array([2., 9.])
+    """
 
     #: (d,).
     c: FloatArray
@@ -45,14 +63,7 @@ class ProgramData:
     kept: tuple[str, ...] = ()
 
     def changed(self, **values: Any) -> Self:
-        """The program with other values in some fields.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> LinearProgram([1, 2], [[-1, -1]], [-2]).changed(b=[-3]).b
-        array([-3.])
-        """
+        """The program with other values in some fields."""
         return replace(self, **values)
 
     @property
@@ -67,14 +78,7 @@ class ProgramData:
 
     @property
     def in_blocks(self) -> bool:
-        """Whether rows are read block by block.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> LinearProgram([1, 2], [[-1, -1]], [-2]).in_blocks
-        False
-        """
+        """Whether rows are read block by block."""
         return isinstance(self.A, RowSource)
 
     @property
@@ -83,30 +87,13 @@ class ProgramData:
         return 1.0 if self.sense == "min" else -1.0
 
     def objective(self, x: npt.ArrayLike) -> float:
-        """c·x plus the offset, in the user's sense.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> LinearProgram([1, 2], [[-1, -1]], [-2], offset=10).objective([3, 4])
-        21.0
-        """
+        """c·x plus the offset, in the user's sense."""
         return float(self.c @ as_floats(x, "x") + self.offset)
 
     def price_of(self, violations: npt.NDArray[np.float64]) -> float:
-        """Price, in the user's sense, of the given violations of soft rows (shape (n,)).
+        """Price, in the user's sense, of these violations of soft rows, (n,); 0 if no row is soft.
 
-        0 for a program without any. Where the two sides of a row have prices of their own, a
-        violation of the lower side is given as a negative number.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram
-        >>> prices = [5, np.inf]  # the second row is hard
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], penalty=prices)
-        >>> lp.price_of(np.array([0.5, 0.0]))
-        2.5
+        Where both sides of a row have prices, a violation of the lower side is a negative number.
         """
         if self.penalty is None:
             return 0.0
@@ -119,92 +106,36 @@ class ProgramData:
         return self.sign * float((self.penalty[soft] * np.maximum(found, 0.0)).sum())
 
     def prices_of_sides(self) -> FloatArray:
-        """Price of a unit of violation below and above each row, (n, 2); 0 for an absent side.
-
-        For a program with soft rows; the price of a hard side is infinite.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram
-        >>> rows = {"A": [[1], [2]], "b": [3, 4], "row_lower": [3, -np.inf]}
-        >>> LinearProgram([0], **rows, penalty=[[0.1, 0.9], [1, 1]]).prices_of_sides()
-        array([[0.1, 0.9],
-               [0. , 1. ]])
-        """
+        """Price per unit below and above each row, (n, 2): 0 if absent, ``inf`` if hard."""
         prices = np.asarray(self.penalty, dtype=float)
         prices = np.broadcast_to(prices if prices.ndim == 2 else prices[:, None], (len(prices), 2))
         return np.where(np.isfinite(np.column_stack([self.row_lower, self.b])), prices, 0.0)
 
     def row_name(self, i: int) -> str:
-        """Name of row i for messages; "a row" where names are private.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> LinearProgram([1, 2], [[-1, -1]], [-2], row_names=["iron"]).row_name(0)
-        "row 'iron'"
-        >>> relation = ConstraintPrivate("add-remove", nominal_n=1)
-        >>> LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=relation).row_name(0)
-        'a row'
-        """
+        """Name of row i for messages; "a row" where names are private."""
         if self.neighbours.hides_rows:
             return "a row"
         return f"row {i}" if self.row_names is None else f"row {self.row_names[i]!r}"
 
     def variable_name(self, j: int) -> str:
-        """Name of variable j for messages.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> lp = LinearProgram([1, 2], [[-1, -1]], [-2], variable_names=["oats", "milk"])
-        >>> lp.variable_name(1)
-        "variable 'milk'"
-        """
+        """Name of variable j for messages."""
         names = self.variable_names
         return f"variable {j}" if names is None else f"variable {names[j]!r}"
 
     def sides(self) -> npt.NDArray[np.int64]:
-        """Number of ``<=`` rows that each row becomes.
-
-        2 for an equality or range, 1 for an inequality, 0 for a free row.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram
-        >>> lower = [2, -np.inf]  # an equality and an inequality
-        >>> LinearProgram([1, 2], [[1, 1], [1, 3]], [2, 3], row_lower=lower).sides()
-        array([2, 1])
-        """
+        """Number of ``<=`` rows of each row: 2 for an equality or range, 1, or 0 for a free row."""
         if self.in_blocks:
             return np.broadcast_to(np.int64(1), len(self.private))
         return np.isfinite(self.row_lower).astype(np.int64) + np.isfinite(self.b)
 
     def private_sides(self) -> int:
-        """Number of private ``<=`` rows.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> LinearProgram([1, 2], [[1, 1]], [2], row_lower=[2]).private_sides()  # an equality
-        2
-        """
+        """Number of private ``<=`` rows."""
         return self.shape[0] if self.in_blocks else int(self.sides()[self.private].sum())
 
     def rows_of_largest_record(self, rows_per_record: int = 1) -> int:
         """Largest number of private ``<=`` rows owned by one record, from `groups` where given.
 
         Without groups a record is taken to own any `rows_per_record` private rows.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> A, b = [[-1, -1], [-1, -3], [-2, -1]], [-2, -3, -1]
-        >>> lp = LinearProgram([1, 2], A, b, groups=["Ann", "Bob", "Ann"])
-        >>> lp.rows_of_largest_record()
-        2
         """
         if self.in_blocks:
             return rows_per_record if self.shape[0] else 0
@@ -217,15 +148,7 @@ class ProgramData:
         return int(np.bincount(record, weights=sides).max())
 
     def vectors_of_largest_record(self, rows_per_record: int = 1) -> int:
-        """As :meth:`rows_of_largest_record`, but an equality or range counts once.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> lp = LinearProgram([1, 2], [[1, 1], [1, 3]], [2, 3], row_lower=[2, 1])
-        >>> lp.rows_of_largest_record(), lp.vectors_of_largest_record()
-        (2, 1)
-        """
+        """As :meth:`rows_of_largest_record`, but an equality or range counts once."""
         if self.in_blocks or self.groups is None:
             return rows_per_record
         owners = self.groups[self.private & (self.sides() > 0)]
@@ -234,10 +157,7 @@ class ProgramData:
 
 @dataclass(frozen=True)
 class SoftPrices:
-    """Prices of the private rows of a program with soft ones; a hard row has the largest of them.
-
-    Methods price hard rows higher. In units of the price of hard rows all sums are then smaller.
-    """
+    """Prices of the private rows of a program with soft ones; hard rows have the largest."""
 
     #: The largest price; ``inf`` if every row is hard.
     largest: float
@@ -277,10 +197,9 @@ class SoftPrices:
 
 @dataclass(frozen=True, eq=False)
 class KnownProgram(ProgramData):
-    """A program in which fixed numbers, or no rows, stand in place of private ones.
+    """A program with fixed numbers, or no rows, in place of private ones: nothing is checked.
 
-    A neighbour relation makes it (:meth:`~privlp.relations.NeighbourRelation.conceal`). Nothing is
-    checked: the fixed numbers need not lie in the declared range.
+    The fixed numbers need not lie in the declared range.
     """
 
     @classmethod

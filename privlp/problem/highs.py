@@ -122,11 +122,7 @@ def priced_optimum(
 
 
 class _Scaled:
-    """Rows and bounds, scaled by powers of two: the tolerances of HiGHS are absolute.
-
-    Each row gets a largest coefficient of about 1, and x is measured in units of the median
-    right-hand side. Fixed variables are taken out.
-    """
+    """Rows and bounds, scaled by powers of two: the tolerances of HiGHS are absolute."""
 
     def __init__(
         self, A: Any, row_lower: FloatArray, row_upper: FloatArray, bounds: FloatArray

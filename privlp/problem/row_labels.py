@@ -1,9 +1,4 @@
-"""Checks of what the user says about rows: names, which are private, owners and prices.
-
-Each returns a clean read-only value or raises with what to do. As in
-:mod:`privlp.problem.validation`, errors may not `quote` a number or name where the number of rows
-is private.
-"""
+"""Checks of what the user says about rows: names, which are private, owners and prices."""
 
 from __future__ import annotations
 
@@ -48,11 +43,10 @@ def names(values: Any, size: int, what: str, *, quote: bool = True) -> tuple[str
 def row_mask(
     selection: Any, size: int, row_names: Sequence[str] | None, *, quote: bool = True
 ) -> BoolArray:
-    """Boolean mask of the private rows, (size,).
+    """Boolean mask of the private rows, (size,): all of them without a selection.
 
-    `selection` is a mask, distinct indices, a glob over the names, or a sequence of names and
-    globs; all rows without it. Where errors may not `quote`, a name or pattern may select no row:
-    the only row that it selected may have left. A row that is public by mistake has no protection.
+    Where errors may not `quote`, a name or pattern may select no row: the only row that it selected
+    may have left. A row that is public by mistake has no protection.
     """
     if selection is None:
         return frozen(np.ones(size, dtype=bool))
@@ -123,11 +117,7 @@ def _named(
 
 
 def _are_indices(rows: npt.NDArray[Any], size: int) -> bool:
-    """Whether row indices are distinct, and no flags 0 and 1.
-
-    A mask of integers would make rows 0 and 1 private, and all others public. Where distinct
-    indices could be flags, they name every row, and all are private.
-    """
+    """Whether these are distinct row indices, and no flags 0 and 1 of all rows."""
     found = checks.are_places(rows, size)
     if rows.size and not found and np.isin(rows, (0, 1)).all():
         raise InvalidProblemError(
@@ -196,11 +186,9 @@ def record_ids(groups: Any, n: int, *, quote: bool) -> npt.NDArray[Any] | None:
 def penalties(
     penalty: Any, private: BoolArray, row_names: Sequence[str] | None = None, *, quote: bool = True
 ) -> FloatArray | None:
-    """Price of violation of each row, (n,), infinite for hard rows, or None.
+    """Price of violation of each row, (n,), infinite for hard rows; (n, 2) for two sides; or None.
 
-    Two columns, (n, 2), are the prices of the lower and of the upper sides. One number is the price
-    of every private row. A mapping gives prices to the private rows whose names match its patterns;
-    the last that matches counts. Where errors may not `quote`, a pattern may match no row.
+    The last pattern that matches a name counts. Where errors may not `quote`, it may match none.
     """
     if penalty is None:
         return None

@@ -1,9 +1,4 @@
-"""Private rows that are read block by block, because they need not fit into memory.
-
-A program holds such a source in the place of A and b. All of its rows are private rows A x <= b.
-They are checked once, at construction, in one pass. Whatever reads them later gets clean blocks, or
-an error if they are no longer what they were.
-"""
+"""Private rows A x <= b that are read block by block, because they need not fit into memory."""
 
 from __future__ import annotations
 

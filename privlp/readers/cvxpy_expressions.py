@@ -131,10 +131,7 @@ def has_data(expression: Expression) -> bool:
 def name_rows_without_data(
     constraints: Sequence[Any], private: Sequence[bool], *, others: bool
 ) -> None:
-    """Say which constraints were taken for private, although data seem to stand in others only.
-
-    Nothing is made public: a number, or which variables a row compares, may be somebody's.
-    """
+    """Say which constraints were taken for private, although data seem to stand in others only."""
     data = [any(map(has_data, constraint.args)) for constraint in constraints]
     plain = [k for k, own in enumerate(private) if own and not data[k]]
     if plain and (others or any(own and data[k] for k, own in enumerate(private))):

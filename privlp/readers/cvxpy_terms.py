@@ -192,10 +192,7 @@ class Terms:
         return expression.copy([self.stand_in(part, private) for part in expression.args])
 
     def with_linear_terms(self, expression: Expression) -> Expression:
-        """An affine expression in which linear terms over the records have stand-ins too.
-
-        So 0.5·abs(r) + 0.4·r is one function of r: the data in the linear term stand in rows.
-        """
+        """An affine expression in which linear terms over the records have stand-ins too."""
         if expression.is_constant() or not any(self.records()):
             return expression
         total, found = WeightedSum.of(expression), []
@@ -325,10 +322,7 @@ class Terms:
         return cp.reshape(largest, expression.shape, order="F")
 
     def _largest_entries(self, expression: Expression, private: bool) -> Expression:
-        """The sum of the k largest entries: the least value of k·t + Σ pos(entry - t) over t.
-
-        Source: Rockafellar and Uryasev (2000), "Optimization of conditional value-at-risk".
-        """
+        """The k largest entries: min_t k·t + Σ pos(entry - t), Rockafellar and Uryasev (2000)."""
         if getattr(expression, "axis", None) is not None:
             raise unknown("sum_largest along an axis")
         entries = expression.args[0]

@@ -26,10 +26,7 @@ def read_linprog(
     groups: Any = None,
     quote: bool = True,
 ) -> dict[str, Any]:
-    """Fields of the program; without `quote` there may be no row, and errors count none.
-
-    Where A_ub is a table and all there is, `groups` may name a column of it.
-    """
+    """Fields of the program; without `quote` there may be no row, and errors count none."""
     blocks, lower, upper, names = [], [], [], []
     size = len(c) if isinstance(c, Mapping) else np.size(c)
     for matrix, sides, name, equality in ((A_ub, b_ub, "ub", False), (A_eq, b_eq, "eq", True)):

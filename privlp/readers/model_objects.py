@@ -298,10 +298,7 @@ class _Rows:
 
 
 def assign(model: Any, solution: Any, *, optimal: bool) -> None:
-    """Write x into the variables of the model that was read; those of CVXPY's terms come last.
-
-    Columns that were kept as recourse get no value, and the model no objective, which needs theirs.
-    """
+    """Write x into the variables that were read, but not into columns kept as recourse."""
     found = _modeller(model)
     if found is None:
         given = type(model).__name__

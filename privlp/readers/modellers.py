@@ -81,10 +81,7 @@ class Modeller:
     def check(
         self, variables: Sequence[Any], apart: Iterable[str], objective: Any, *, curved: bool
     ) -> None:
-        """Refuse a model without variables or objective, or with what no linear program has.
-
-        `apart` names the variables that are not continuous.
-        """
+        """Refuse a model without variables or objective, or with what no linear program has."""
         if not variables:
             raise self.refusal("is empty: it has no variables.")
         for name in apart:

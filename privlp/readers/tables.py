@@ -24,11 +24,7 @@ _ENTRIES = 2**19
 
 
 class LazyRows(ParquetRows):
-    """The rows of a lazy table, computed once: the next time they may come in another order.
-
-    They lie in a temporary file that only its owner may read. On Linux and macOS it loses its name
-    at once, and is gone when it is no longer used.
-    """
+    """Rows of a lazy table, computed once into a temporary file that only its owner may read."""
 
     def __init__(
         self, frame: Any, columns: Any, rhs: str | None = None, *, name: str, quote: bool = True
@@ -83,10 +79,7 @@ class LazyRows(ParquetRows):
 def read_table(
     table: Any, given: Mapping[str, Any], name: str = "A"
 ) -> tuple[Any, dict[str, Any], list[Any]]:
-    """The numbers of a table, what is `given` beside them, and the names of the columns.
-
-    A text that is given names a column of the table, which is none of a variable.
-    """
+    """The numbers of a table, what is `given` beside them, and the names of the columns."""
     frame = tables.opened(table, name)
     columns, named = columns_of(frame, given, name), _named(given)
     if tables.is_lazy(frame):
@@ -98,10 +91,7 @@ def read_table(
 
 
 def columns_of(frame: Any, given: Mapping[str, Any], name: str) -> list[Any]:
-    """The columns of an opened table that are those of variables, not named by what is `given`.
-
-    The rows of a lazy table have no order of their own, so all that belongs to them is in it.
-    """
+    """The columns of an opened table that are those of variables, not named by what is `given`."""
     columns, named = frame.collect_schema().names(), _named(given)
     for key, value in given.items():
         by_place = not (value is None or isinstance(value, str | Mapping) or is_real(value))

@@ -1,7 +1,4 @@
-"""The public rows of a program: finite ranges of its variables, and points inside.
-
-Whether the public bounds and rows bound the solution, whatever the private numbers are.
-"""
+"""The public rows of a program: finite ranges of its variables, and points inside."""
 
 from __future__ import annotations
 
@@ -191,11 +188,7 @@ def growing(
     bounds: FloatArray,
     ends: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.bool_]:
-    """Which of these ends some direction leads to that no row and no bound limits, (2, d).
-
-    A linear program for least values, and one for largest: a direction in which as many variables
-    as can grow by 1. Tolerances may find too many; of variables without bounds some may be missed.
-    """
+    """Which ends some direction leads to that no row and no bound limits, (2, d), about."""
     found = np.zeros((2, len(bounds)), dtype=bool)
     rows = np.where(np.isfinite(lower), 0.0, -np.inf), np.where(np.isfinite(upper), 0.0, np.inf)
     cone = np.where(np.isfinite(bounds), 0.0, [-np.inf, np.inf])
@@ -361,11 +354,7 @@ def largest_size(lp: ProgramData) -> float:
 
 
 def _costs(lp: ProgramData, box: FloatArray, numbers: Sequence[PrivateNumbers]) -> list[FloatArray]:
-    """Objectives: if that of any possible program falls without limit, one of these does too.
-
-    A variable that can move in one direction has the cost in its range that makes this direction
-    best. Where there is no such cost, random costs of either sign stand for all.
-    """
+    """Objectives: if that of any possible program falls without limit, one of these does too."""
     low, high = (lp.sign * lp.c for _ in range(2))
     for part in numbers:
         if part.part == "c":

@@ -156,10 +156,7 @@ class Simplex:
 
     @property
     def radius(self) -> float:
-        """Half the Euclidean diameter of K in the user's variables.
-
-        A row whose values span [-1, 1] on K has ||A_i||_2 * radius >= 1.
-        """
+        """Half the Euclidean diameter of K; rows that span [-1, 1] have ||A_i||_2 >= 1/radius."""
         longest = np.sort(self.vertices)[-2:]
         return float(np.hypot(*longest)) / 2 if len(longest) == 2 else float(longest[0])
 

@@ -97,6 +97,11 @@ class Comparison:
     (1.0, 0.0, -0.333)
     >>> comparison
     Comparison(NOT PRIVATE: objective_gap=-0.333, rows violated=1 of 2 (s=1) beyond tolerance ...
+    >>> comparison.n_violated(), comparison.n_violated(alpha=2)
+    (1, 0)
+    >>> comparison = privlp.compare(lp, [1.0, 0.0], s=1, give_up=True)
+    >>> comparison.given_up_objective, comparison.given_up_gap
+    (1.0, 0.0)
     """
 
     objective: float
@@ -121,14 +126,6 @@ class Comparison:
 
         ``None`` where it was not asked for. What privacy costs, where a private solution may miss
         rows: the exact optimum misses none.
-
-        Examples
-        --------
-        >>> import privlp
-        >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
-        >>> comparison = privlp.compare(lp, [1.0, 0.0], s=1, give_up=True)
-        >>> comparison.given_up_objective, comparison.given_up_gap
-        (1.0, 0.0)
         """
         return self._beside(self.given_up_objective)
 
@@ -141,14 +138,6 @@ class Comparison:
         """The (s+1)-th largest violation, in the user's units; 0 where no more than s rows exist.
 
         It is the largest violation that is left when s rows are given up.
-
-        Examples
-        --------
-        >>> import privlp
-        >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
-        >>> comparison = privlp.compare(lp, [0.5, 0.0])
-        >>> [comparison.violation_at(s) for s in range(3)]
-        [1.5, 1.5, 0.0]
         """
         if _rows_given_up(s) >= len(self.violations):
             return 0.0
@@ -159,16 +148,6 @@ class Comparison:
         """Number of rows violated by more than alpha per unit of ||A_i||_2.
 
         By default alpha is `tolerance`.
-
-        Examples
-        --------
-        >>> import privlp
-        >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
-        >>> comparison = privlp.compare(lp, [0.5, 0.0])
-        >>> comparison.scaled_violations.round(2)
-        array([1.06, 0.3 ])
-        >>> comparison.n_violated(), comparison.n_violated(alpha=0.5)
-        (2, 1)
         """
         alpha = self.tolerance if alpha is None else alpha
         if np.isnan(real(alpha, "alpha")):

@@ -74,10 +74,7 @@ class Rows(ABC, Generic[BlockT_co]):
         return reduce(add, self.map(kernel, *released))
 
     def largest(self, kernel: Callable[..., FloatArray], count: int, *released: Any) -> FloatArray:
-        """The `count` largest of one number for each row, in falling order; all if there are fewer.
-
-        ``kernel(block, count, *released)`` returns the `count` largest of its block, in any order.
-        """
+        """The `count` largest of one number for each row, in falling order; all if fewer."""
         found = np.concatenate(self.map(kernel, count, *released))
         return np.sort(found)[::-1][:count]
 

@@ -180,9 +180,8 @@ def require_enough_rows(request: SolveRequest) -> None:
 def search_region(request: SolveRequest, public: PublicRows) -> tuple[ReducedPolytope, float, bool]:
     """The bounded region of a search, what a row varies by, and whether its size is unknown.
 
-    The bounds and public rows, if they bound all variables. Otherwise costs are bounded by a very
-    large number, because a hint may be far too low. What rows vary by is then that of costs up to
-    the hint; without a hint it is not known: infinite. All methods of a request share it.
+    Where bounds and public rows bound nothing, costs are: by a very large number, because a hint
+    may be far too low. Without a hint a row varies by infinity.
     """
     costs = request.costs_of_hint()
     hint = None if costs is None else costs[1]

@@ -80,11 +80,7 @@ class StageRegions:
 def scaled_or(
     other: ReducedPolytope, public: PublicRows, cap: float, weights: FloatArray
 ) -> ReducedPolytope:
-    """The region of costs up to a cap with these weights of variables.
-
-    It is the other one if floating point leaves it no room: a run has paid for its draws, and does
-    not end with an error. Cap and weights are released numbers.
-    """
+    """The region of costs up to a cap with these weights; `other` if it has no room in doubles."""
     try:
         return ReducedPolytope(public, cap, weights)
     except UnsupportedProblemError:

@@ -30,11 +30,7 @@ _EVEN = 0.02
 
 
 class Sizes:
-    """Regions {u >= 0, cost·u = V} for all V, by place: the logarithm of |V|.
-
-    Where larger V help rows, a place is log|V|; where they hurt, it is -log|V|. So fewer rows are
-    missed at later places.
-    """
+    """Regions {u >= 0, cost·u = V}, by place: log|V|, or -log|V| where larger V hurt rows."""
 
     def __init__(self, request: SolveRequest, hint: tuple[float, float] | None) -> None:
         self.form = request.form
@@ -129,11 +125,7 @@ def objective_range(lp: ProgramData) -> tuple[float, float]:
 
 
 class _Shape(NamedTuple):
-    """A stage before the noise is known.
-
-    It follows its scores with a strength of `pull`, in units of the noise. In a search about `aim`
-    times s rows are missed at its size, which is then made smaller by a factor of exp(-push).
-    """
+    """A stage before the noise is known, in units of which `pull` is its strength."""
 
     pull: float
     aim: float = 1.0
@@ -333,11 +325,7 @@ def _requests(
     sensitivity: float,
     largest: float,
 ) -> list[ChargeRequest]:
-    """The charges at the largest intensity that the budget allows; that of stages has an end.
-
-    Some come before the first stage, and one kind after each stage, all others after the last. The
-    stages share what these leave.
-    """
+    """The charges at the largest intensity that the budget allows; that of stages has an end."""
     left = 1 - math.fsum([sums.share for sums in before] + [sums.share for sums in after])
     checked = share_of_check(request, request.density())
     left -= checked

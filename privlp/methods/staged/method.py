@@ -58,10 +58,7 @@ Counting = ChargedDraws | CountsOfSums
 
 
 class Stages(StagedSearch):
-    """Stages for an unknown V: between them V becomes that at which a multiple of s rows is missed.
-
-    The last V is one at which at most s rows are missed.
-    """
+    """Stages for an unknown V: after each, V is where a multiple of s rows is missed."""
 
     def __init__(
         self,
@@ -227,11 +224,7 @@ class Stages(StagedSearch):
         likely: tuple[float, float] | None = None,
         number: int | None = None,
     ) -> dict[float, float]:
-        """Find the place where about aim * s rows are missed at the current shares.
-
-        The start also counts the rows that are missed at the bounds of the variables. All noisy
-        counts are returned, by place.
-        """
+        """Find where about aim * s rows are missed at these shares; all noisy counts, by place."""
         sizes, sigma, number = self._sizes, draw.sigma, number or draw.remaining
         low, high = max(low, sizes.ends[0]), min(high, sizes.ends[1])
         counts: dict[float, float] = {}
@@ -390,9 +383,8 @@ class Staged(RowsMethod):
 def _natural_simplex(request: SolveRequest) -> bool:
     """Whether costs bound many variables from 0, by public numbers.
 
-    On the simplex that they leave, the error of a mirror descent grows with the logarithm of their
-    number, that of a chain with its root: docs/results/small.md. Any other end may be far from what
-    rows ask for, in units of these; a chain finds such units.
+    On that simplex the error of a mirror descent grows with the logarithm of their number, that of
+    a chain with its root. Ends of other kinds may be far from what rows ask for: a chain finds it.
     """
     live = request.lp.bounds[:, 0] < request.lp.bounds[:, 1]
     cost = request.lp.c[live]

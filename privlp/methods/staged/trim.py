@@ -32,11 +32,7 @@ def share_of_trim(request: SolveRequest, sensitivity: float) -> float:
 
 
 def levels_of(noisy: FloatArray, sigma: float, cost: FloatArray, s: float) -> FloatArray:
-    """To what part each variable falls, (d,), for noisy counts of rows (d, LEVELS).
-
-    `cost` is what all of the way costs, (d,). Of levels it is the cheapest choice that misses no
-    more rows than are to spare, as far as counts are believed.
-    """
+    """The cheapest part of `cost` for each variable, (d,), by noisy counts of rows (d, LEVELS)."""
     above = np.cumsum(noisy[:, ::-1], axis=1)
     alone = np.cumsum(np.where(noisy > _CLEAR * sigma, noisy, 0.0)[:, ::-1], axis=1)
     clear = above > _CLEAR * sigma * np.sqrt(np.arange(1, LEVELS + 1))

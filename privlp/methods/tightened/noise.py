@@ -233,10 +233,7 @@ def tightened_run(
     program: type[TightenedProgram] = TightenedProgram,
     **options: Any,
 ) -> PlannedRun:
-    """A release of numbers, then the tightened program; the loss of objective is private.
-
-    `released` holds each part of the numbers, its mechanism, and how far noise moves it.
-    """
+    """A release of numbers, then the tightened program; the loss of objective is private."""
     numbers, mechanisms, on_numbers = zip(*released, strict=True)
     drowned = " and ".join(noisy.NAMES[noise.part] for noise in on_numbers if noise.drowns)
     caution = f"Noise is wider than the declared range of the {drowned}: x hardly depends on them. "

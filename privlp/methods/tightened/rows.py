@@ -25,10 +25,7 @@ PRECISELY = {"primal_feasibility_tolerance": _PRECISION, "dual_feasibility_toler
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TightenedRows:
-    """The rows that the solution must satisfy, in variables of one sign each.
-
-    x_j is the sum of sign_k y_k over the columns k of variable j.
-    """
+    """Rows in variables of one sign each: x_j sums sign_k y_k over the columns k of variable j."""
 
     form: StandardForm
     column: npt.NDArray[np.int64]  # User's variable behind each y, and its sign.

@@ -39,11 +39,7 @@ class Trial(NamedTuple):
 def loss_in_trials(
     request: SolveRequest, numbers: Sequence[PrivateNumbers], runs: Sequence[PlannedRun]
 ) -> list[float] | None:
-    """What planned runs lose of the optimum, as a share of its size, on made-up programs.
-
-    All runs see the same programs of :func:`made_up_numbers`, one to ten, and noise of the same
-    public seeds. None if a program has no optimum, or a run finds no point.
-    """
+    """What planned runs lose on the same made-up programs, as a share; None if one fails."""
     cells = (request.lp.shape[0] + request.n) * request.lp.shape[1]
     count = next((count for most, count in _TRIALS.items() if cells <= most), 0)
     lost, sizes = np.zeros(len(runs)), 0.0
@@ -103,10 +99,7 @@ def made_up_numbers(
 
 
 class TrialDraw(NamedTuple):
-    """Stands for a charged draw in a trial: noise of about the same law, of a public seed.
-
-    It protects nothing and is charged nothing, because it is only added to public numbers.
-    """
+    """Stands for a charged draw in a trial: noise of about its law, of a public seed."""
 
     mechanism: AdditiveNoise | BoundedNoise
     rng: np.random.Generator

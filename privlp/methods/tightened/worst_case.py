@@ -51,12 +51,7 @@ def require_one_end(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
 
 
 def needed_ends(form: StandardForm, part: PrivateNumbers) -> tuple[BoolArray, BoolArray]:
-    """Which private numbers need a lower end, and which an upper end, each (m,).
-
-    A right-hand side of a ``<=`` row needs the lower end, a cost none. A coefficient needs the
-    upper end where its growth tightens a row, and the lower end where its fall does: that depends
-    on the sides of the row and on the signs that x_j may take.
-    """
+    """Which private numbers need a lower and which an upper end to tighten rows, each (m,)."""
     if part.part != "A":
         return np.full(len(part), part.part == "b"), np.zeros(len(part), dtype=bool)
     row, column = part.at

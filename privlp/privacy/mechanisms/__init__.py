@@ -1,7 +1,4 @@
-"""Mechanisms: the only place that draws noise to protect a record.
-
-Sensitivities come from :mod:`privlp.relations`, draws from :meth:`privlp.privacy.Ledger.charge`.
-"""
+"""Mechanisms: the only place that draws noise to protect a record."""
 
 from privlp.privacy.mechanisms.additive import (
     EuclideanLaplaceMechanism as EuclideanLaplaceMechanism,

@@ -1,7 +1,4 @@
-"""The exponential mechanism: a private selection.
-
-Objective perturbation: a noisy linear term of an objective, whose minimiser is released.
-"""
+"""The exponential mechanism, and noisy linear terms of an objective whose minimiser is released."""
 
 from __future__ import annotations
 
