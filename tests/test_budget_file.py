@@ -36,8 +36,8 @@ from privlp import (
     ScalarPrivate,
     solve,
 )
-from privlp.cli import budget as budget_report
 from privlp.cli import main
+from privlp.cli import solve as budget_report
 from privlp.privacy import (
     GaussianMechanism,
     LaplaceMechanism,

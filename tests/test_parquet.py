@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.errors import InvalidParameterError, InvalidProblemError, MissingDependencyError
-from privlp.readers import parquet
+from privlp.readers import blocks
 from privlp.rows.blocks import using_memory
 from tests.effort import THOROUGH, each
 from tests.test_row_blocks import COSTS, METHODS, OPT, N, assert_same, solved, table
@@ -44,7 +44,7 @@ def read(folder, **fields):
 
 @pytest.mark.parametrize(("method", "limit"), each(METHODS, [10**6, 1500, 0]))
 def test_the_same_as_in_memory(folder, method, limit, monkeypatch):
-    monkeypatch.setattr(parquet, "_ENTRIES", 7 * len(NAMES))
+    monkeypatch.setattr(blocks, "_ENTRIES", 7 * len(NAMES))
     lp = read(folder)
     assert lp.shape == (N, 4)
     assert max(lp.A.rows_of_blocks) == 7

@@ -14,7 +14,7 @@ from benchmarks.days import Family, days
 from benchmarks.families.hard import diet
 from privlp import LinearProgram
 from privlp.cli import main
-from privlp.methods.counts_of_sums import CountsOfSums
+from privlp.methods.counts import CountsOfSums
 from privlp.methods.staged import charges
 from privlp.privacy import Budget, GaussianMechanism, Ledger, Randomness
 from privlp.relations import ConstraintPrivate

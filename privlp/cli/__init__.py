@@ -12,7 +12,7 @@ from privlp.cli.options import EXIT_CODES
 #: The file that has each command, and a line on it.
 _COMMANDS = {
     "audit": ("solve", "Look for a fault in a private solve of a model; not private."),
-    "budget": ("budget", "Make a budget that is kept in a file, or say what it has paid for."),
+    "budget": ("solve", "Make a budget that is kept in a file, or say what it has paid for."),
     "demo": ("teaching", "Solve a program of 20,190 real people, and draw it."),
     "exact": ("solve", "Solve a model exactly with HiGHS; not private."),
     "explore": ("teaching", "Write a page with sliders, for teaching; not private."),

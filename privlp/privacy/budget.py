@@ -46,6 +46,8 @@ class Budget(Accountant):
     (0.25, ['noise on costs c'])
     >>> budget.delta_left, [round(call.eps, 4) for call in budget.calls.values()]
     (9e-07, [0.25])
+    >>> budget.may_be_copied(), budget.refuse_elsewhere()  # it raises in a forked process
+    (False, None)
     >>> round(budget.sums().eps, 4), budget.record().eps_limit, budget.statement()["delta_limit"]
     (0.25, 1.0, 1e-06)
     >>> Budget(eps=0.0, delta=1e-6)

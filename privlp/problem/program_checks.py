@@ -1,15 +1,32 @@
-"""What is checked of a linear program when it is made, and the form that its fields get."""
+"""What is checked of a linear program when it is made: fields, and what is said about rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from privlp.checks import WHY, frozen, is_real, real, require_kind, require_one_of, unquoted
+from privlp import checks
+from privlp.checks import (
+    LARGEST,
+    SMALLEST,
+    WHY,
+    FloatArray,
+    as_floats,
+    frozen,
+    is_real,
+    real,
+    require_kind,
+    require_one_of,
+    unquoted,
+)
 from privlp.errors import InvalidParameterError, InvalidProblemError
-from privlp.problem import row_labels, validation
+from privlp.problem import validation
 from privlp.problem.data import ProgramData
 from privlp.problem.row_source import RowSource, Sides
 from privlp.tables import by_name
@@ -53,8 +70,8 @@ def _check_matrix(lp: ProgramData, *, quote: bool) -> None:
     columns = len(lp.c) if isinstance(lp.c, Mapping) else np.size(lp.c)
     set_fields(lp, A=validation.matrix(lp.A, quote=quote, columns=None if quote else columns))
     n, d = lp.A.shape
-    set_fields(lp, variable_names=row_labels.names(lp.variable_names, d, "variable", quote=quote))
-    set_fields(lp, row_names=row_labels.names(lp.row_names, n, "row", quote=quote))
+    set_fields(lp, variable_names=names(lp.variable_names, d, "variable", quote=quote))
+    set_fields(lp, row_names=names(lp.row_names, n, "row", quote=quote))
     _check_costs(lp, quote=quote)
     if lp.row_lower is None:
         b = validation.vector(lp.b, n, "b", "one right-hand side per row of A", quote=quote)
@@ -64,9 +81,9 @@ def _check_matrix(lp: ProgramData, *, quote: bool) -> None:
             lp.row_lower, lp.b, n, lp.row_name, ("row_lower", "b"), quote=quote
         )
         set_fields(lp, b=upper, row_lower=lower)
-    set_fields(lp, private=row_labels.row_mask(lp.private, n, lp.row_names, quote=quote))
-    set_fields(lp, groups=row_labels.record_ids(lp.groups, n, quote=quote))
-    prices = row_labels.penalties(lp.penalty, lp.private, lp.row_names, quote=quote)
+    set_fields(lp, private=row_mask(lp.private, n, lp.row_names, quote=quote))
+    set_fields(lp, groups=record_ids(lp.groups, n, quote=quote))
+    prices = penalties(lp.penalty, lp.private, lp.row_names, quote=quote)
     set_fields(lp, penalty=prices)
 
 
@@ -74,9 +91,9 @@ def _check_blocks(lp: ProgramData, source: RowSource, *, quote: bool) -> None:
     """Rows that are read in blocks: all of them private, and alike."""
     _check_in_blocks(lp)
     n, d = source.shape
-    names = source.names if lp.variable_names is None else lp.variable_names
+    labels = source.names if lp.variable_names is None else lp.variable_names
     price = lp.penalty[0] if isinstance(lp.penalty, np.ndarray) else lp.penalty
-    prices = row_labels.penalties(price, np.ones(1, dtype=bool), None)
+    prices = penalties(price, np.ones(1, dtype=bool), None)
     set_fields(
         lp,
         A=source,
@@ -84,7 +101,7 @@ def _check_blocks(lp: ProgramData, source: RowSource, *, quote: bool) -> None:
         row_lower=np.broadcast_to(-np.inf, n),
         private=np.broadcast_to(True, n),
         penalty=None if prices is None else np.broadcast_to(prices[0], n),
-        variable_names=row_labels.names(names, d, "variable", quote=quote),
+        variable_names=names(labels, d, "variable", quote=quote),
     )
     _check_costs(lp, quote=quote)
 
@@ -136,3 +153,245 @@ def _check_options(lp: ProgramData) -> None:
         )
     require_kind(lp.name, str, "name", "a string")
     unquoted(lp.name.encode, "name must be text that can be written to a file (UTF-8).", "name")
+
+
+BoolArray = npt.NDArray[np.bool_]
+_KIND_OF_DTYPE = {"b": "flag", "i": "number", "u": "number", "U": "name", "T": "name"}
+
+
+def names(values: Any, size: int, what: str, *, quote: bool = True) -> tuple[str, ...] | None:
+    """A tuple of `size` distinct names, or None."""
+    if values is None:
+        return None
+
+    def read() -> tuple[str, ...]:
+        if isinstance(values, str):
+            raise TypeError
+        return tuple(str(value) for value in values)
+
+    must = f"{what} names must be"
+    clean = unquoted(read, f"{must} a sequence of names, got {type(values).__name__}.")
+    unquoted("".join(clean).encode, f"{must} text that can be written to a file (UTF-8).")
+    if len(clean) != size:
+        counts = f"{len(clean)} {what} names were given for {size} {what}s."
+        raise InvalidProblemError(counts if quote else f"Give one {what} name for each {what}.")
+    if len(set(clean)) != size:
+        raise InvalidProblemError(f"{must} distinct.")
+    return clean
+
+
+def row_mask(
+    selection: Any, size: int, row_names: Sequence[str] | None, *, quote: bool = True
+) -> BoolArray:
+    """Boolean mask of the private rows, (size,): all of them without a selection.
+
+    Where errors may not `quote`, a name or pattern may select no row: the only row that it selected
+    may have left. A row that is public by mistake has no protection.
+    """
+    if selection is None:
+        return frozen(np.ones(size, dtype=bool))
+    indices = f"row indices in [0, {size})" if quote else "indices of rows that there are"
+    refusal = (
+        f"private must be a boolean mask, {indices}, or row names; each once, all of one kind."
+    )
+
+    def read() -> BoolArray:
+        if isinstance(selection, str):
+            return _matching(selection, size, row_names, quote=quote)
+        kinds = _kinds(selection)
+        if kinds == {"name"}:
+            patterns = map(str, np.asarray(selection, dtype=object))
+            return _named(patterns, size, row_names, quote=quote)
+        if kinds == {"flag"}:
+            return _given_mask(np.array(selection, dtype=bool), size, quote=quote)
+        rows = np.asarray(selection)
+        if not kinds <= {"number"} or not _are_indices(rows, size):
+            raise InvalidProblemError(refusal, parameter="private")
+        mask = np.zeros(size, dtype=bool)
+        mask[rows.astype(int)] = True
+        return mask
+
+    return frozen(unquoted(read, refusal, "private"))
+
+
+def _kinds(selection: Any) -> set[str]:
+    """What a list of rows holds: flags (of any shape), names, numbers, or something else."""
+    if np.ma.is_masked(selection):
+        return {"masked"}
+    try:
+        entries = np.asarray(selection, dtype=None if hasattr(selection, "dtype") else object)
+    except ValueError:
+        return {"ragged"}
+    if entries.dtype.kind == "O" or not entries.size:
+        kinds = set(map(_kind, entries.flat))
+    else:
+        kinds = {_KIND_OF_DTYPE.get(entries.dtype.kind, "else")}
+    return kinds if entries.ndim == 1 or kinds == {"flag"} else {"no list"}
+
+
+def _kind(entry: Any) -> str:
+    if isinstance(entry, bool | np.bool_):
+        return "flag"
+    return "name" if isinstance(entry, str) else "number" if checks.is_integer(entry) else "else"
+
+
+def _given_mask(mask: BoolArray, size: int, *, quote: bool) -> BoolArray:
+    if mask.shape != (size,):
+        shapes = "without one entry for each row"
+        if quote:
+            shapes = f"of shape {mask.shape}, but there are {size} rows"
+        raise InvalidProblemError(f"private is a mask {shapes}.", parameter="private")
+    return mask
+
+
+def _named(
+    names: Iterable[str], size: int, row_names: Sequence[str] | None, *, quote: bool
+) -> BoolArray:
+    """Rows with these names, or with names that match them where they are none."""
+    mask = np.zeros(size, dtype=bool)
+    index = {name: i for i, name in enumerate(row_names or ())}
+    for name in names:
+        found = index[name] if name in index else _matching(name, size, row_names, quote=quote)
+        mask[found] = True
+    return mask
+
+
+def _are_indices(rows: npt.NDArray[Any], size: int) -> bool:
+    """Whether these are distinct row indices, and no flags 0 and 1 of all rows."""
+    found = checks.are_places(rows, size)
+    if rows.size and not found and np.isin(rows, (0, 1)).all():
+        raise InvalidProblemError(
+            "private holds only the numbers 0 and 1, as flags do. For a mask give booleans:"
+            " np.asarray(private, dtype=bool). For row indices give each index once:"
+            " np.flatnonzero(mask).",
+            parameter="private",
+        )
+    return found
+
+
+def _matching(
+    pattern: str,
+    size: int,
+    row_names: Sequence[str] | None,
+    argument: str = "private",
+    *,
+    quote: bool,
+) -> BoolArray:
+    """Which rows have names that match a pattern, which may be a name itself."""
+    if row_names is None and (size or quote):
+        given = f"{argument}={pattern!r}" if quote else f"A text in {argument}"
+        raise InvalidProblemError(
+            f"{given} is a pattern over row names, but the rows have no names.", parameter=argument
+        )
+    mask = np.array([fnmatchcase(name, pattern) for name in row_names or ()], dtype=bool)
+    if quote and row_names is not None and not mask.any():
+        raise InvalidProblemError(
+            f"No row name matches {argument}={pattern!r}. The first row names are:"
+            f" {', '.join(row_names[:5])}.",
+            parameter=argument,
+        )
+    return mask
+
+
+def record_ids(groups: Any, n: int, *, quote: bool) -> npt.NDArray[Any] | None:
+    """The record that owns each row, (n,), or None."""
+    if groups is None:
+        return None
+    each = f"each of the {n} rows" if quote else "each row"
+    must = f"groups must hold one record id for {each}"
+
+    def read() -> tuple[npt.NDArray[Any], bool]:
+        masked, ids = np.ma.is_masked(groups), np.array(groups)
+        np.unique(ids)
+        # NaN differs from itself.
+        return ids, bool(masked or (ids.size and (ids != ids).any()))  # noqa: PLR0124
+
+    ids, some_are_missing = unquoted(read, f"{must}, all of one type.", "groups")
+    fault = ""
+    if ids.shape != (n,):
+        given = f"groups has shape {ids.shape}; it needs one record id for {each}."
+        fault = given if quote else f"{must}."
+    elif some_are_missing:
+        fault = (
+            "groups has missing record ids. Rows without a known owner may belong to one record:"
+            " give each row its owner."
+        )
+    elif n and all(isinstance(own, bool) for own in ids.tolist()):
+        fault = f"{must}, and a mask holds none. Say by private which rows are private."
+    if fault:
+        raise InvalidProblemError(fault, parameter="groups")
+    return frozen(ids)
+
+
+def penalties(
+    penalty: Any, private: BoolArray, row_names: Sequence[str] | None = None, *, quote: bool = True
+) -> FloatArray | None:
+    """Price of violation of each row, (n,), infinite for hard rows; (n, 2) for two sides; or None.
+
+    The last pattern that matches a name counts. Where errors may not `quote`, it may match none.
+    """
+    if penalty is None:
+        return None
+    if isinstance(penalty, Mapping):
+        read = partial(_by_name, penalty, private, row_names, quote=quote)
+        message = "penalty must be a dict from patterns over row names to prices."
+        return frozen(unquoted(read, message, "penalty"))
+    prices = np.array(np.nan)
+    with suppress(InvalidProblemError):
+        prices = as_floats(penalty, "penalty", flags=False)
+    prices = np.where(private, prices, np.inf) if prices.ndim == 0 else prices
+    if prices.shape not in (private.shape, (*private.shape, 2)) or not (prices > 0).all():
+        raise InvalidProblemError(
+            "penalty must be a positive number, or one positive number (inf for a hard row) per"
+            " row, or two per row, for its lower and its upper side.",
+            parameter="penalty",
+        )
+    finite = prices[np.isfinite(prices)]
+    if not ((finite >= SMALLEST) & (finite <= LARGEST)).all():
+        raise InvalidProblemError(_price_beyond("penalty"), parameter="penalty")
+    if prices.ndim == 2 and (np.isfinite(prices[:, 0]) != np.isfinite(prices[:, 1])).any():
+        raise InvalidProblemError(
+            "penalty makes one side of a row soft and the other one hard: write them as two rows,"
+            " owned by one record (groups).",
+            parameter="penalty",
+        )
+    return frozen(prices)
+
+
+def _price_beyond(what: str) -> str:
+    return (
+        f"{what} must lie between {SMALLEST:g} and {LARGEST:g}, or be inf for a hard row: beyond,"
+        " numbers overflow."
+    )
+
+
+def _by_name(
+    penalty: Mapping[Any, Any], private: BoolArray, row_names: Sequence[str] | None, *, quote: bool
+) -> FloatArray:
+    prices = np.full(private.shape, np.inf)
+    for pattern, price in penalty.items():
+        if not isinstance(pattern, str):
+            raise InvalidProblemError(
+                "penalty must be a positive number, or a dict from patterns over row names to"
+                f" prices; a key is of type {type(pattern).__name__}.",
+                parameter="penalty",
+            )
+        number = checks.real(price, "penalty") if checks.is_real(price) else np.nan
+        which = f"The penalty of {pattern!r}" if quote else "A penalty"
+        if not 0 < number < np.inf:
+            given = f"{number:g}" if checks.is_real(price) else type(price).__name__
+            raise InvalidProblemError(
+                f"{which} must be a positive finite number, got {given}.", parameter="penalty"
+            )
+        if not SMALLEST <= number <= LARGEST:
+            raise InvalidProblemError(_price_beyond(which), parameter="penalty")
+        matching = _matching(pattern, private.size, row_names, "penalty", quote=quote) & private
+        if quote and not matching.any():
+            raise InvalidProblemError(
+                f"The rows that match penalty={pattern!r} are public; soft rows are private. Name"
+                " these too in private=..., or write a public soft row by a variable of its own,"
+                " with a cost.",
+                parameter="penalty",
+            )
+        prices[matching] = number
+    return prices

@@ -19,8 +19,8 @@ from privlp.errors import (
     MissedRowsWarning,
     ReadError,
 )
-from privlp.problem import row_labels
 from privlp.problem.bands import refuse_private_bounds
+from privlp.problem.program_checks import row_mask
 from privlp.readers.cvxpy_expressions import names_of
 from privlp.readers.linopy_model import Linopy
 from privlp.readers.modellers import MathOpt, Modeller, Pulp, Pyomo, is_a, names_like
@@ -242,7 +242,7 @@ class _Rows:
         )
         items = list(private) if several else [private]
         if items and all(is_real(each) or isinstance(each, bool | np.bool_) for each in items):
-            return row_labels.row_mask(private, len(self.index), None, quote=self.quote)
+            return row_mask(private, len(self.index), None, quote=self.quote)
         mask = np.zeros(len(self.index), dtype=bool)
         for each in items:
             mask[self._of(each, "private")] = True

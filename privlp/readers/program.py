@@ -13,10 +13,10 @@ from privlp.checks import WHY, require_flag, unquoted
 from privlp.errors import InvalidParameterError
 from privlp.problem import validation
 from privlp.problem.row_source import Sides
+from privlp.readers.blocks import ParquetRows
 from privlp.readers.cvxpy_problem import read_cvxpy
 from privlp.readers.linprog import read_linprog, require_continuous
 from privlp.readers.model_files import read_mps
-from privlp.readers.parquet import ParquetRows
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.combined import relation_of
 from privlp.tables import by_name, listed

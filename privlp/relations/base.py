@@ -25,6 +25,40 @@ class NeighbourRelation(ABC):
     A relation is part of the linear program (``lp.neighbours``) and of every ledger. It checks that
     a program fits it, says which part of a program is public, and states how far neighbours move
     sums over rows and numbers. Methods say which relations they protect.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp import ConstraintPrivate, LinearProgram, ObjectivePrivate, ScalarPrivate
+    >>> from privlp.problem.standard_form import StandardForm
+    >>> relation = ConstraintPrivate("add-remove", nominal_n=100)
+    >>> lp = LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93, neighbours=relation)
+    >>> form = StandardForm.of(lp)
+    >>> relation.hides_rows, relation.public_rows(form), relation.records(form)
+    (True, 100, 100)
+    >>> relation.compatible_with(ConstraintPrivate()), ConstraintPrivate(rows_per_record=3).key
+    (False, 'ConstraintPrivate, replace')
+    >>> ranges = LinearProgram([1, 2], [[1, 1]], [2], row_lower=[1], penalty=3)
+    >>> relation = ranges.neighbours
+    >>> relation.rows_of_one_record(ranges), relation.vectors_of_one_record(ranges)
+    (2, 1)
+    >>> relation.soft_prices(ranges)
+    SoftPrices(largest=3.0, of_record=3.0, of_sides=6.0, rows=1, opposite=3.0, hard=0)
+    >>> relation.describe(ranges)
+    'constraint-private: one record (at most 2 rows) replaced'
+    >>> relation.public_parts(ranges)
+    'costs c, bounds of variables'
+    >>> relation = ScalarPrivate(0.5)
+    >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
+    >>> relation.conceal(lp).b
+    array([1., 1.])
+    >>> one, other = relation.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))
+    >>> abs(one.b - other.b)
+    array([0.5, 0.5])
+    >>> ObjectivePrivate(0.1, lower=0, upper=1).check(lp)
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidProblemError: Some of the costs c lie outside the declared range. ...
     """
 
     @property

@@ -14,8 +14,8 @@ from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation, in_words
 from privlp.relations.bounded_change import BoundedChange
-from privlp.relations.matrix import MatrixPrivate
 from privlp.relations.numbers import LowSensitivity, PrivateNumbers
+from privlp.relations.scalar_and_matrix import MatrixPrivate
 
 
 @dataclass(frozen=True)

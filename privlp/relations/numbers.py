@@ -157,6 +157,25 @@ class LowSensitivity(NeighbourRelation):
     :meth:`private_numbers` says which numbers are private, and how far they move. How far
     violations and rows move follows from that; a relation that knows a smaller bound overrides
     :meth:`violation_span` and :meth:`row_change`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp import LinearProgram, RowPrivate
+    >>> from privlp.problem.standard_form import StandardForm
+    >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # second entries are public
+    >>> lp = LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation)
+    >>> form, x = StandardForm.of(lp), np.array([2.0, 5.0])
+    >>> relation.private_parts, [round(change, 9) for change in relation.row_change(form, x)]
+    (frozenset({'A'}), [0.2, 0.2])
+    >>> (numbers,) = relation.private_numbers(form)
+    >>> numbers.part, numbers.at, numbers.l1
+    ('A', (array([0, 1]), array([0, 0])), 0.1)
+    >>> relation.violation_span(form)(x), round(relation.violation_change(form)(x), 9)
+    (0.2, 0.2)
+    >>> (relation.moved(form, np.random.default_rng(0)).A - lp.A).round(9)
+    array([[ 0. ,  0. ],
+           [-0.1,  0. ]])
     """
 
     @abstractmethod

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from privlp import InvalidParameterError, InvalidProblemError, tables
 from privlp.checks import WHY, unquoted
 from privlp.privacy import Randomness
-from privlp.problem.row_labels import record_ids
+from privlp.problem.program_checks import record_ids
 from privlp.readers.blocks import is_sequence_of_blocks
 from privlp.readers.tables import columns_of
 from svm_models.account import adds_or_removes, rows_of

@@ -18,8 +18,7 @@ from privlp.methods.base import HOPELESS, LARGEST_SHARE_OF_ROWS, PlannedRun, Pre
 from privlp.methods.counts import Checked, last_target
 from privlp.methods.perturbed.charges import PerturbedCharges
 from privlp.methods.perturbed.draws import require_priced_rows
-from privlp.methods.perturbed.hard import HardRowSearch
-from privlp.methods.perturbed.mixed import MixedRowSearch
+from privlp.methods.perturbed.hard import HardRowSearch, MixedRowSearch
 from privlp.methods.perturbed.soft import SoftRowSearch
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws

@@ -14,8 +14,14 @@ from privlp.checks import FloatArray, real
 from privlp.game.descent import AcceleratedDescent, ElasticDual
 from privlp.game.loop import Game, Released
 from privlp.methods.base import PlannedRun, Prediction, RowsMethod
-from privlp.methods.counts import Checked, NoisyCounts, StagedSearch, TargetSearch, last_target
-from privlp.methods.counts_of_sums import CountsOfSums
+from privlp.methods.counts import (
+    Checked,
+    CountsOfSums,
+    NoisyCounts,
+    StagedSearch,
+    TargetSearch,
+    last_target,
+)
 from privlp.methods.request import SolveRequest, cheapest_at_zero
 from privlp.methods.staged.charges import Sizes, Stage, StagedCharges, difficulty, noise_of_sum
 from privlp.methods.staged.trim import LARGER, LEVELS, MOST_MISSED, levels_of
