@@ -18,8 +18,7 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
-# As in ``typing``, which takes longer to import than all else here.
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # As in ``typing``, which takes longer to import than all else here.
 if TYPE_CHECKING:
     from privlp import examples as examples
     from privlp import models as models

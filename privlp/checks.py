@@ -85,8 +85,7 @@ SMALLEST, LARGEST = 1e-100, 1e100
 LARGEST_DOUBLE = float(np.finfo(float).max)
 _LEAST_PROBABILITY, _LEAST_COMPLEMENT = 1e-5, 1e-12
 _PERCENT = 100
-# Texts that messages quote have so many characters at most.
-_SHORT = 40
+_SHORT = 40  # Texts that messages quote have so many characters at most.
 #: What messages say of probabilities.
 PROBABILITY = "a probability between 0 and 1 (at least 1e-5, at most 1 - 1e-12)"
 

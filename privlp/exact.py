@@ -16,8 +16,7 @@ from privlp.problem.highs import quiet_highs, run, to_highs
 from privlp.readers.model_objects import assign
 from privlp.status import Status
 
-# HiGHS aims at 1e-7; a certificate worse than this is not called optimal.
-_TOLERANCE = 1e-5
+_TOLERANCE = 1e-5  # HiGHS aims at 1e-7; a certificate worse than this is not called optimal.
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,

@@ -34,10 +34,8 @@ COLOURS = {
     "sky": "#56B4E9",
     "black": "#000000",
 }
-#: Marks of lines and points, for printing without colours.
-MARKERS = "osD^vP"
-#: Guide lines, and what is drawn for comparison.
-GREY = "0.45"
+MARKERS = "osD^vP"  #: Marks of lines and points, for printing without colours.
+GREY = "0.45"  #: Guide lines, and what is drawn for comparison.
 #: Matplotlib's ``rcParams``; ``plt.rcParams.update(STYLE)`` sets them for a notebook.
 STYLE: dict[str, Any] = {
     "axes.prop_cycle": f"cycler('color', {list(COLOURS.values())})",
@@ -120,8 +118,7 @@ _FAR = 1e4
 _ROUNDING = 1e-13
 _MARGIN = 0.2
 _POINT_COLOURS = [COLOURS[name] for name in ("black", "green", "purple", "orange", "blue")]
-#: A program: see :class:`privlp.LinearProgram`.
-Drawable: TypeAlias = Any
+Drawable: TypeAlias = Any  #: A program: see :class:`privlp.LinearProgram`.
 
 
 def draw_program(
@@ -333,8 +330,7 @@ if TYPE_CHECKING:
 _MOST_STEPS = 400
 _POINTS, _SELECTED = "x after rounds", "selected"
 _RELEASED_NUMBERS = ("noisy b", "tightened b", "noisy A", "largest A", "noisy c")
-#: A solution: see :class:`privlp.Solution`.
-Traced: TypeAlias = Any
+Traced: TypeAlias = Any  #: A solution: see :class:`privlp.Solution`.
 
 
 def draw_trace(solution: Traced, most: int, ax: Axes | None) -> Axes:

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 _EPSILONS_AROUND = np.geomspace(1 / 8, 8, 13)
 _COLUMNS = 98
-# So many methods are printed unless all are asked for.
-_MOST = 4
+_MOST = 4  # So many methods are printed unless all are asked for.
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,8 +54,7 @@ class Verdict(StrEnum):
     TOO_FEW_ROWS = "Too few rows for this eps"
     #: Violations are predicted, but what rows typically vary by is not known publicly.
     UNKNOWN = "Unknown"
-    #: Only costs are private, so that every row holds.
-    ROWS_HOLD = "Only costs are private"
+    ROWS_HOLD = "Only costs are private"  #: Only costs are private, so that every row holds.
     #: Predicted violations are small beside what declared ranges let a row move.
     NEARLY_HOLD = "Rows hold nearly"
     #: ``feasible="always"``: noise tightens the private numbers, within their declared range.

@@ -33,8 +33,7 @@ _NEWTON_STEPS = 60
 _MOST_ACCELERATED = 20_000
 _NEAR_ENOUGH = 0.05
 _HALVINGS = 30
-# Prices below this with a gradient that pushes them down are set to 0.
-_TINY = 1e-9
+_TINY = 1e-9  # Prices below this with a gradient that pushes them down are set to 0.
 
 
 @dataclass(frozen=True)

@@ -93,16 +93,12 @@ class PersonPrivate:
 class Sizes:
     """All that is public of an allocation."""
 
-    #: In units of the largest use of one person, (d,).
-    supplies: FloatArray
+    supplies: FloatArray  #: In units of the largest use of one person, (d,).
     options: int
-    #: Whether what an option uses is each person's own.
-    own_uses: bool
-    #: Their number, or the nominal one.
-    people: int
+    own_uses: bool  #: Whether what an option uses is each person's own.
+    people: int  #: Their number, or the nominal one.
     relation: PersonPrivate
-    #: The largest use of one person, in the user's units.
-    unit: float
+    unit: float  #: The largest use of one person, in the user's units.
     largest_value: float
 
     @property
@@ -140,12 +136,9 @@ class People:
     f_i(p) = limits_i h ln(1 + sum_j exp(a_ij)), which tends to the largest surplus as h falls.
     """
 
-    #: Minus infinity where a person cannot take an option, (n, k).
-    values: FloatArray
-    #: The same for everybody, or her own, (k, d) or (n, k, d).
-    uses: FloatArray
-    #: (n,).
-    limits: FloatArray
+    values: FloatArray  #: Minus infinity where a person cannot take an option, (n, k).
+    uses: FloatArray  #: The same for everybody, or her own, (k, d) or (n, k, d).
+    limits: FloatArray  #: (n,).
 
     def shares(self, prices: FloatArray, softness: float) -> FloatArray:
         """Everybody's shares, (n, k)."""

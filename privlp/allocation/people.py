@@ -26,8 +26,7 @@ from privlp.checks import (
 from privlp.linear_program import LinearProgram
 from privlp.privacy import Ledger
 
-#: Sums of uses may exceed the largest one by this factor: they are rounded.
-ROUNDED = 1 + 1e-12
+ROUNDED = 1 + 1e-12  #: Sums of uses may exceed the largest one by this factor: they are rounded.
 
 
 _LARGER = "Declare a larger bound that would be the same without any one person"

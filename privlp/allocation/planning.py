@@ -138,8 +138,7 @@ _TWO_STAGES, _THREE_STAGES = 150.0, 600.0
 _START = 0.05
 _COVER = 0.02
 _SHARES = {1: (0.95,), 2: (0.12, 0.83), 3: (0.05, 0.12, 0.78)}
-# The part of a stage's eps that the curvature takes.
-_CURVATURE = 0.2
+_CURVATURE = 0.2  # The part of a stage's eps that the curvature takes.
 # But for each of its ranks no more than this: a weaker quadratic would let rounding, which the
 # cover has to hide, move the minimum far.
 _MOST_CURVATURE = 4.0
@@ -154,23 +153,20 @@ LEVELS = np.linspace(0.0, 1.0, 41)
 _LEAST_TOLERANCE = 2.0**-36
 # The chance that the cover of the computed minimum is larger than allowed for, at most.
 _COVER_FAILS = 1e-6
-# Beyond this share of what can be used, noise and reserve are too much.
-_TOO_MUCH = 0.4
+_TOO_MUCH = 0.4  # Beyond this share of what can be used, noise and reserve are too much.
 
 
 @dataclass(frozen=True)
 class StagePlan:
     """One perturbed program: its mechanisms and its public numbers."""
 
-    #: The secret linear term.
-    term: LaplaceObjectivePerturbation
+    term: LaplaceObjectivePerturbation  #: The secret linear term.
     #: What covers the error of the computed minimum, in units of `tolerance`.
     cover: LaplaceMechanism
     softness: float
     strength: float
     tolerance: float
-    #: Taken off each supply, in units of the largest use of one person.
-    reserve: float
+    reserve: float  #: Taken off each supply, in units of the largest use of one person.
 
 
 @dataclass(frozen=True, eq=False)

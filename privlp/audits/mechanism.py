@@ -182,10 +182,7 @@ def _likeliest_labels(
         counts | other_counts, key=lambda label: (counts[label] + 0.5) / (other_counts[label] + 0.5)
     )
     best, chosen = -math.inf, frozenset(labels[:1])
-    for ordered, *sides in (
-        (labels, other_counts, counts),
-        (labels[::-1], counts, other_counts),
-    ):
+    for ordered, *sides in ((labels, other_counts, counts), (labels[::-1], counts, other_counts)):
         totals = (np.cumsum([side[label] for label in ordered]).tolist() for side in sides)
         for size, (hits, others) in enumerate(zip(*totals, strict=True), start=1):
             value = _bound(hits, others, len(first), delta, confidence)

@@ -30,16 +30,12 @@ _LOOKS: tuple[dict[str, Any], ...] = (
 class Outcomes:
     """How often each of a few groups of outputs came out on either input, in the judging runs."""
 
-    #: Labels of the groups; empty for bins of a projection.
-    names: tuple[str, ...]
+    names: tuple[str, ...]  #: Labels of the groups; empty for bins of a projection.
     #: Ends of the bins; empty for labels. Outputs beyond count in the outermost bins.
     edges: tuple[float, ...]
-    #: Of the data, and of the neighbour.
-    counts: tuple[tuple[int, ...], tuple[int, ...]]
-    #: Which groups make up the event.
-    in_event: tuple[bool, ...]
-    #: What the labels or bins are of.
-    axis: str = "outcome"
+    counts: tuple[tuple[int, ...], tuple[int, ...]]  #: Of the data, and of the neighbour.
+    in_event: tuple[bool, ...]  #: Which groups make up the event.
+    axis: str = "outcome"  #: What the labels or bins are of.
 
 
 @dataclass(frozen=True)

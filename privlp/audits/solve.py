@@ -89,14 +89,10 @@ def _fields_of(solution: Solution) -> dict[str, str]:
 class PairSearch:
     """Pairs of neighbours that are solved, and the worst that was found on them."""
 
-    #: The program that the pairs resemble.
-    lp: LinearProgram
-    #: Arguments of :func:`privlp.solve`.
-    request: dict[str, Any]
-    #: Of the noise.
-    seed: int
-    #: Rows that are worth a try where one row changes.
-    rows: npt.NDArray[np.int64]
+    lp: LinearProgram  #: The program that the pairs resemble.
+    request: dict[str, Any]  #: Arguments of :func:`privlp.solve`.
+    seed: int  #: Of the noise.
+    rows: npt.NDArray[np.int64]  #: Rows that are worth a try where one row changes.
     #: Everything that differed although the released numbers were the same.
     leaks: list[str] = field(default_factory=list)
     #: For each purpose, the two releases that are farthest apart, and their distance in
@@ -192,10 +188,8 @@ def _entry_of(purpose: str, mechanism: Mechanism, paid: Counter[_Paid]) -> _Paid
     return weighted if is_weighted else own
 
 
-# A single draw is much cheaper than a solve.
-_RUNS_OF_A_DRAW = 10
-# The eps that a solver that pays nothing is held to.
-_NEXT_TO_NOTHING = 1e-12
+_RUNS_OF_A_DRAW = 10  # A single draw is much cheaper than a solve.
+_NEXT_TO_NOTHING = 1e-12  # The eps that a solver that pays nothing is held to.
 # Seconds before progress is shown, and between two lines of it where nobody watches a terminal.
 _PATIENCE, _BETWEEN_LINES = 5.0, 10.0
 

@@ -28,8 +28,7 @@ _PARTS = (16, 4, 1)
 _LARGEST_N = 2000
 _FEWEST = 100
 _FEWEST_DRAWS, _MOST_DRAWS = 4, 36
-# So many neighbours with other numbers are tried, for one whose optimum moves.
-_NEIGHBOURS = 8
+_NEIGHBOURS = 8  # So many neighbours with other numbers are tried, for one whose optimum moves.
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +93,7 @@ class Pair:
 
     records: int
     worlds: tuple[World, ...]
-    #: Number of rows that may be missed, by the share asked for.
-    s: dict[float | None, int | None]
+    s: dict[float | None, int | None]  #: Number of rows that may be missed, by the share asked for.
     #: Answers in both worlds, by this share and eps.
     answers: dict[tuple[float | None, float], tuple[Answers, ...]]
 
@@ -116,8 +114,7 @@ class Grid:
     shares: tuple[float | None, ...]
     pairs: list[Pair]
     delta: float
-    #: Solves of each cell and world.
-    draws: int
+    draws: int  #: Solves of each cell and world.
 
     def guesses(self, eps: float) -> tuple[int, int]:
         """How many guesses of an attacker were right, and how many there were, at one eps.

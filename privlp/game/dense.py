@@ -36,10 +36,8 @@ _LEVELS, _HIGHEST, _LOWEST = 2.0**10, 2**50, -(2**51)
 # Levels of all rows are non-negative numbers of so many digits, of so many bits each.
 _DIGITS, _BITS = 4, 13
 _AT_A_TIME = 2**16
-# A threshold is looked for within so many levels of the last one first.
-_NEAR = 2**11
-# After so many guesses at a threshold its range is halved.
-_TRIES = 8
+_NEAR = 2**11  # A threshold is looked for within so many levels of the last one first.
+_TRIES = 8  # After so many guesses at a threshold its range is halved.
 # Scores count less by this share: that is more than what rounding them once moves them.
 _LESS = 2.0**-16
 

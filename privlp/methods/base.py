@@ -15,12 +15,10 @@ from privlp.privacy.mechanisms import Mechanism
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.numbers import LowSensitivity
 
-#: Difficulty of most methods beyond which results are mostly noise.
-HOPELESS = 3.0
+HOPELESS = 3.0  #: Difficulty of most methods beyond which results are mostly noise.
 #: Share of rows up to which a larger s is worth naming, with most methods.
 LARGEST_SHARE_OF_ROWS = 0.2
-# What a search of difficulty 1 leaves of the amount by which a row varies.
-_LEAVES = 0.1
+_LEAVES = 0.1  # What a search of difficulty 1 leaves of the amount by which a row varies.
 #: Rank of methods of which ``method="auto"`` takes the one of the least predicted violation.
 COMPARED = math.inf
 

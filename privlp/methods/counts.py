@@ -76,8 +76,7 @@ class NoisyCounts:
 _SLOPES = np.geomspace(1.0, 256.0, 9)
 # Deviation of true counts from an exponential, as a share of them, one slope's length away or more.
 _MISFIT = 0.3
-# Weight of what a count says if only its side of the target is believed.
-_SIDE = 0.05
+_SIDE = 0.05  # Weight of what a count says if only its side of the target is believed.
 # The last counts are made on the safe side, where the target is kept with this probability.
 _LAST, _SAFE = 3, 0.9
 # A count so many deviations below its target makes its place a safe one, whatever the model.
@@ -212,8 +211,7 @@ class StagedSearch(ABC):
 # Two counts. Their mean tells rows missed to this share of s, as far as these shares of the budget
 # allow it.
 _COUNTS, _OF_S, _LEAST, _MOST = 2, 0.04, 0.005, 0.06
-# A point is given up if its count exceeds s by so many deviations.
-_SURELY = 2.0
+_SURELY = 2.0  # A point is given up if its count exceeds s by so many deviations.
 # A last search aims at a share of s between these.
 _LEAST_TARGET, _MOST_TARGET = 0.8, 0.95
 
@@ -303,8 +301,7 @@ class Checked:
         return self._search.released() if self._released is None else self._released
 
 
-# Products of counts and multiples of this are exact.
-_EXACT = 2.0**-10
+_EXACT = 2.0**-10  # Products of counts and multiples of this are exact.
 
 
 class CountsOfSums:

@@ -19,8 +19,7 @@ from privlp.regions.simplex import is_range, range_of, require_optimum
 from privlp.relations.base import NeighbourRelation, PublicPart
 from privlp.relations.constraint import ConstraintPrivate
 
-# A width is a bound on rows, or one on entries of A and one on b.
-_BOUNDS = 2
+_BOUNDS = 2  # A width is a bound on rows, or one on entries of A and one on b.
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,7 @@ from typing import TYPE_CHECKING, Any
 from privlp.checks import require_one_of
 from privlp.errors import BudgetFileError, InvalidParameterError
 from privlp.files import path_of
-from privlp.privacy.budget_rule import (
-    COMPOSITIONS,
-    BudgetRule,
-    Composition,
-    validated_budget,
-)
+from privlp.privacy.budget_rule import COMPOSITIONS, BudgetRule, Composition, validated_budget
 from privlp.privacy.charges import Call, call_from_dict, call_to_dict
 from privlp.privacy.ledger import CallStore
 from privlp.privacy.randomness import SpentOnce

@@ -115,8 +115,7 @@ class Call:
     charges: tuple[Charge, ...]
     #: Under which it protects records, by their description.
     relations: Mapping[str, AccountedRelation]
-    #: Where random bits came from, and whether they were seeded.
-    randomness: dict[str, bool]
+    randomness: dict[str, bool]  #: Where random bits came from, and whether they were seeded.
     #: The call touches only the records of that part of that partition.
     parts: tuple[tuple[str, int], ...] = ()
     #: The outermost share of the budget, not planned itself, through which the call was paid.

@@ -144,8 +144,7 @@ def mu_of_bounded_range(eps: float) -> float:
     return mu_of_pure(eps / 2)
 
 
-#: Widest noise, in standard deviations: the mass beyond is below 1e-880.
-MOST_DEVIATIONS = 64.0
+MOST_DEVIATIONS = 64.0  #: Widest noise, in standard deviations: the mass beyond is below 1e-880.
 #: A change of more deviations than this would leave too little of the width above.
 _MOST_SHIFT = 24.0
 

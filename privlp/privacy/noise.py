@@ -312,8 +312,7 @@ class OneSidedTruncatedGaussian(Law):
 #: The grid is finer than the scale by this power of two.
 _BITS = 20
 _FINEST_GRID = 2.0**-1000
-#: So few entries take less time one by one.
-_FEW = 24
+_FEW = 24  #: So few entries take less time one by one.
 
 
 def grid(scale: float) -> float:

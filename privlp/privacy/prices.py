@@ -28,8 +28,7 @@ from privlp.privacy.gaussian_dp import (
 # ln(1/delta)/eps.
 _RENYI_ORDERS = 1.0 + np.geomspace(0.02, 1e12, 570)
 _APART = 15
-#: With more kinds of draws, single kinds are not tried apart from the others.
-_MOST_KINDS = 16
+_MOST_KINDS = 16  #: With more kinds of draws, single kinds are not tried apart from the others.
 
 Law: TypeAlias = Literal[
     "gaussian", "bounded range", "laplace", "pure", "approximate", "corners", "none"
@@ -40,16 +39,12 @@ Law: TypeAlias = Literal[
 class Price:
     """The price of one draw."""
 
-    #: What is known of the privacy loss.
-    law: Law
-    #: The draw is (eps, `delta`)-DP; ``inf`` if no such eps is known.
-    eps: float = math.inf
-    #: What one draw takes of delta for itself.
-    delta: float = 0.0
+    law: Law  #: What is known of the privacy loss.
+    eps: float = math.inf  #: The draw is (eps, `delta`)-DP; ``inf`` if no such eps is known.
+    delta: float = 0.0  #: What one draw takes of delta for itself.
     #: The draw is mu-Gaussian-DP; ``inf`` if no such mu is known. With `corners`, see there.
     mu: float = math.inf
-    #: Added to the privacy loss of the corners.
-    shift: float = 0.0
+    shift: float = 0.0  #: Added to the privacy loss of the corners.
     #: The privacy loss is at most `shift` plus the largest of 0 and several Gaussian losses. Each
     #: pair (number, mu) stands for that number of losses with parameter mu.
     corners: tuple[tuple[int, float], ...] = ()

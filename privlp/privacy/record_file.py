@@ -73,12 +73,9 @@ class FileLocation:
         return self.inode == other.inode and same
 
 
-#: Seconds to wait for another process.
-PATIENCE = 60.0
-#: How a commit reaches the disk; see above.
-SYNCHRONOUS = "EXTRA"
-#: The format that this version writes, and the newest that it reads.
-FORMAT = 1
+PATIENCE = 60.0  #: Seconds to wait for another process.
+SYNCHRONOUS = "EXTRA"  #: How a commit reaches the disk; see above.
+FORMAT = 1  #: The format that this version writes, and the newest that it reads.
 #: SQLite's mark for what a file is for: "prlp".
 _APPLICATION = 0x70726C70
 _FIRST_HASH = "0" * 64

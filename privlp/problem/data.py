@@ -35,32 +35,24 @@ class ProgramData:
     array([2., 9.])
     """
 
-    #: (d,).
-    c: FloatArray
-    #: (n, d) array or sparse array.
-    A: Any
-    #: Upper sides of A x, (n,), infinite where absent.
-    b: FloatArray
+    c: FloatArray  #: (d,).
+    A: Any  #: (n, d) array or sparse array.
+    b: FloatArray  #: Upper sides of A x, (n,), infinite where absent.
     _: KW_ONLY
     neighbours: Any
-    #: Which rows are private, (n,).
-    private: npt.NDArray[np.bool_]
-    #: The record that owns each row, (n,), or None.
-    groups: Any = None
-    #: (d, 2).
-    bounds: FloatArray
+    private: npt.NDArray[np.bool_]  #: Which rows are private, (n,).
+    groups: Any = None  #: The record that owns each row, (n,), or None.
+    bounds: FloatArray  #: (d, 2).
     #: Price of violation, (n,), ``inf`` for hard rows; (n, 2): the prices below `row_lower` and
     #: above `b`; None if all rows are hard.
     penalty: Any
-    #: Lower sides of A x, (n,), infinite where absent.
-    row_lower: FloatArray
+    row_lower: FloatArray  #: Lower sides of A x, (n,), infinite where absent.
     sense: Any
     offset: float
     variable_names: Any
     row_names: Any = None
     name: str = ""
-    #: Names of the columns that `with_recourse` left out.
-    kept: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()  #: Names of the columns that `with_recourse` left out.
 
     def changed(self, **values: Any) -> Self:
         """The program with other values in some fields."""
@@ -159,18 +151,14 @@ class ProgramData:
 class SoftPrices:
     """Prices of the private rows of a program with soft ones; hard rows have the largest."""
 
-    #: The largest price; ``inf`` if every row is hard.
-    largest: float
+    largest: float  #: The largest price; ``inf`` if every row is hard.
     #: Largest sum of the prices of one record's rows, of a row with two sides the larger one.
     of_record: float
-    #: Largest sum of the prices of all sides of one record's rows.
-    of_sides: float
-    #: Largest number of these rows.
-    rows: int
+    of_sides: float  #: Largest sum of the prices of all sides of one record's rows.
+    rows: int  #: Largest number of these rows.
     #: Largest price on the cheaper side of a row with two sides; 0 if no row has two.
     opposite: float
-    #: Number of ``<=`` rows that are hard.
-    hard: int
+    hard: int  #: Number of ``<=`` rows that are hard.
 
     @classmethod
     def of(cls, lp: ProgramData, rows_per_record: int) -> SoftPrices:

@@ -60,8 +60,7 @@ class RowSource(ABC):
     #: temporary file that holds those beyond, ``None`` where the system keeps such files.
     memory_limit: float | None = None
     spill_folder: str | None = None
-    #: Names of the variables, where the rows have some.
-    names: Any = None
+    names: Any = None  #: Names of the variables, where the rows have some.
 
     @abstractmethod
     def __len__(self) -> int:

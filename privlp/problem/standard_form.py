@@ -24,8 +24,7 @@ from privlp.checks import FloatArray, as_sparse
 from privlp.problem.data import ProgramData
 
 IntArray = npt.NDArray[np.int64]
-# A megabyte in double precision: it stays in cache.
-_ENTRIES_AT_A_TIME = 2**17
+_ENTRIES_AT_A_TIME = 2**17  # A megabyte in double precision: it stays in cache.
 # Rows on which a product is tried, and how long they are at most.
 _TRIED, _LONGEST_TRIED = 13, 2**12
 
@@ -38,17 +37,13 @@ class StandardForm:
     #: User's row behind each private ``<=`` row, and -1 where it is the lower side, (m,).
     row: IntArray
     row_sign: npt.NDArray[np.int8]
-    #: Right-hand sides b' of the private rows, after the shift, (m,).
-    rhs: FloatArray
+    rhs: FloatArray  #: Right-hand sides b' of the private rows, after the shift, (m,).
     #: User's variable behind each u_j, and its sign. Fixed variables have none, (d',).
     column: IntArray
     column_sign: FloatArray
-    #: x at u = 0, (d,).
-    shift: FloatArray
-    #: Objective to minimise; public, (d',).
-    cost: FloatArray
-    #: Upper bounds on u, ``inf`` where absent; public, (d',).
-    upper: FloatArray
+    shift: FloatArray  #: x at u = 0, (d,).
+    cost: FloatArray  #: Objective to minimise; public, (d',).
+    upper: FloatArray  #: Upper bounds on u, ``inf`` where absent; public, (d',).
 
     @classmethod
     def of(cls, lp: ProgramData, *, every_row: bool = False) -> StandardForm:

@@ -20,8 +20,7 @@ from privlp.errors import InvalidProblemError
 Matrix: TypeAlias = FloatArray | sp.csr_array
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
-#: HiGHS takes no matrix entry of this size or larger.
-LARGEST_ENTRY = 1e15
+LARGEST_ENTRY = 1e15  #: HiGHS takes no matrix entry of this size or larger.
 #: HiGHS takes no finite cost, bound or right-hand side of this size or larger.
 LARGEST_VALUE = 1e20
 

@@ -21,10 +21,8 @@ from privlp.problem.row_source import Found, RowSource, Sides, inspected, other_
 from privlp.problem.validation import is_mapped
 from privlp.tables import is_dask, is_table
 
-# Entries of a block, about: 32 megabytes in double precision.
-_ENTRIES = 2**22
-# Bytes of a column that are read from a file at a time.
-_BUFFER = 2**16
+_ENTRIES = 2**22  # Entries of a block, about: 32 megabytes in double precision.
+_BUFFER = 2**16  # Bytes of a column that are read from a file at a time.
 
 
 class _Place(NamedTuple):

@@ -24,8 +24,7 @@ _CLOSE = 1e-12
 TERMS = ("abs", "maximum", "minimum", "max", "min", "norm1", "norm_inf", "sum_largest")
 _IN_ORDER = ("Promote", "broadcast_to", "reshape", "index", "special_index", "transpose")
 _MOST_PIECES = 64
-# Constraints that a warning names.
-_FEW = 5
+_FEW = 5  # Constraints that a warning names.
 
 
 def affine(expression: Any, variables: Sequence[Any]) -> tuple[sp.csc_array, FloatArray]:

@@ -13,12 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import WHY, FloatArray, as_floats, is_real, shown, unquoted
-from privlp.errors import (
-    InvalidParameterError,
-    InvalidProblemError,
-    MissedRowsWarning,
-    ReadError,
-)
+from privlp.errors import InvalidParameterError, InvalidProblemError, MissedRowsWarning, ReadError
 from privlp.problem.bands import refuse_private_bounds
 from privlp.problem.program_checks import row_mask
 from privlp.readers.cvxpy_expressions import names_of

@@ -245,11 +245,7 @@ class MathOpt(Modeller):
         self.place = {each: i for i, each in enumerate(self.model.linear_constraints())}
         i, j, cost = (
             np.searchsorted(known, np.array(given, dtype=int))
-            for known, given in (
-                (ids, matrix.row_ids),
-                (own, matrix.column_ids),
-                (own, costs.ids),
-            )
+            for known, given in ((ids, matrix.row_ids), (own, matrix.column_ids), (own, costs.ids))
         )
         row_names = zip(rows.names or [""] * len(ids), rows.ids, strict=True)
         return {

@@ -19,8 +19,7 @@ from privlp.readers.blocks import ParquetRows, pyarrow_modules
 
 #: Fields with an entry for each row. A text among them names a column.
 _OF_ROWS = ("b", "groups", "row_lower", "penalty", "row_names")
-# Entries that are converted at a time.
-_ENTRIES = 2**19
+_ENTRIES = 2**19  # Entries that are converted at a time.
 
 
 class LazyRows(ParquetRows):

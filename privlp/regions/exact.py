@@ -26,14 +26,11 @@ _BITS, _OF_FACTORS = 384, 128
 # A row is broken by more than this; a row's direction is new if so much of it is: these are far
 # above rounding and far below whatever doubles say.
 _BROKEN, _NEW = 2**200, 170
-# Rows with more slack than this in doubles have some.
-_SURELY = 1e-9
+_SURELY = 1e-9  # Rows with more slack than this in doubles have some.
 # Rows are taken in and left out at most so many times the number of rows and coordinates.
 _MOST_CHANGES = 50
-# How often a point is moved twice as far inwards.
-_DOUBLINGS = 40
-# Covers the rounding of the last few operations of a bound.
-_UPWARDS = 1 + 1e-12
+_DOUBLINGS = 40  # How often a point is moved twice as far inwards.
+_UPWARDS = 1 + 1e-12  # Covers the rounding of the last few operations of a bound.
 
 
 class ExactRows:
@@ -105,10 +102,8 @@ def _product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 class ExactPoint:
     """A point and prices in integers, in units of 2^-384."""
 
-    #: (p,).
-    point: IntegerArray
-    #: Non-negative, (m,).
-    prices: IntegerArray
+    point: IntegerArray  #: (p,).
+    prices: IntegerArray  #: Non-negative, (m,).
 
     @cached_property
     def rounded(self) -> FloatArray:

@@ -26,8 +26,7 @@ _NAMED = 3
 _GROWS = 0.5
 _OPTIMAL = highspy.HighsModelStatus.kOptimal
 _INFEASIBLE = highspy.HighsModelStatus.kInfeasible
-#: Less slack than this, in units of the ranges, and a row counts as an equality.
-FLAT = 1e-7
+FLAT = 1e-7  #: Less slack than this, in units of the ranges, and a row counts as an equality.
 # A row with more slack than the first number is not flat. Slack beyond the second counts for
 # nothing in the search for such rows, so that few linear programs find all of them.
 _SLACK, _ENOUGH = 10 * FLAT, 20 * FLAT

@@ -22,8 +22,7 @@ _WRONG_SIGN = 1e-9
 _CHANGES_OF_FACE = 10
 _DEPENDENT = 1e-10
 _UNIT_ROUNDOFF = 2.0**-53
-# Covers the rounding of the last few operations of a bound.
-_UPWARDS = 1 + 1e-12
+_UPWARDS = 1 + 1e-12  # Covers the rounding of the last few operations of a bound.
 
 
 def minimum(

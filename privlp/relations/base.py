@@ -178,22 +178,15 @@ class PublicPart:
     #: Standard form of the program without what is private: fixed numbers, or no rows, stand in
     #: place of private ones (:meth:`~privlp.relations.NeighbourRelation.conceal`).
     form: StandardForm
-    #: What neighbours may differ in.
-    relation: NeighbourRelation
-    #: The relation in words, as it stands for this program.
-    description: str
-    #: Public number of private ``<=`` rows.
-    n: int
+    relation: NeighbourRelation  #: What neighbours may differ in.
+    description: str  #: The relation in words, as it stands for this program.
+    n: int  #: Public number of private ``<=`` rows.
     #: Public bound on the private rows of one record; 0 where only numbers change.
     rows_of_one_record: int
-    #: The same, where the two sides of a row may count once.
-    vectors_of_one_record: int
-    #: Public number of records: delta must be well below one over it.
-    records: int
-    #: Whether there may be private rows at all.
-    has_private_rows: bool
-    #: Prices of private soft rows, where they are public.
-    prices: SoftPrices | None
+    vectors_of_one_record: int  #: The same, where the two sides of a row may count once.
+    records: int  #: Public number of records: delta must be well below one over it.
+    has_private_rows: bool  #: Whether there may be private rows at all.
+    prices: SoftPrices | None  #: Prices of private soft rows, where they are public.
 
     @classmethod
     def of(cls, lp: ProgramData) -> PublicPart:

@@ -53,10 +53,8 @@ class BoundedChange(LowSensitivity):
     lower: Any = field(default=None, compare=False, repr=False)
     upper: Any = field(default=None, compare=False, repr=False)
 
-    #: Which numbers change: "b", "A" or "c".
-    part: ClassVar[Literal["b", "A", "c"]]
-    #: What messages call them.
-    numbers_are: ClassVar[str]
+    part: ClassVar[Literal["b", "A", "c"]]  #: Which numbers change: "b", "A" or "c".
+    numbers_are: ClassVar[str]  #: What messages call them.
     #: Why no bound on their change makes the program unsolvable, and what to do.
     unbounded: ClassVar[str]
 

@@ -37,17 +37,12 @@ class PrivateNumbers:
     #: Declared public range of each number, infinite where nothing was declared, (m,).
     low: FloatArray
     high: FloatArray
-    #: Public bound on the size of every number.
-    size: float
-    #: Largest L1 and L2 distance between the numbers of two neighbours.
-    l1: float
+    size: float  #: Public bound on the size of every number.
+    l1: float  #: Largest L1 and L2 distance between the numbers of two neighbours.
     l2: float
-    #: Largest change of one number between two neighbours.
-    entry: float
-    #: How many numbers two neighbours differ in, at most.
-    touched: int
-    #: Whether zeros are public, so that no private number is zero.
-    nonzero: bool = False
+    entry: float  #: Largest change of one number between two neighbours.
+    touched: int  #: How many numbers two neighbours differ in, at most.
+    nonzero: bool = False  #: Whether zeros are public, so that no private number is zero.
     #: Whether all numbers in which two neighbours differ stand in one row of A.
     in_one_row: bool = False
 
@@ -77,10 +72,8 @@ class ProgramNumbers:
     """
 
     form: StandardForm
-    #: Costs in the user's sense, (d,).
-    c: FloatArray
-    #: All rows, (n, d) array or sparse array.
-    A: Any
+    c: FloatArray  #: Costs in the user's sense, (d,).
+    A: Any  #: All rows, (n, d) array or sparse array.
     #: Right-hand side of each private ``<=`` row (``form.row``, ``form.row_sign``), (m,).
     rhs: FloatArray
 

@@ -15,12 +15,7 @@ from privlp.checks import FloatArray, require_one_of, shown
 from privlp.errors import InvalidParameterError
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
-from privlp.relations.bounded_change import (
-    BoundedChange,
-    no_solver_if,
-    signs,
-    split_among_few,
-)
+from privlp.relations.bounded_change import BoundedChange, no_solver_if, signs, split_among_few
 from privlp.relations.numbers import PrivateNumbers, equal_sides
 
 BoolArray = npt.NDArray[np.bool_]
@@ -68,8 +63,7 @@ class MatrixPrivate(BoundedChange):
         more = {"nonzero": self.zeros == "public", "in_one_row": self._axis == 0}
         return self._moving(at, low, high, count, **more)
 
-    #: Whether a row, 0, or a column, 1, changes.
-    _axis: ClassVar[int]
+    _axis: ClassVar[int]  #: Whether a row, 0, or a column, 1, changes.
 
     def _steps(
         self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]

@@ -21,10 +21,8 @@ from privlp.solution import Solution, point_of
 
 # Of the rows that bind, so many are given up at once: those of the largest shadow prices.
 _AT_ONCE = 0.5
-# Shadow prices below this share of the largest are rounding.
-_LEAST = 1e-9
-# Solves beyond two for each row that is given up.
-_TURNS = 20
+_LEAST = 1e-9  # Shadow prices below this share of the largest are rounding.
+_TURNS = 20  # Solves beyond two for each row that is given up.
 
 
 def objective_without(lp: ProgramData, s: int) -> float | None:
@@ -62,8 +60,7 @@ def objective_without(lp: ProgramData, s: int) -> float | None:
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: What HiGHS may violate a row by at an optimum, with a margin.
-TOLERANCE = 1e-6
+TOLERANCE = 1e-6  #: What HiGHS may violate a row by at an optimum, with a margin.
 
 
 @dataclass(frozen=True, eq=False)

@@ -161,8 +161,7 @@ def _copied(state: Any) -> Any:
     return new
 
 
-# Arrays begin at multiples of this.
-_LINE = 64
+_LINE = 64  # Arrays begin at multiples of this.
 
 
 class BlockInFile(NamedTuple):

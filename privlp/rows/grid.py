@@ -66,9 +66,8 @@ def bits_of(largest_n: int) -> int:
 class Grid:
     """Bits after the point of entries, weights and coordinates; all public."""
 
-    #: q and p.
-    entries: int
-    weights: int
+    entries: int  #: q
+    weights: int  #: p
 
     @classmethod
     def of(cls, largest_n: int) -> Grid:

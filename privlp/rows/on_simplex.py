@@ -30,22 +30,18 @@ from privlp.rows.parts import (
 )
 from privlp.rows.program_rows import RowBlock
 
-#: Rows that vary by less on a region count as constant.
-CONSTANT_ROW = 1e-150
+CONSTANT_ROW = 1e-150  #: Rows that vary by less on a region count as constant.
 #: Values of a row scaled to equal norm stay below this before they are centred, or before public
 #: equalities rule out directions: a row that varies by little of its size is shorter than 1.
 LARGEST_OF_EQUAL_NORM = 8.0
 # What a norm is shortened by before it is rounded, besides half a unit for each entry and centre.
 _SHORTER = 1e-9
-# Covers the rounding of a norm.
-_NEAR = 1 - 1e-9
-# Units to 1 in a sum of how much rows vary: exact for any number of rows.
-_UNITS = 2.0**20
+_NEAR = 1 - 1e-9  # Covers the rounding of a norm.
+_UNITS = 2.0**20  # Units to 1 in a sum of how much rows vary: exact for any number of rows.
 #: Values of a row scaled to equal range stay below this: one that varies by less than 1/32 of its
 #: size is not stretched all the way to [-1, 1].
 LARGEST_OF_EQUAL_RANGE = 64.0
-# The grid is made for entries of at most 8.
-_COARSER = LARGEST_OF_EQUAL_RANGE / 8
+_COARSER = LARGEST_OF_EQUAL_RANGE / 8  # The grid is made for entries of at most 8.
 
 
 def _scores(parts: KeptParts, centre: Any, z: FloatArray, size: int) -> FloatArray:

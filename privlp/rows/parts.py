@@ -357,8 +357,7 @@ class SparseIntegers:
 
 
 Integers: TypeAlias = DenseIntegers | SparseIntegers
-#: Some rows, and what is kept of them.
-KeptParts: TypeAlias = Sequence[tuple[slice, Integers]]
+KeptParts: TypeAlias = Sequence[tuple[slice, Integers]]  #: Some rows, and what is kept of them.
 
 
 def summed(

@@ -17,10 +17,8 @@ from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
 from privlp.rows.access import InMemory
 from privlp.rows.parts import DensePart, Part, SparsePart, csr_of, rows_of, rows_of_a_part, slices
 
-# Entries whose columns are looked up at a time.
-_AT_A_TIME = 2**15
-# Words of a block of the cipher, of 32 bits each: a coin is a word.
-_OF_A_BLOCK = 16
+_AT_A_TIME = 2**15  # Entries whose columns are looked up at a time.
+_OF_A_BLOCK = 16  # Words of a block of the cipher, of 32 bits each: a coin is a word.
 
 
 class ProgramRows(InMemory["RowBlock"]):
@@ -191,12 +189,10 @@ class SelectableRows:
 
 #: The violation that counts without an alpha, as a share of a row's size: that of exact solvers.
 SHARE = 1e-6
-# Rounding of A x, as a share of a row's size.
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # Rounding of A x, as a share of a row's size.
 # Rows at a time, so that temporary numbers are few.
 _SOME, _ENTRIES = 2**15, 2**17
-# Units to 1 in what a row says of its cost.
-_UNITS = 2.0**20
+_UNITS = 2.0**20  # Units to 1 in what a row says of its cost.
 
 
 class MeasuredRows:

@@ -20,18 +20,13 @@ from privlp.rows.parts import rows_of, slices
 
 Integers = npt.NDArray[np.int64]
 _BITS, _COUNT = 18, 3
-#: Bits after the point of entries of rows whose weighted sums are asked for.
-BITS_OF_ENTRIES = 22
-# Bits that one row adds to an integer at most.
-_OF_A_ROW = _BITS + BITS_OF_ENTRIES
-# So many rows at a time: sums of products of a part are at most 2^53.
-_ROWS_OF_A_SUM = 2**13
+BITS_OF_ENTRIES = 22  #: Bits after the point of entries of rows whose weighted sums are asked for.
+_OF_A_ROW = _BITS + BITS_OF_ENTRIES  # Bits that one row adds to an integer at most.
+_ROWS_OF_A_SUM = 2**13  # So many rows at a time: sums of products of a part are at most 2^53.
 # Units to 1 in entries and prices for second derivatives, and rows at a time: sums are below 2^53.
 _OF_A_CURVATURE, _OF_A_PRICE, _AT_A_TIME = 2.0**12, 2.0**10, 2**14
-# Rows whose numbers are computed at a time, so that temporary ones are few.
-_SOME = 2**15
-# Rows of which more entries are stored are multiplied faster as dense ones.
-_DENSER = 0.1
+_SOME = 2**15  # Rows whose numbers are computed at a time, so that temporary ones are few.
+_DENSER = 0.1  # Rows of which more entries are stored are multiplied faster as dense ones.
 # Multiplied by this number, modulo 2^64, the digits of numbers are spread evenly (Knuth).
 _MIXED = np.uint64(0x9E3779B97F4A7C15)
 
@@ -180,8 +175,7 @@ class SmoothedRows:
         return np.asarray(sum(map(slope, self._some()), np.zeros(3, dtype=np.int64)))
 
 
-#: Units to 1 in second derivatives.
-UNITS_OF_HESSIAN = _OF_A_PRICE * _OF_A_CURVATURE**2
+UNITS_OF_HESSIAN = _OF_A_PRICE * _OF_A_CURVATURE**2  #: Units to 1 in second derivatives.
 
 
 def value_of_fine_hessian(found: Integers, softness: float) -> FloatArray:

@@ -46,8 +46,7 @@ _LOWER_PRICE, _MUCH_LOWER_PRICE = 1.4, 64.0
 # Where nothing is known of the size of variables: up to this size; then this many times what was
 # found.
 _UNKNOWN_SIZE, _ROOM, _LEAST_ODDS = 1e9, 64.0, -28.0
-# Costs are steeper than what is at stake by no more than one over this.
-_LEAST_SCALE = 1e-6
+_LEAST_SCALE = 1e-6  # Costs are steeper than what is at stake by no more than one over this.
 # Logarithm of odds, along the way from the cheapest point, between which the start is searched.
 _ODDS, _WIDE_ODDS = 9.0, 45.0
 
@@ -175,8 +174,7 @@ _DEEP = 1.0
 # A hard row costs at least so many times what the dearest soft row does. At first: so much that s/2
 # missed rows balance this share of all other forces; then less, by this factor at most.
 _LEAST_RATIO, _OF_FORCES, _MISSED, _MOST_CHANGE = 2.0, 0.1, 0.5, 8.0
-# Without noise: one missed row would balance so many times all other forces.
-_EXACT = 2.0
+_EXACT = 2.0  # Without noise: one missed row would balance so many times all other forces.
 # The answer misses no more than s hard rows with this probability; places near it are denser.
 _SAFE, _DENSER = 0.97, 2.0
 _INSTEAD = (

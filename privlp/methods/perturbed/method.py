@@ -36,8 +36,7 @@ _DIFFICULT, _SOFT_DIFFICULT = 1.5, 0.016
 # An answer on soft rows is given up where it seems to cost more than a public point by so many
 # deviations: up to this difficulty, where the plan is rough, and where there are too few rows.
 _DOUBT, _MOSTLY = (2.0, 0.0, -2.0), 1.9
-# Where "auto" places it among methods for hard rows.
-_RANK = 3
+_RANK = 3  # Where "auto" places it among methods for hard rows.
 
 
 class Perturbed(RowsMethod):

@@ -22,12 +22,10 @@ from privlp.rows.program_rows import MeasuredRows, RowBlock
 
 Path = Callable[[float], FloatArray]
 
-#: The next region ends at this multiple of the cost found.
-MARGIN = 1.15
+MARGIN = 1.15  #: The next region ends at this multiple of the cost found.
 # Variables count by this power of their share of the largest one, and no less than the floor.
 _POWER_OF_SHARE, _LEAST_SHARE = 0.5, 0.1
-# Shares of the rows' norms within this ratio count as even.
-_EVEN = 10.0
+_EVEN = 10.0  # Shares of the rows' norms within this ratio count as even.
 #: Binary logarithms between which the scale is searched.
 SCALES = (-20.0, 6.0)
 
@@ -111,16 +109,13 @@ _BACK, _FAR_BACK, _FORWARD, _ALL_THE_WAY = 0.25, 0.6, 0.75, 0.95
 # Forward in the last search: so far, and so many times as far as a known point. The second numbers
 # are for counts whose deviation is a quarter of s or more: they may have taken bad points for good.
 _LEAST_FORWARD, _BEYOND, _NOISY = (0.3, 1.0), (1.5, 4.0), 0.25
-#: So many deviations of noise are hardly ever exceeded: a count below that may be 0.
-SURE = 3.0
+SURE = 3.0  #: So many deviations of noise are hardly ever exceeded: a count below that may be 0.
 # The last point misses no more than s rows with this probability, as far as counts tell.
 _SAFE = 0.97
 # Places of the last search are denser towards lower costs by this power: the way may be long.
 _DENSER = 3.0
-# A count is clearly larger than another by so many deviations.
-_CLEARLY = 4.0
-# Points between stages are to have this many deviations fewer than s missed rows.
-_BELOW_S = 1.8
+_CLEARLY = 4.0  # A count is clearly larger than another by so many deviations.
+_BELOW_S = 1.8  # Points between stages are to have this many deviations fewer than s missed rows.
 
 
 class _Way(NamedTuple):

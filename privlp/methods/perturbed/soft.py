@@ -35,10 +35,8 @@ _LEAST_MOMENT = 1e-4
 _NORMS = (-40.0, 40.0)
 # What a row says is bounded by so many typical changes of a row: the shorter, the more is told.
 _REACH = 1.5
-# An end stays where a comparison speaks against it by so many deviations.
-_SURELY = 2.0
-# How far beside the middle of a line costs are compared, as a share of it.
-_STEP = 0.125
+_SURELY = 2.0  # An end stays where a comparison speaks against it by so many deviations.
+_STEP = 0.125  # How far beside the middle of a line costs are compared, as a share of it.
 # Limits of what a row says, where two points are the same, and without noise.
 _TINY, _HUGE = 1e-150, 1e150
 _INSTEAD = (

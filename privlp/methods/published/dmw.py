@@ -22,8 +22,7 @@ from privlp.rows.access import Rows
 from privlp.rows.on_simplex import RowsOnSimplex
 from privlp.rows.program_rows import RowBlock
 
-# Values of a row of equal range span this on K, and no violation is larger in size.
-_WIDTH = 2.0
+_WIDTH = 2.0  # Values of a row of equal range span this on K, and no violation is larger in size.
 # Assumed spread of the violations of one vertex over dual-weighted rows, near the best in trials.
 _SPREAD = 0.2
 _MOST_DEFAULT_ROUNDS = 2_000

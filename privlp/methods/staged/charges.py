@@ -25,8 +25,7 @@ from privlp.regions.simplex import Simplex
 _WIDE, _FARTHEST_HINT = 21.0, 14.0
 # The first size, at equal shares, is likely between these factors of a hint (their logarithms).
 _AROUND = (-1.5, 3.0)
-# So much of the shares of a known point is spread evenly: a share of 0 would stay 0.
-_EVEN = 0.02
+_EVEN = 0.02  # So much of the shares of a known point is spread evenly: a share of 0 would stay 0.
 
 
 class Sizes:
@@ -165,10 +164,8 @@ _ROWS_READ, _LARGEST_SHARE, _MOST_ROUNDS_OF_A_SHARE = 400.0, 0.5, 200
 # But of s rows it reads so many, and no smaller share than so many times the difficulty: what few
 # rows ask for must be seen beside chance and noise.
 _READ_OF_S, _READ_IN_NOISE = 100.0, 1.5
-# The number of rows that are read grows with the root of all rows beyond so many.
-_MANY_ROWS = 2e5
-# Share of rows times variables that bends a smoothed sum of violations.
-_BENT = 0.2
+_MANY_ROWS = 2e5  # The number of rows that are read grows with the root of all rows beyond so many.
+_BENT = 0.2  # Share of rows times variables that bends a smoothed sum of violations.
 # Shares of the budget: for the signs of rows, for the start, for counts between stages and after.
 _SIGNS, _START, _BETWEEN, _LAST = 0.005, 0.02, 0.015, 0.12
 # Numbers of counts.

@@ -35,13 +35,11 @@ from privlp.rows.program_rows import MeasuredRows, share_of
 _FACTOR = math.log(4.0)
 # After the last stage it may be larger by this one.
 _LAST_FACTOR = math.log(6.0)
-# So many deviations of noise are hardly ever exceeded.
-_SURE = 3.0
+_SURE = 3.0  # So many deviations of noise are hardly ever exceeded.
 # Rows that have one sign are used as such if centring would not shorten them to less than this
 # share of their norm.
 _LEAST_SPREAD = 0.75
-# No size is good enough if the fewest counted rows are more by so many deviations.
-_SURELY = 2.0
+_SURELY = 2.0  # No size is good enough if the fewest counted rows are more by so many deviations.
 # Between stages a last count is made where at most s rows are missed with this probability. Stages
 # go back to the cheapest point with s rows or fewer, by a count and a deviation, if the current
 # place is farther by so much. Chosen with the next one on maps and diets, seeds 0 to 2.
@@ -54,10 +52,8 @@ _EVEN_BEYOND, _CLEARLY = 2.0, 0.2
 # Larger sizes than the one the last stage found have more even shares: their logarithms are divided
 # by 1 plus so many times the way. So what few rows ask for need not grow with all the rest.
 _EVENER = 1.0
-# Shares stay positive.
-_NEXT_TO_NOTHING = 1e-9
-# The last size keeps all but s rows with this probability, as far as counts tell.
-_SAFE = 0.97
+_NEXT_TO_NOTHING = 1e-9  # Shares stay positive.
+_SAFE = 0.97  # The last size keeps all but s rows with this probability, as far as counts tell.
 
 
 Counting = ChargedDraws | CountsOfSums
@@ -311,8 +307,7 @@ _FIRST, _SECOND = 0, 2
 # Noise of a sum, in rows over s, beyond which a chain is better. Chosen on maps, diets and random
 # coverings of 500 to 3,000 rows, seeds 0 to 2.
 _NOISY, _NOISY_FROM_START = 0.25, 0.5
-# So many variables are many.
-_MANY = 15
+_MANY = 15  # So many variables are many.
 
 
 class Staged(RowsMethod):

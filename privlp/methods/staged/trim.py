@@ -10,8 +10,7 @@ from privlp.checks import FloatArray
 from privlp.methods.counts import noise_of_one_release
 from privlp.methods.request import SolveRequest
 
-#: Parts of the way of a variable that are told apart.
-LEVELS = 16
+LEVELS = 16  #: Parts of the way of a variable that are told apart.
 #: Variables fall from sizes that are larger by this logarithm; and where so many times s rows are
 #: missed then, they had better not.
 LARGER, MOST_MISSED = 0.5, 1.2

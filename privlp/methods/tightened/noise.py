@@ -26,8 +26,7 @@ from privlp.relations.bounded_change import ABOUT_ZEROS
 from privlp.relations.numbers import PrivateNumbers
 from privlp.status import Status
 
-# Share of delta that is split evenly, so that every part has some.
-_EVEN = 1e-3
+_EVEN = 1e-3  # Share of delta that is split evenly, so that every part has some.
 
 
 def noise_on(numbers: PrivateNumbers, mechanism: noisy.BoundedNoise) -> NoiseOnNumbers:

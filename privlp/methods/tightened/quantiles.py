@@ -23,8 +23,7 @@ from privlp.problem.standard_form import StandardForm
 from privlp.regions.public_rows import require_bounded
 from privlp.relations.numbers import PrivateNumbers
 
-#: The probability without ``feasible``.
-_PROBABILITY = 0.99
+_PROBABILITY = 0.99  #: The probability without ``feasible``.
 #: Share of the allowed failures that margins use; the rest is a reserve.
 _USED = 0.5
 _ENLARGED = 1 + 1e-12

@@ -159,10 +159,8 @@ _MOST_REPAIRS, _MOST_POINTS = 5, 4
 _STEPS = (*np.geomspace(2.0**-50, 0.25, 25), 1.0)
 #: Shares of the precision by which equalities may be left, and rounding errors, of nudges.
 _NUDGES = ((0.0, 2.0**-48), (0.25, 2.0**-48), (0.25, 2.0**-51))
-#: Longest nudge, in units of the largest shift that a row needs.
-_PLENTY = 1e3
-#: Steps of at most 2^-26: they cost next to nothing of the objective.
-_SHORT = 13
+_PLENTY = 1e3  #: Longest nudge, in units of the largest shift that a row needs.
+_SHORT = 13  #: Steps of at most 2^-26: they cost next to nothing of the objective.
 
 
 def certain(

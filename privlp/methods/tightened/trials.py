@@ -14,11 +14,7 @@ from privlp.methods.base import PlannedRun
 from privlp.methods.noisy_numbers import AdditiveNoise, BoundedNoise, scale_of
 from privlp.methods.request import SolveRequest
 from privlp.methods.tightened.rows import PRECISELY, TightenedRows
-from privlp.privacy import (
-    GaussianMechanism,
-    TruncatedGaussianMechanism,
-    TruncatedLaplaceMechanism,
-)
+from privlp.privacy import GaussianMechanism, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
 
 #: Shares of the declared ranges between which made-up right-hand sides lie.

@@ -17,9 +17,7 @@ from privlp.privacy.mechanisms.selection import (
 from privlp.privacy.mechanisms.selection import (
     LaplaceObjectivePerturbation as LaplaceObjectivePerturbation,
 )
-from privlp.privacy.mechanisms.selection import (
-    ObjectivePerturbation as ObjectivePerturbation,
-)
+from privlp.privacy.mechanisms.selection import ObjectivePerturbation as ObjectivePerturbation
 from privlp.privacy.mechanisms.truncated import (
     TruncatedGaussianMechanism as TruncatedGaussianMechanism,
 )

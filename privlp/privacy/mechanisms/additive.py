@@ -37,8 +37,7 @@ class AdditiveNoise(Mechanism):
     arithmetic = _ROUNDED
     #: The field with the scale of the noise, in the units of the released value; 0 for no noise.
     scale_is = "scale"
-    #: `sensitivity` bounds a change in this norm.
-    norm: Literal["L1", "L2"] = "L1"
+    norm: Literal["L1", "L2"] = "L1"  #: `sensitivity` bounds a change in this norm.
 
     def __post_init__(self) -> None:
         require_positive(self.sensitivity, "sensitivity")
