@@ -116,6 +116,10 @@ class LinearProgram(ModelReaders, ProgramData):
     (at most 1 row) replaced)
     >>> lp.shape, lp.is_sparse, lp.sign
     ((2, 2), False, 1.0)
+    >>> lp.public().n, float(lp.rows().total(lambda block: block.rhs.sum()))
+    (2, -2.0)
+    >>> LinearProgram([1, 2], [-np.eye(2), -np.eye(2)], [[-1, -1], [-2, -2]]).in_memory().A.shape
+    (4, 2)
     >>> LinearProgram(c=[1, 2], A=np.eye(3), b=[1, 1, 1])
     Traceback (most recent call last):
         ...
@@ -218,43 +222,18 @@ class LinearProgram(ModelReaders, ProgramData):
         return draw_program(self.in_memory(), points, highlight, limits, ax)
 
     def public(self) -> PublicPart:
-        """What two neighbours have in common: planning sees only this.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]).public().n
-        2
-        """
+        """What two neighbours have in common: planning sees only this."""
         # Whether a number underflows depends on private rows; nobody may learn it from a warning.
         with unnoticed():
             return PublicPart.of(self)
 
     def rows(self) -> Rows[RowBlock]:
-        """The private rows. Only a run whose mechanisms were charged reads them.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-        >>> float(lp.rows().total(lambda block: block.rhs.sum()))
-        -5.0
-        """
+        """The private rows. Only a run whose mechanisms were charged reads them."""
         with unnoticed():
             return private_rows(self)
 
     def in_memory(self) -> Self:
-        """The program with all rows in memory, as one matrix.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram
-        >>> lp = LinearProgram([1, 2], [-np.eye(2), -np.eye(2)], [[-1, -1], [-2, -2]])
-        >>> lp, lp.in_memory().A.shape
-        (LinearProgram(min, 4 rows (4 private), 2 variables, dense, in blocks, constraint-private:
-        one record (at most 1 row) replaced), (4, 2))
-        """
+        """The program with all rows in memory, as one matrix."""
         if not self.in_blocks:
             return self
         A, b = self.A.in_memory()
