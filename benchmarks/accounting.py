@@ -11,7 +11,7 @@ from dp_accounting.pld import privacy_loss_distribution
 from tqdm import tqdm
 
 from benchmarks.published import write_page
-from benchmarks.tables import column_names
+from benchmarks.tables import Part, Table, column_names
 from privlp import Budget, BudgetExceededError, ConstraintPrivate
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, Randomness
 from privlp.privacy.gaussian_dp import delta_of, eps_of, mu_of
@@ -24,22 +24,14 @@ GRIDS = (1e-7, 1e-6, 1e-5, 1e-4)
 
 EPS, DELTA = 1.0, 1e-6
 SELECTIONS = (100, 1_000, 10_000, 30_000)
-TARGET = 4.6  # at 1,000 rounds
 #: Calls of this much that a shared budget of so much is asked for.
 CALL, SHARED, ROUNDS = (0.1, 1e-7), (1.0, 1e-6), 1000
-
-Part = str | tuple[list[str], list[list[str]]]
 
 
 @click.command()
 def main() -> None:
     """Compute, and write the page; it takes some minutes."""
-    about = (
-        "What a given (ε, δ) allows, and whether the numbers are right. Printed by `python -m"
-        " benchmarks.accounting`."
-    )
-    parts = [about, *_exactness(), *_calls(), *_against_published()]
-    write_page("accounting", "Prices of noise", parts)
+    write_page("accounting", *_exactness(), _calls(), _against_published())
 
 
 def _exactness() -> list[Part]:
@@ -58,19 +50,7 @@ def _exactness() -> list[Part]:
         rows.append([name, *cells, f"{within.sum()} of {POINTS}"])
     below = int((found[:, 0] < 0).any(axis=1).sum())
     return [
-        "## Are the prices exact?",
-        (
-            f"{POINTS} points, log-uniform: ε from 0.01 to 8, δ from 1e-10 to 1e-3, T from 1 to"
-            " 10,000 Gaussian releases that together are (ε, δ)-private by"
-            " `privlp.privacy.gaussian_dp`. Relative difference, ours minus the other: of δ at ε,"
-            f" and of ε at δ. Target: at most {TOLERANCE:g}, and never below the exact value. Ours"
-            f" lay below the {DIGITS} digits at {below} points. dp-accounting's privacy loss"
-            " distributions are pessimistic (connect the dots), so that ours should lie below"
-            f" them. Of steps of {', '.join(f'{math.sqrt(grid):.1e}' for grid in GRIDS)} μ/√T, the"
-            " one whose δ is nearest to ours was taken. With smaller steps, T-fold distributions"
-            " lie farther above the exact value: it is their rounding in double precision that"
-            " limits them. Where they miss the target, the 60 digits decide."
-        ),
+        f"Ours lay below the {DIGITS} digits at {below} points.",
         (["against", "δ at ε", "ε at δ", f"within {TOLERANCE:g}"], rows),
     ]
 
@@ -118,7 +98,7 @@ def _by_loss_distribution(
     return composed.get_delta_for_epsilon(eps), composed.get_epsilon_for_delta(delta)
 
 
-def _calls() -> list[Part]:
+def _calls() -> Table:
     kinds: list[tuple[Any, int]] = [
         (lambda t: GaussianMechanism(1.0, 1.0 / t), 1),
         (lambda t: ExponentialMechanism(1.0, t), ROUNDS),
@@ -127,16 +107,8 @@ def _calls() -> list[Part]:
         [composition, *(str(_paid(composition, *kind)) for kind in kinds)]
         for composition in ("basic", "adaptive", "planned")
     ]
-    return [
-        "## How many calls a shared budget pays for",
-        f"Calls of ({CALL[0]:g}, {CALL[1]:g}), each using all it asks for, of a budget of"
-        f' ({SHARED[0]:g}, {SHARED[1]:g}). "basic" and "adaptive" hold for calls chosen in view of'
-        ' earlier answers, "planned" only if none is.',
-        (
-            ["composition", "one Gaussian release a call", f"`dmw`: {ROUNDS:,} selections a call"],
-            rows,
-        ),
-    ]
+    of_dmw = f"`dmw`: {ROUNDS:,} selections a call"
+    return ["composition", "one Gaussian release a call", of_dmw], rows
 
 
 def _paid(composition: Any, make: Callable[[float], Any], count: int) -> int:
@@ -152,7 +124,7 @@ def _paid(composition: Any, make: Callable[[float], Any], count: int) -> int:
         paid += 1
 
 
-def _against_published() -> list[Part]:
+def _against_published() -> Table:
     rows = []
     for rounds in SELECTIONS:
         published = EPS / math.sqrt(8 * rounds * math.log(1 / DELTA))
@@ -160,16 +132,7 @@ def _against_published() -> list[Part]:
         spent = (_spent(published, rounds), _spent(tight, rounds))
         row = [f"{rounds:,}", f"{published:.6f}", f"{tight:.6f}", f"{tight / published:.3f}"]
         rows.append([*row, f"{spent[0]:.4f}", f"{spent[1]:.8f}"])
-    return [
-        "## Selections, against the published formula",
-        (
-            f"ε' of each of T selections by the exponential mechanism, ε = {EPS:g} and δ ="
-            f" {DELTA:g} in all. Published (van der Reijden 2019): ε' = ε/√(8 T ln(1/δ)); tight:"
-            f" the largest ε' of which a ledger allows T. Target: tight / published ≥ {TARGET} at T"
-            " = 1,000."
-        ),
-        (column_names(_OF_SELECTIONS), rows),
-    ]
+    return column_names(_OF_SELECTIONS), rows
 
 
 _OF_SELECTIONS = (

@@ -139,34 +139,6 @@ def rivals(allocation: Allocation, best: float, draws: int, data: bool) -> dict[
     return {name: mean(job) for name, job in jobs.items()}
 
 
-_INTRODUCTION = (
-    "n people share 10 slots. Each family is drawn once for each n; {draws} draws of noise (of the"
-    " order of people, for those who choose in turn), seeds from 1000; constants were chosen on"
-    " other data. One person is replaced; δ = 0. *Welfare*: total value over the exact optimum, as"
-    " a percentage, after whatever exceeds a supply was cut (which no private method may do; where"
-    " supplies hold nothing is cut). *Use*: the largest use over supply, mean of draws. *Held*: the"
-    " share of draws in which all supplies hold; 0.95 was asked for. *Kept back*: the reserve over"
-    " supply. *Lost at most*: what the plan says of wishes that spread over the supplies, and of"
-    " wishes that crowd on a few (popular); its margins were chosen so as to cover this page."
-    " Last columns: without reserve, `feasible=None`."
-)
-_WHY = (
-    "In the even family welfare is the optimum less the reserve, but for one or two percent. At"
-    " 1,000 people and ε = 1 the reserve of `allocate` is 12.3 of 100 places, and welfare is below"
-    " 90 %: so it was measured, for this method. That no private method reaches 90 % is not"
-    " proved. Enough for 90 % are 105 places of each slot (91.8%; 110: 96.4%), ε = 1.5 (90.4%), or"
-    " neighbours who come and go (93.2%, last table)."
-    " A lower bound is [proved](../proofs.md) for another kind of mechanism, with sharp shares, and"
-    " for data in which some people want nothing: with 4 or more of them, and a chance of at most"
-    " 1/200 that a slot is exceeded, 4 places of it are unused at least half of the time. It"
-    " holds neither for the soft shares of `allocate` nor for this family, in which"
-    " everybody wants a place; and 4 places of 100 would not exclude 90 %. What we know of smaller"
-    " reserves: to give the noise all of ε would leave one of 9.2, with nothing for prices to adapt"
-    " by; in trials (seeds below 100) a smaller"
-    " share of ε for curvature raised the even family by a point and lowered the popular one by"
-    " three. Noise shaped to what one person can move, of density exp(−ε max(Σ ξ⁺, Σ ξ⁻)), would"
-    " lower the reserve for ten supplies by 13 % (by simulation; not built)."
-)
 _HEADERS = ("n", "ε", "kept back", "plan: lost at most", "verdict", "welfare", "use", "held")
 _MORE = ("welfare, no reserve", "use, no reserve")
 
@@ -177,9 +149,9 @@ _MORE = ("welfare, no reserve", "use, no reserve")
 def main(draws: int, most: int) -> None:
     """Measure, write the page, and draw the picture."""
     warnings.simplefilter("ignore", privlp.MostlyNoiseWarning)
-    parts: list[Any] = [_INTRODUCTION.format(draws=draws)]
+    parts: list[Any] = []
     curves: dict[str, dict[str, list[float]]] = {}
-    for name, (make, words) in FAMILIES.items():
+    for name, (make, _) in FAMILIES.items():
         rows, others, curves[name] = [], [], {}
         sizes = PEOPLE if name in LARGEST_OF else PEOPLE[:-1]
         for n in tqdm([n for n in sizes if n <= most], desc=name):
@@ -199,13 +171,9 @@ def main(draws: int, most: int) -> None:
                 row = (f"{n:,}", f"{eps:g}", f"{plan.share:.0%}", foretold, plan.verdict.value)
                 with_reserve = f"{kept[0]:.1%}", f"{kept[1]:.2f}", f"{kept[2]:.0%}"
                 rows.append((*row, *with_reserve, f"{bare[0]:.1%}", f"{bare[1]:.2f}"))
-        parts += [f"## {name}: {words}", ((*_HEADERS, *_MORE), rows)]
-        parts += [(("n", "rival", "welfare", "use"), others)]
+        parts += [((*_HEADERS, *_MORE), rows), (("n", "rival", "welfare", "use"), others)]
     _draw(curves)
-    parts.insert(1, "![Welfare over ε](allocation.png)")
-    parts += ["## People who come and go", _added(draws)]
-    parts += ["## Why welfare stays below 90 % at 1,000 people and ε = 1", _WHY]
-    write_page("allocation", "Sharing scarce supplies by private prices", parts)
+    write_page("allocation", *parts, _added(draws))
 
 
 def _added(draws: int) -> Any:

@@ -89,22 +89,8 @@ def main() -> None:
         for (family, d, eps), (bound, s, asked) in zip(cells, found, strict=True)
     ]
     names = "program | ε | bound | s needed | over the bound | s of the plan | over s needed"
-    write_page(
-        "beside_bound",
-        "Beside what no private method can do",
-        [_ABOUT, (column_names(names), rows)],
-    )
+    write_page("beside_bound", (column_names(names), rows))
 
-
-_ABOUT = (
-    "Every private method misses, on average, so many rows of *some* program of this size at the"
-    " cost of its optimum ([proof](../proofs.md)). How many must the default be allowed? *s"
-    f" needed*: the least of {', '.join(map(str, TIMES))} times the bound at which, and at all"
-    f" larger ones, {DRAWS - MAY_FAIL} of {DRAWS} draws (δ = {DELTA:g}, five programs) miss at most"
-    f" s rows, at {LARGEST_COST} times the optimum or less. *s of"
-    ' the plan*: the least for which `plan` says "Enough rows". Programs are those of'
-    " [unknown optima](unknown.md) with other sizes, and seeds that no constant was chosen on."
-)
 
 if __name__ == "__main__":
     main()

@@ -109,20 +109,10 @@ def main() -> None:
             write_rows(Path(folder), asked.rows)
             on_disk = sum(file.stat().st_size for file in Path(folder).iterdir())
             lines = [line(Path(folder), asked.rows, sparse, u) for sparse in (True, False)]
-    about = _ABOUT.format(asked.rows, asked.rows * COLUMNS * 4 / 1e9, on_disk / 1e9, u)
-    write_page("blocks", "Rows that do not fit into memory", [about, (_OF, lines)])
+    size = f"{asked.rows * COLUMNS * 4 / 1e9:.1f} GB in memory, {on_disk / 1e9:.2f} GB on disk"
+    write_page("blocks", f"{asked.rows:,} rows: {size}; u is {u:.2f} s.", (_OF, lines))
 
 
-_ABOUT = (
-    "{:,} rows of 100 variables, of which 5 are not zero in a row, as dense columns of single"
-    " precision in Parquet files: {:.1f} GB in memory, {:.2f} GB on disk, in row groups of 100,000"
-    " rows. u is one product A@x and one Aᵀz by SciPy, of the same rows in memory as CSR: {:.2f} s,"
-    " from a slice. Building checks all rows. The first round also prepares blocks; what fits into"
-    " half a gigabyte stays in memory, and the others lie in a temporary file. The solve"
-    " is of method `staged`, ε = 1, δ = 10⁻⁹. The peak of resident memory is beyond what Python and"
-    " the libraries take; the target is a quarter of the data. The machine was shared while"
-    " this was measured."
-)
 _OF = ["rows", "building", "first round", "a round", "a solve", "peak", "peak / data"]
 
 

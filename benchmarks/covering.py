@@ -66,17 +66,9 @@ def main(seeds: int) -> None:
             ]
         )
     uniform = np.mean([left_over(i, i.opt / (i.lp.c * i.lp.c.size)) for i in instances])
-    n, d = instances[0].lp.shape
-    caption = (
-        f"Violation left after giving up s = {S} rows of the covering program (n = {n}, d = {d}),"
-        f" delta = {DELTA:g}, replace, mean ± standard error over {seeds} seeds; uniform x leaves"
-        f" {uniform:.3f}."
-    )
-    about_time = "Time, measured in one run, for the violation that the default reaches:"
     _draw(found, float(uniform))
-    parts = [caption, _table(found), about_time, _time_without_noise(instances[0])]
-    parts.append("![Violation over alpha](covering.png)")
-    write_page("covering", "Covering program", parts)
+    said = f"{seeds} seeds; uniform x leaves {uniform:.3f}."
+    write_page("covering", said, _table(found), _time_without_noise(instances[0]))
 
 
 def _table(found: dict[Key, np.ndarray]) -> Table:

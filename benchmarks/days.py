@@ -150,29 +150,8 @@ def main() -> None:
     columns = ["program", "rows", "ε", "no start", "from yesterday, by day", "beside no start"]
     columns += ["another program", "more than s missed"]
     of_eps = ["program", "rows", *(f"from yesterday at {eps:g}" for eps in EPSILONS)]
-    parts = [_ABOUT, "## Cost by day", _DAYS, (columns, rows), "## The same quality", _SAME]
-    write_page("days", "Day after day", [*parts, (of_eps, same)])
+    write_page("days", (columns, rows), (of_eps, same))
 
-
-_ABOUT = (
-    "`solve(..., start=yesterday)` beside a solve without a start: the same program with fresh rows"
-    f" of the same population on {DAYS} days, each at its own ε, δ = {DELTA:g};"
-    f" {PROGRAMS} programs, seeds {FIRST_SEED} to {FIRST_SEED + PROGRAMS - 1}. *Drift*: each day"
-    " every column is worth more or less, by a factor of its own, typically 5 % a day."
-)
-_DAYS = (
-    "Cost over the optimum of the day that meets every row (the other way round where an objective"
-    " is maximised), geometric mean. *From yesterday*: the first day has no start. *Beside no"
-    " start*: days 2 to 5, same seeds of noise, ± standard error over programs. *Another program*:"
-    " the start is the solution of a program with another seed, every day; beside no start."
-    f" *More than s missed*: of {PROGRAMS * (DAYS - 1)} draws, without a start and with it."
-    " Programs with fewer than 15 variables, packings and bounded regions are solved by `chain`,"
-    " which ignores a start."
-)
-_SAME = (
-    "The ε at which a solve without a start costs as much, on days 2 to 5, interpolated between the"
-    " measured ones."
-)
 
 if __name__ == "__main__":
     main()

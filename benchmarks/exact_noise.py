@@ -169,30 +169,10 @@ def attacks() -> list[list[object]]:
 @click.option("--turns", default=7, show_default=True, help="Turns of each pair of solves.")
 def main(turns: int) -> None:
     """Measure, and write the page."""
-    parts = [
-        _ABOUT,
-        "## Whole solves and fits",
-        (HEADERS, whole_solves(turns)),
-        "## Single releases, microseconds",
-        (["noise", "entries", "exact", "NumPy", "OpenDP, discrete"], single_releases()),
-        "## What the low bits tell",
-        _OF_BITS,
-        (["noise", "parameter", "float: ε at least", "exact: ε at least"], attacks()),
-    ]
-    write_page("exact_noise", "Exactly rounded noise", parts)
-
-
-_ABOUT = (
-    "The exact sum of what is computed and of real-valued noise is rounded to a public grid"
-    " (proofs, 'Noise on a finite computer'). *Float*: the same code with NumPy's noise added in"
-    " double precision, as most software does; patched in for this page, and is no option of the"
-    " package. Both take turns in one process; medians."
-)
-_OF_BITS = (
-    "One number, 0 or 1, is released 20,000 times each; the attacker looks only at whether a"
-    " release near 0 has bits below 2^-53. Lower bounds on ε by `privlp.audit`, at δ = 0.001 and"
-    " confidence 0.999; the true ε is 1 or less."
-)
+    of_releases = ["noise", "entries", "exact", "NumPy", "OpenDP, discrete"]
+    of_attacks = ["noise", "parameter", "float: ε at least", "exact: ε at least"]
+    tables = (HEADERS, whole_solves(turns)), (of_releases, single_releases())
+    write_page("exact_noise", *tables, (of_attacks, attacks()))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Figures printed in the sources, with citations, and the pages that show ours beside them."""
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +10,9 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from tabulate import tabulate
 
+from benchmarks import stale
 from benchmarks.scores import CrossValidation, ResultStore
-from benchmarks.stale import ROOT, stamp
+from benchmarks.tables import Part
 from privlp.pictures import COLOURS, STYLE
 
 CM = (
@@ -87,7 +87,8 @@ METHOD_STYLES: dict[str, dict[str, Any]] = {
     "auto": {"color": COLOURS["black"], "linewidth": 9, "alpha": 0.25, "zorder": 1},
 }
 
-_ROOT = Path(__file__).parents[1]
+#: Above a sentence that was measured; of tables all are but those below a mark of another kind.
+_MEASURED = "<!-- measured -->\n"
 
 
 def store(name: str) -> ResultStore:
@@ -95,23 +96,25 @@ def store(name: str) -> ResultStore:
     return ResultStore(Path(__file__).parent / ".cache" / f"{name}.jsonl")
 
 
-def in_short(name: str) -> list[str]:
-    """The result of a page in a sentence: what its line in docs/results/README.md says."""
-    listed = (ROOT / "docs/results/README.md").read_text(encoding="utf-8")
-    return re.findall(rf"^\| \[{name}\]\(.*?\) \|.*\| (.*) \|.*\|$", listed, flags=re.MULTILINE)
+def write_page(name: str, *parts: Part) -> None:
+    """Put what was measured into docs/results/<name>.md, in the order in which it stands there.
 
-
-def write_page(
-    name: str, title: str, parts: Iterable[str | tuple[Sequence[str], Sequence[Sequence[Any]]]]
-) -> None:
-    """Write docs/results/<name>.md, and print it."""
+    Tables are replaced, and sentences below the mark ``<!-- measured -->``. All other words are the
+    page's own: whoever changes a constant changes them too.
+    """
     texts = [
-        part if isinstance(part, str) else tabulate(*part[::-1], "github", disable_numparse=True)
+        _MEASURED + part
+        if isinstance(part, str)
+        else tabulate(*part[::-1], "github", disable_numparse=True)
         for part in parts
     ]
-    page = "\n\n".join([f"# {title}", *in_short(name), *texts]) + "\n"
-    (_results() / f"{name}.md").write_text(f"{page}\n{stamp(name)}")
-    print(page)
+    print(*texts, sep="\n\n")
+    path = stale.RESULTS / f"{name}.md"
+    page = path.read_text(encoding="utf-8").partition("\nMeasured with privlp ")[0].split("\n\n")
+    places = [k for k, of in enumerate(page) if of.startswith(("|", _MEASURED))]
+    for place, text in zip(places, texts, strict=True):
+        page[place] = text
+    path.write_text("\n\n".join(page).rstrip() + f"\n\n{stale.stamp(name)}")
 
 
 @contextmanager
@@ -160,7 +163,7 @@ def curve(ax: Axes, at: Iterable[float], scores: Iterable[CrossValidation], **lo
 
 def save_picture(name: str, figure: Any) -> None:
     """Write docs/results/<name>.png."""
-    figure.savefig(_results() / f"{name}.png", dpi=120)
+    figure.savefig(stale.RESULTS / f"{name}.png", dpi=120)
     plt.close(figure)
     print(f"page and picture: docs/results/{name}.md, {name}.png")
 
@@ -183,7 +186,3 @@ def rankings(scores: CrossValidation) -> str:
 def best(found: dict[float, CrossValidation]) -> float:
     """The regularisation of the smallest mean test error."""
     return min(found, key=lambda reg: found[reg].mean)
-
-
-def _results() -> Path:
-    return _ROOT / "docs" / "results"
