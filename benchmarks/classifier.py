@@ -9,7 +9,6 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -93,13 +92,6 @@ SETS: dict[str, tuple[str, str, Ranges, str, Callable[[Any], Any]]] = {
         lambda t: t.outwork == 1,
     ),
 }
-TUNED = (
-    "The rule was chosen on other sets: Adult, KDDCup99, insurance by the own job (Ecdat HI),"
-    " mothers at work (wooldridge labsup), votes (stevedata TV16), happiness (wooldridge"
-    " happiness), bad loans (modeldata lending_club), frequent visits to a doctor (RandHIE), and"
-    " the four families of classifiers in `benchmarks/fallback.py`. The sets below were first"
-    " looked at when it was fixed."
-)
 
 
 def records(name: str) -> tuple[Any, Any, float]:
@@ -178,7 +170,7 @@ def rare(eps: float) -> dict[str, Callable[..., Any]]:
 
 
 def beside_diffprivlib(errors: Mapping[str, Any]) -> list[Any]:
-    """Its logistic regression, on the same splits: parts of the page; none where it is absent.
+    """Its logistic regression, on the same splits: parts of the page; None where it is absent.
 
     `errors` are those of PrivateClassifier on each set, at each eps.
     """
@@ -186,7 +178,7 @@ def beside_diffprivlib(errors: Mapping[str, Any]) -> list[Any]:
         with warnings.catch_warnings(action="ignore"):
             from diffprivlib.models import LogisticRegression as Rival  # noqa: PLC0415
     except ImportError:
-        return []
+        return [None, None]
 
     def made(eps: float, classes: Any, **given: Any) -> Any:
         del classes  # it reads them
@@ -202,18 +194,12 @@ def beside_diffprivlib(errors: Mapping[str, Any]) -> list[Any]:
     ]
     ahead = np.array([found[name][:, 0] - errors[name] for name in errors])
     fewer = ", ".join(str(count) for count in np.sum(ahead > 0, axis=0))
-    told = _BESIDE.format(fewer=fewer, sets=len(found), worst=-ahead.min())
+    told = (
+        f"`PrivateClassifier` errs less on {fewer} of {len(found)} sets at these ε, and where it"
+        f" errs more, by {-ahead.min():.4f} at most."
+    )
     table = (["", *(f"ε = {eps:g}" for eps in EPSILONS)], rows)
-    return [f"## Beside diffprivlib {version('diffprivlib')}", told, table]
-
-
-_BESIDE = (
-    "`PrivateClassifier` errs less on {fewer} of {sets} sets at these ε, and where it errs more, by"
-    " {worst:.4f} at most. `LogisticRegression(epsilon, data_norm)` of diffprivlib has its default"
-    " C = 1 here, the same splits, and δ = 0: test error; area under the curve; log loss. Its claim"
-    " of ε does not hold for all data where data_norm is large ([audits](foreign_audits.md)); here"
-    " it is between 2 and 5, for which nothing was audited."
-)
+    return [told, table]
 
 
 def main() -> None:
@@ -260,19 +246,10 @@ def main() -> None:
         f" By more than {MUCH:g} of error or area under the curve it is behind on"
         f" {'; '.join(behind) or 'none'}."
     )
-    how = (
-        f"Mean of {DRAWS} draws on one split, four fifths to train; δ = {DELTA:g}, one record"
-        f" replaced; at most {MOST:,} records of a set. Test error; area under the curve. Perturbed"
-        f" logistic: `ObjectivePerturbationLogisticRegression` with reg = {REG:g}. The first line"
-        " of a set has no noise: LinearSVC and LogisticRegression with their defaults. Log loss:"
-        " `predict_proba` of PrivateClassifier."
-    )
     headers = ["", *private(1.0), "log loss"]
     of_rare = ["ε", "classifier", "balanced accuracy", "area under the curve", "test error"]
-    parts: list[Any] = [result, TUNED, how, (headers, rows)]
-    parts += ["## A rare label: who died in a car crash, 4.5 %", (of_rare, few)]
-    parts += beside_diffprivlib(errors)
-    write_page("classifier", "Hinge or logistic: PrivateClassifier", parts)
+    tables = (headers, rows), (of_rare, few)
+    write_page("classifier", result, *tables, *beside_diffprivlib(errors))
 
 
 if __name__ == "__main__":

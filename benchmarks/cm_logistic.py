@@ -4,7 +4,6 @@ Run with ``python -m benchmarks.cm_logistic``; an interrupted run goes on where 
 minutes of one core.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,39 +72,8 @@ def main() -> None:
         "data | ε | learner | published (s.d.) | ours ± standard error (s.d.) | ours, N ="
         f" {N // FOLDS:,} | balanced accuracy | area under the curve | relation, δ | preprocessing"
     )
-    pages.write_page(
-        "cm_logistic",
-        "Private logistic regression on simulated records",
-        [_caption(), (headers, rows), _why(), "![Test error over N and ε](cm_logistic.png)"],
-    )
+    pages.write_page("cm_logistic", (headers, rows))
     _draw()
-
-
-def _caption() -> str:
-    return (
-        f"Test error of logistic regression, N = {N:,} records in 10 dimensions, λ = {REG:g} beside"
-        " the mean loss (given in the source, tuned there without privacy on other records),"
-        f" {FOLDS} folds × {DRAWS} draws of the noise, as in the source: mean ± standard error over"
-        " folds (each fold averaged over its draws), in brackets the standard deviation over"
-        " folds. Published figures, in italics, are from "
-        + pages.CM
-        + " One simulated data set of each kind; pure ε-differential privacy; "
-        "neighbours: one record replaced."
-    )
-
-
-def _why() -> str:
-    term = math.log1p(0.25 / (0.8 * N * REG))
-    return (
-        "*Why ours differs.* The term for the change of variables, which the source lacks and"
-        f" without which its new method is not ε-private, is not the reason: it takes {term:.4f} of"
-        f" ε = {EPS:g}. The printed private figures are those of about a fifth of the records: on N"
-        f" = {N // FOLDS:,}, the size of one fold, ours come close to all four, which suggests that"
-        " they are for that many. The deviation 0.1105 of the unseparable standard repeats the"
-        " entry before it and cannot be that of five folds of an error near 0.05. The picture"
-        " shows the curves of the source's Figure 2, whose points are not in its text"
-        f" ({DRAWS_OF_CURVES} draws; N counts all records, of which four fifths train)."
-    )
 
 
 def _draw() -> None:

@@ -352,44 +352,17 @@ def _table(found: list[Outcome], columns: dict[str, Callable[[Group], str]]) -> 
     return by_group([*verdicts, *families], ("", "plan"), columns)
 
 
-_ABOUT = (
-    f"δ = {DELTA:g}, ε = {', '.join(f'{eps:g}' for eps in EPSILONS)}, seeds {SEEDS.start} to"
-    f" {SEEDS.stop - 1}; constants were chosen on seeds below 100, and families that are called new"
-    " were not looked at before. *Unsaid*: no `MostlyNoiseWarning`, neither of the plan's verdict"
-    " nor of the answer that was released in place of the fit. *Within*: of the answers for which"
-    " the plan foretold a loss, those that lost no more."
-)
-_OF_REGRESSION = (
-    f"Medians and 0.9-quantiles by `PrivateQuantileRegressor`; {', '.join(map(str, SIZES))}"
-    " records. *Median*, *most*: % above the least loss, 19 of 20 are below *most*. *Beside* and"
-    " *worst*: median and largest loss, in times the constant's. *Constant*: the exact quantile of"
-    " y, which no private answer knows. *Much worse*:"
-    f" more than {WORSE:g} times its loss."
-)
-_OF_CLASSIFIERS = (
-    f"`PrivateLPSVC`, {', '.join(map(str, CLASSIFIED))} records; mistakes on {TESTED:,} others, in"
-    " a hundred. *Worst*: most beyond the larger class."
-    f" *Much worse*: more than {100 * MORE_MISTAKES:g} in a hundred beyond those of the larger"
-    " class."
-)
-_OF_SOFT = (
-    f"`privlp.solve` with nothing but ε and δ; {', '.join(map(str, SIZES))} soft rows. *Constant*:"
-    " the cheapest point whose variables are all equal, which no private answer knows. *Much"
-    f" worse*: more than {WORSE:g} times its cost."
-)
-
-
 def main() -> None:
     """Measure, and write the page."""
-    parts: list[Any] = [_ABOUT]
-    for title, about, of, families, columns in (
-        ("Regression", _OF_REGRESSION, regressions, REGRESSIONS, _LOSSES),
-        ("Classifiers", _OF_CLASSIFIERS, classified, CLASSIFIERS, _MISTAKES),
-        ("Soft rows", _OF_SOFT, soft, SOFT, _LOSSES),
-    ):
-        found = [outcome for name in families for outcome in of(name)]
-        parts += [f"## {title}", about, _table(found, columns)]
-    write_page("fallback", "Never much worse than one answer for everyone", parts)
+    tables = [
+        _table([outcome for name in families for outcome in of(name)], columns)
+        for of, families, columns in (
+            (regressions, REGRESSIONS, _LOSSES),
+            (classified, CLASSIFIERS, _MISTAKES),
+            (soft, SOFT, _LOSSES),
+        )
+    ]
+    write_page("fallback", *tables)
 
 
 if __name__ == "__main__":

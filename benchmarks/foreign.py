@@ -396,24 +396,8 @@ def main() -> None:
         f"The plan is true in {true} of {number} cells. {unsaid} of {DRAWS * number} draws were not"
         " fine and had no warning."
     )
-    title = "People that nobody tuned to"
-    write_page("foreign", title, [_ABOUT, said, (column_names(names), rows)])
+    write_page("foreign", said, (column_names(names), rows))
 
-
-_ABOUT = (
-    "Thirteen questions about people of data sets that ship in R packages, which no constant was"
-    f" chosen on. δ = {DELTA:g}, {DRAWS} draws a cell. *Programs* (s a twentieth of the rows):"
-    " objective over the optimum that meets every row, which a few people set, so it may be far"
-    " below 1 where costs are minimised, and far above 1 where something is maximised; fine: at"
-    " most s rows missed. *Quantiles*: loss over that of the exact"
-    f" fit; fine: at most {CLOSE:.0%} more. *Classes*: mistakes on the other half of the records,"
-    " over those of the exact `LPSVC` (fitted to 20,000 records at most); fine: at most"
-    f" {100 * MISTAKES:g} more in a hundred. The *plan is true* where {MOST} of {DRAWS} draws are"
-    f' fine under "enough"; under "rough", are fine, lose at most {ROUGHLY:.0%} more, or make'
-    f' {100 * MANY_MISTAKES:g} more mistakes in a hundred; and under "too few", unless {MOST} are'
-    f" fine with an objective within {CLOSE:.0%} of that at the largest ε. Time: CPU seconds over"
-    " those of HiGHS on the same program."
-)
 
 if __name__ == "__main__":
     main()

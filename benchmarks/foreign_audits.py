@@ -256,61 +256,11 @@ HEADERS = ("mechanism", "claimed ε", "audited ε ≥", "verdict", "pair", "look
 @click.command()
 def main() -> None:
     """Audit, and write the page."""
-    kinds = {"diffprivlib": [*of_diffprivlib()], "opendp": [*of_opendp()]}
-    parts: list[Any] = [_ABOUT.format(confidence=CONFIDENCE)]
-    for package, cases in kinds.items():
-        parts += [f"## {package} {version(package)}", (HEADERS, [row(case) for case in cases])]
-        parts += [_WHY[package]]
-    versions = ", ".join(f"{of} {version(of)}" for of in ("scikit-learn", "numpy", "scipy"))
-    parts.append(f"With {versions}. In a folder beside this package:\n\n```console\n{_RUN}\n```")
-    write_page("foreign_audits", "Audits of other packages", parts)
+    tables = [(HEADERS, [row(case) for case in of()]) for of in (of_diffprivlib, of_opendp)]
+    packages = ("diffprivlib", "opendp", "scikit-learn", "numpy", "scipy")
+    versions = ", ".join(f"{of} {version(of)}" for of in packages)
+    write_page("foreign_audits", *tables, f"With {versions}.")
 
-
-_RUN = f"$ {INSTALL}\n$ PYTHONPATH=audited python -m benchmarks.foreign_audits"
-_ABOUT = (
-    "Of eleven claims that two released packages make, four are refuted, all of diffprivlib: their"
-    " true ε is unbounded, or grows with a parameter. Seven audits found no fault; that is no proof"
-    " of privacy.\n\nEach line is a lower bound on ε at confidence {confidence} from runs of"
-    " `privlp.audit` on one pair of neighbours, δ = 0: an event is chosen on the first half of the"
-    " runs and judged on the second. A claim below its bound is refuted, with a false-alarm rate of"
-    " 0.001 each. One record is replaced and the number of records is public, unless the line says"
-    " otherwise; diffprivlib does not say which data sets are neighbours, but computes with the"
-    " number of records. Ranges, norms and regularisation are declared as its documentation asks,"
-    " so none of this is the leakage that it warns of where they are left out. The pairs were found"
-    " by reading the code for the place where noise is smallest beside what one record moves. A"
-    " pair that happens to be harmless shows less than the true ε: compare verdicts, not numbers."
-)
-_WHY = {
-    "diffprivlib": (
-        "*LinearRegression*: the noise on the sum of x² is scaled by the square of the lower end of"
-        " the column's range, not of the larger end. In [0, 1] there is none. This is"
-        " [reported](https://github.com/IBM/differential-privacy-library/issues/105), with a fix"
-        " that no release has yet. In symmetric ranges the noise is right, and the audit found"
-        " nothing; until there is a release give such ranges.\n\n"
-        "*LogisticRegression*: a record of norm R adds up to R²/4 to the curvature of the loss; the"
-        " code takes R/4, after [an argument for norms other than"
-        " 1](https://github.com/IBM/differential-privacy-library/issues/10). At data_norm = 1 both"
-        " are the same. Above, a long record multiplies the density of weights near 0 by more than"
-        " ε pays for, and by the more, the larger data_norm is. Scale records to norm 1 and give"
-        " data_norm = 1. The intercept, left out here, is not regularised, as the published proof"
-        " asks of every weight; no run of a few minutes showed what that costs.\n\n"
-        "*nanmean*: the noise is that for the number of all values, the mean that of those present."
-        " Where many are missing, one value moves the mean by more. nanvar divides in the"
-        " same way.\n\n"
-        "*KMeans*: centres have noise; `inertia_` and `labels_`, which the documentation lists as"
-        " attributes, are computed from the records and the centres without any. Who knows the"
-        " other records reads the last one off them. Publish `cluster_centers_` alone.\n\n"
-        "*What held*: mean and variance of StandardScaler, the median by the exponential mechanism,"
-        " the sampled component of PCA, and both regressions within the limits above. The noise of"
-        " PCA and of LinearRegression is split among several numbers, so single pairs show little"
-        " of ε."
-    ),
-    "opendp": (
-        "The claim is what the measurement's own privacy map says for one record added (the sum)"
-        " or replaced (the quantile). Both held. OpenDP draws from the randomness of the system, so"
-        " these two bounds differ a little from run to run."
-    ),
-}
 
 if __name__ == "__main__":
     main()

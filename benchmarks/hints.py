@@ -68,18 +68,8 @@ Cells = dict[tuple[str, float, float | None], list[Draw]]
 
 def tables(cells: Cells) -> None:
     """Write the page."""
-    write_page(
-        "hints",
-        "Hints on the optimum",
-        [
-            _ABOUT,
-            _ABOUT_ALL,
-            (
-                ["hint", *(f"ε = {eps:g}" for eps in EPSILONS), "at most s missed", "far off"],
-                [_summary(cells, factor) for factor in FACTORS],
-            ),
-        ],
-    )
+    headers = ["hint", *(f"ε = {eps:g}" for eps in EPSILONS), "at most s missed", "far off"]
+    write_page("hints", (headers, [_summary(cells, factor) for factor in FACTORS]))
 
 
 def _summary(cells: Cells, factor: float | None) -> list[str]:
@@ -111,20 +101,6 @@ def main() -> None:
         draws = pool.starmap(draw, requests, chunksize=len(FACTORS) * len(EPSILONS) * PROGRAMS)
     tables({cell: draws[k * PROGRAMS : (k + 1) * PROGRAMS] for k, cell in enumerate(cells)})
 
-
-_ABOUT = (
-    f'`opt` with `method="auto"`, {PROGRAMS} programs a cell of the families of'
-    " [small programs](small.md), one draw each with the same seed of noise for every hint; seeds"
-    f" {FIRST_SEED} to {FIRST_SEED + PROGRAMS - 1}, δ = {DELTA:g}. A hint says where the first"
-    " counts of missed rows are made, and counts decide."
-)
-_ABOUT_ALL = (
-    "Costs beside no hint (half-spaces: 1 plus the difference; the other way round where an"
-    " objective is maximised): geometric mean ± standard error of its logarithm, over the cells"
-    f" where {_MOST} or more of {PROGRAMS} draws without a hint miss at most s rows. *Far off*:"
-    " draws that counts send to the far end of a region without bounds, with a hint or without;"
-    " they are left out of the means."
-)
 
 if __name__ == "__main__":
     main()

@@ -203,14 +203,12 @@ def main(seeds: int, processes: int) -> None:
     times.append(_times("all", solved, 1, MOST_VARIABLES))
     refusals = collections.Counter(result["refused"] for result in results if result["refused"])
     said = "; ".join(f"{number} times: “{text}”" for text, number in refusals.most_common())
-    parts = [
-        _ABOUT.format(solves=len(results)),
+    write_page(
+        "hostile_regions",
         (["region", "rows", "solves", "refused", "minima", "by integers", "uncertified"], rows),
-        "Refusals come before anything is charged. " + (said or "There are none."),
-        _OF_TIMES,
+        f"Refused: {said or 'none'}.",
         (["variables", "solves", "median, s", "longest, s", "over 10 medians"], times),
-    ]
-    write_page("hostile_regions", "Hostile regions", parts)
+    )
 
 
 def _counts(results: Sequence[dict[str, Any]]) -> list[str]:
@@ -228,20 +226,6 @@ def _times(name: str, results: Sequence[dict[str, Any]], low: int, high: int) ->
     median = float(np.median(seconds))
     long = sum(second > _TIMES_MEDIAN * median for second in seconds)
     return [name, f"{len(seconds):,}", f"{median:.3f}", f"{max(seconds):.2f}", str(long)]
-
-
-_ABOUT = (
-    "Is every minimum certified within its public tolerance, however thin, degenerate or badly"
-    ' scaled the public region is? {solves:,} solves by `method="perturbed"`, 30 to 300 private'
-    f" rows, 1 to {MOST_VARIABLES} variables, ε from {EPSILONS[0]:g} to {EPSILONS[-1]:,.0f},"
-    f" δ = {DELTA:g}. Variables differ in size by up to 10^±12 where regions are badly scaled, by"
-    " 10^±3 in a third of the others. *By integers*: minima that doubles did not certify."
-    " *Uncertified*: minima whose last certificate was larger than the tolerance."
-)
-_OF_TIMES = (
-    "Processor time of a solve, planning included, with one thread of BLAS. The median that counts"
-    " is that of solves with about as many variables."
-)
 
 
 if __name__ == "__main__":

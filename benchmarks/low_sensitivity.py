@@ -136,26 +136,17 @@ def main(draws: int) -> None:
     columns = ("predicted", "measured")
     of_methods = (f"{method} {column}" for method in METHODS for column in columns)
     headers = ("sensitivity", "n", *of_methods, "better", "auto")
-    parts: list[Any] = [
-        (
-            "Worst violation in units of A x − b (right-hand sides are about 1), mean ± standard"
-            f" error of {draws} draws; covering programs with 20 variables, packing programs with"
-            f" 60, and a covering program with 80 that was held out, ε = {EPS:g}, δ = {DELTA:g},"
-            " the optimum given to both methods. *Predicted*: typical shares, chosen by trial on"
-            " the first two kinds of programs, of bounds like those of docs/proofs.md. *auto* takes"
-            " the smaller prediction; it sees public numbers alone. Means that differ by less than"
-            " two standard errors count as a tie."
-        )
-    ]
-    for name, cells in found.items():
-        parts += [f"## {name.capitalize()}", (headers, [cell.row() for cell in cells])]
+    parts: list[Any] = []
+    for cells in found.values():
+        said = []
         for step in STEPS:
             of_step = [cell for cell in cells if cell.step == step]
             measured, predicted = (crossing(of_step, what) for what in ("mean", "predicted"))
-            parts.append(
+            said.append(
                 f"Sensitivity {step:g}: multiplicative weights is better from {measured}; by"
                 f" prediction from {predicted}."
             )
+        parts += [(headers, [cell.row() for cell in cells]), "\n".join(said)]
     cells = [cell for of_section in found.values() for cell in of_section]
     clear = [cell for cell in cells if not cell.tie]
     wrong = [cell for cell in cells if cell.better != cell.auto]
@@ -166,8 +157,7 @@ def main(draws: int) -> None:
         f" most a factor of {cost:.2f}."
     )
     _draw(found)
-    parts.append("![Violation over n](low_sensitivity.png)")
-    write_page("low_sensitivity", "Low-sensitivity programs", parts)
+    write_page("low_sensitivity", *parts)
 
 
 def _draw(found: dict[str, list[Cell]]) -> None:

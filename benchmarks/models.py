@@ -88,22 +88,6 @@ CASES: dict[str, list[Case]] = {
         Case("2,000 scenarios", models.cvar_portfolio, _made(simulated.market, scenarios=2_000)),
     ],
 }
-WHAT = {
-    "diet": "[Guide](../guides/models.md#a-menu). s = 5 % of the rows may be given up: a row is one"
-    " nutrient of one person. Missed: rows short by more than 1 % of the need; people with such a"
-    " row in brackets.",
-    "staffing": "[Guide](../guides/models.md#a-roster). s = 5 % of the clients may be given up."
-    " Missed: clients who find more than 1 % too few hours of staff.",
-    "min-cost flow": '[Guide](../guides/models.md#a-flow). `feasible="always"`. Missed: capacities'
-    " that are exceeded. A missing unit costs 1,000; shortage: the share of the demand that goes"
-    " without.",
-    "transport": '[Guide](../guides/models.md#shipments). `feasible="always"`. Missed: supplies'
-    " exceeded and demands not met. A missing unit costs 1,000; shortage: the share of the demand"
-    " that goes without.",
-    "portfolio": "[Guide](../guides/models.md#a-portfolio). Cost: the CVaR of the weights on all"
-    " scenarios, t chosen as released. No row can be missed: scenarios are soft rows, and weights"
-    " and target are public rows; missed counts these.",
-}
 
 
 def one(case: Case, lp: Any, optimum: float, eps: float, seed: int) -> dict[str, Any]:
@@ -191,22 +175,8 @@ def main(seeds: int, first: int, pictures_only: bool) -> None:
     if pictures_only:
         return
     found = measure(seeds, first)
-    parts: list[Any] = [
-        (
-            f"Functions of `privlp.models` on made-up data of `privlp.models.simulated`. δ ="
-            f" {DELTA:g}; {seeds} programs each, one draw of noise for each, seeds from {first}."
-            " Cost: mean of cost / exact optimum, ± standard error. Below 1 is cheaper than the"
-            " optimum: up to s rows are given up. So there is a second comparison. Leanest: the"
-            " cheapest answer that misses no other rows than the private one does, by 1 %."
-        ),
-        "![Cost over ε](models.png)",
-    ]
-    for name, of_cases in found.items():
-        drawn = PICTURES[name]
-        shown = f"![{drawn.__doc__.splitlines()[0]}]({drawn.__name__}.png)"
-        parts += [f"## {name[0].upper()}{name[1:]}", WHAT[name], table(name, of_cases), shown]
     _draw(found)
-    write_page("models", "Models that people bring", parts)
+    write_page("models", *(table(name, of_cases) for name, of_cases in found.items()))
 
 
 def _draw(found: dict[str, list[dict[float, list[dict[str, Any]]]]]) -> None:

@@ -25,7 +25,7 @@ import privlp
 from benchmarks.feasible import flow, staffing, violates
 from benchmarks.power_flow import CASE14, dc_opf, read_case
 from benchmarks.published import write_page
-from benchmarks.tables import Part, said
+from benchmarks.tables import Part, Table, said
 from privlp import LinearProgram, ScalarPrivate
 from privlp.examples import advertising
 from privlp.methods import SolveRequest
@@ -82,7 +82,7 @@ def lost(
     return np.array([1 - lp.objective(x) / best for x in points]), broken
 
 
-def published_sizes(programs: int, draws: int) -> list[Part]:
+def published_sizes(programs: int, draws: int) -> Table:
     """Both sides of the paper's comparison, with A, b and c private."""
     rows = []
     for (pages, advertisers), eps in tqdm(list(product(SIZES, EPSILONS)), desc="published sizes"):
@@ -100,20 +100,9 @@ def published_sizes(programs: int, draws: int) -> list[Part]:
         row += [f"{slacks / theirs:.2f}", f"{between} %" if printed else "–"]
         row.append(f"{slacks / np.mean(printed):.2f}" if printed else "–")
         rows.append([*row, sum(broken for each in found.values() for _, broken in each)])
-    text = (
-        "N pages × M advertisers, A, b and c private"
-        f' (`advertising(private="both")`), δ = {DELTA:g} as in the paper; {programs} programs'
-        f" with seeds from {FIRST_SEED}, {draws} draws of each. Sub-optimality: mean ± standard"
-        " error over programs. Measured slacks: always taken; the ratios"
-        " are its own. Published width: the paper's noise at equal shares, on the same programs."
-        " Printed: 20 % at ε = 2, and 13.3–24 % for 20 pages at ε = 1. We do not have the paper's"
-        " prices, budgets and sensitivities, so the ratio to it compares different programs."
-        " Where advertisers are many, pages bind and not budgets: noise on budgets costs little."
-        " Rows violated: total over all draws, in exact arithmetic."
-    )
     ratios = ("ratio to it", "printed in the paper", "ratio to the middle of that")
     headers = ("pages × advertisers", "ε", *METHODS, *ratios, "rows violated")
-    return ["## Published sizes", text, (headers, rows)]
+    return headers, rows
 
 
 _OF_WIDTHS = ("m", "Gaussian", "Laplace, with entry bound", "Laplace, without", "published")
@@ -140,7 +129,7 @@ def many(m: int) -> LinearProgram:
     return LinearProgram(rng.uniform(1, 2, 20), A, b, sense="max", neighbours=relation)
 
 
-def many_numbers(draws: int) -> list[Part]:
+def many_numbers(draws: int) -> list[Table]:
     """Widths, and what they cost where private numbers are many."""
     rows = []
     for eps, m in tqdm(list(product(MANY_EPSILONS, MANY)), desc="many numbers"):
@@ -148,18 +137,8 @@ def many_numbers(draws: int) -> list[Part]:
         found = [lost(lp, eps, MANY_DELTA, asked, draws) for asked in METHODS_OF_MANY.values()]
         broken = sum(broken for _, broken in found)
         rows.append((m, f"{eps:g}", *(said(of) for of, _ in found), broken))
-    return [
-        "## Many numbers: truncated Gaussian noise",
-        "Width of the noise (half of the largest decrease) on m numbers that all move by at"
-        f" most 1 between neighbours, at ε = 1, δ = {MANY_DELTA:g}. Laplace with entry bound:"
-        " what Laplace noise draws; without: the same when only the sum of all changes is bounded.",
-        (_OF_WIDTHS, widths(1.0)),
-        "Packing programs of m rows and 20 variables, all right-hand sides private"
-        " (`ScalarPrivate(1.0)`), between 3,000 and 5,000, declared between 500 and 6,000; δ ="
-        f" {MANY_DELTA:g}, {draws} draws of each method. Mean sub-optimality ± standard error;"
-        " rows violated: total over all draws and methods, in exact arithmetic.",
-        (("m", "ε", *METHODS_OF_MANY, "rows violated"), rows),
-    ]
+    headers = ("m", "ε", *METHODS_OF_MANY, "rows violated")
+    return [(_OF_WIDTHS, widths(1.0)), (headers, rows)]
 
 
 def seats(seed: int, relation: ScalarPrivate) -> LinearProgram:
@@ -248,25 +227,9 @@ def together(draws: int, matpower: Path | None) -> list[Part]:
     for words, lp in tqdm(list(beside(matpower)), desc="rows together"):
         row, failed, count = beside_the_least(words, lp, draws)
         rows, broken, total = [*rows, row], broken + failed, total + count
-    text = (
-        "Where one record moves one number, tightening each row alone is within a tenth of the"
-        " least that any method can lose, but for seats. Where it moves all, one margin for all"
-        " rows loses less. Where rows add up, their sum as one row loses by far the least."
-        f" ε = 1, δ = {MANY_DELTA:g}, {draws} draws of each (of 1,354 buses {_DRAWS_OF_LARGE}),"
-        " seeds from 20,000; programs other than"
-        " those on which shares of the budget were chosen, but for packing. Loss as a share of the"
-        " optimum ± standard error. Each alone: every number is tightened by its own noise, Laplace"
-        " or Gaussian, whichever is narrower. Least: what every method that is as private loses on"
-        " this program, if no row may ever fail, by its shadow prices. Foretold:"
-        " `plan(...).losses`, from declared ranges alone. Power flow: loads are known to within a"
-        " fifth (1,354 buses: a tenth, because a fifth more is beyond some lines). As rows of buses"
-        " each load is tightened. In grids without limits on lines their"
-        " sum alone need be, where angles of buses follow from the true loads and are not released."
-        f' Draws of `feasible="always"` in which some row fails, in exact arithmetic: {broken} of'
-        f" {total:,}."
-    )
+    said_of_all = f'Draws of `feasible="always"` in which some row fails: {broken} of {total:,}.'
     headers = ("program", "one record moves", "each alone", '`feasible="always"`', "ratio")
-    return ["## Rows together", text, ((*headers, "least", "foretold"), rows)]
+    return [said_of_all, ((*headers, "least", "foretold"), rows)]
 
 
 @click.command()
@@ -276,9 +239,8 @@ def together(draws: int, matpower: Path | None) -> list[Part]:
 @click.option("--programs", default=3, show_default=True, help="Of each published size.")
 def main(draws: int, programs: int, draws_together: int, matpower: Path | None) -> None:
     """Measure, and write the page."""
-    parts = [*together(draws_together, matpower), *published_sizes(programs, draws // 3)]
-    parts += many_numbers(draws)
-    write_page("never_violated", "Constraints that are never violated", parts)
+    sizes = published_sizes(programs, draws // 3)
+    write_page("never_violated", *together(draws_together, matpower), sizes, *many_numbers(draws))
 
 
 if __name__ == "__main__":

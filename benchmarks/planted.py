@@ -17,18 +17,6 @@ from tests.planted.watch import ended_as_expected, try_path
 HEADERS = column_names(
     "paths | tried | fail, as they are to | compared with a twin | leaks | of these in the tests"
 )
-LEAD = """Private parts of programs and records are numbers that can be recognised by their digits, at magnitudes from 1e-300 to \
-1e19, private names, and, where rows come and go, the number of rows. Each path is a call with them. \
-In place of numbers and labels of records also texts, bytes, dates, masked entries, and objects whose every use raises an error that \
-quotes them. \
-Searched are: results with all that can be reached from them (attributes, \
-closures, views, caches, models of HiGHS), their texts, JSON and pickles; exceptions with causes, hidden contexts and notes; \
-warnings; log records of all levels; standard output and error, at the level of descriptors; files; what is left behind (budgets, \
-estimators). A float is a leak to a relative 1e-9 of a planted number or of one computed from planted ones (norms, sums, ratios, \
-the optimum, violations at released points), or to 1e-12 if scaled by a power of two or ten; a text, from three digits on (five \
-of a whole number, six of a computed one), rounded or cut. A twin is the same call with another private part, satisfiable or not, \
-or without any row, that sees the same releases: it must look the same. \
-`tests/test_planted_search.py` shows that leaks are found."""
 
 
 def main() -> None:
@@ -52,11 +40,8 @@ def main() -> None:
         f"Paths tried: {total[1]}, leaks found: {total[4]}, in {time.process_time() - start:.0f} s"
         " of one core."
     )
-    write_page(
-        "planted",
-        "Planted private numbers",
-        [LEAD, (HEADERS, [*rows, total]), summary, *found, *odd],
-    )
+    print(*found, *odd, sep="\n")
+    write_page("planted", (HEADERS, [*rows, total]), summary)
     print(f"paths tried {total[1]}, leaks found {total[4]}")
     sys.exit(1 if found or odd else 0)
 

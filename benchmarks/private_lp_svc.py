@@ -22,7 +22,7 @@ from benchmarks import published as pages
 from benchmarks.folds import validated
 from benchmarks.published import power_of_ten
 from benchmarks.scores import CrossValidation, scores_of_decisions
-from benchmarks.tables import Part, said
+from benchmarks.tables import Table, said
 from benchmarks.tables import over_eps as eps_table
 from benchmarks.thesis import DataSet, Model, data_set, measure
 from privlp.privacy import GaussianMechanism, Ledger
@@ -182,50 +182,10 @@ def main(names: tuple[str, ...], preprocessing: tuple[str, ...], relation: tuple
     if names or preprocessing or relation:
         return
     _draw({key[:2]: errors for key, errors in found.items() if key[2] == "replace"})
-    page: list[Any] = [SETTINGS, WHERE_BEHIND, "![Test error over eps](private_lp_svc.png)"]
-    told: set[str] = set()
-    for (name, way, one), errors in found.items():
-        if one != "replace" and one not in told:
-            page.append(ADDED)
-        told.add(one)
-        page.append(f"## {data_set(name, way).title}, preprocessing “{way}”, {RELATIONS[one]}")
-        page += _tables(errors)
-    pages.write_page("private_lp_svc", "PrivateLPSVC beside its strongest rivals", page)
+    pages.write_page("private_lp_svc", *(table for of in found.values() for table in _tables(of)))
 
 
-WHERE_BEHIND = (
-    "On KDDCup99 at small eps tuned noisy gradient descent is as good within the error; in one"
-    " table, with preprocessing “public” at eps = 0.2, it is better by 3 of 10,000. Rare"
-    " attacks are directions that few rounds do not reach: in an earlier trial without noise (two"
-    " folds) as many rounds as at eps = 0.1 erred on about 0.012 of the records, and 16 times as"
-    " many on 0.004."
-)
-SETTINGS = (
-    f"Mean test error ± standard error over {FOLDS} folds, {DRAWS} draws each. Two relations, in"
-    " tables of their own. delta = 1/n², n the training records (pure eps: 0). Adult: 45,222"
-    " records; KDDCup99: 70,000 random ones. `PrivateLPSVC` has its default rule everywhere. Its"
-    " rivals have the best parameters of a grid, in brackets, **chosen by the same test errors**,"
-    f" which flatters them: reg {', '.join(map(power_of_ten, REGS))} (up to eps = 1 a smaller one"
-    f" is raised to the same value as 1e-4); rounds {ROUNDS[0.1]} for eps up to 0.2, {ROUNDS[1.0]}"
-    f" above, times steps {STEPS}, for Nesterov's method with Gaussian noise on the mean Huber"
-    " hinge in Euclidean geometry (features of the records as they are). The rule's"
-    " constants were chosen by trial on the same records, preprocessing “thesis”, mostly in other"
-    " folds (one of them, that of rounds, in these) and with other draws of the noise; they are"
-    " the same for both and for all eps."
-)
-ADDED = (
-    "The tables that follow are for one record added or removed. The same eps promises less there:"
-    " do not compare them with those above. The number of records is private. `PrivateLPSVC` and"
-    " objective perturbation buy a noisy count for a fiftieth of eps; noisy gradient descent is"
-    " given the true number for nothing, which flatters it."
-)
-DIFFERENCES = (
-    "PrivateLPSVC minus rival, in units of 0.0001, paired over folds with draws averaged, ±"
-    " standard error; negative: better."
-)
-
-
-def _tables(found: dict[Any, CrossValidation]) -> list[Part]:
+def _tables(found: dict[Any, CrossValidation]) -> list[Table]:
     """Errors, other scores at the parameters of least error, and how much better ours is."""
 
     def error(way: str) -> Callable[[float], str]:
@@ -245,9 +205,7 @@ def _tables(found: dict[Any, CrossValidation]) -> list[Part]:
     paired = {title: beside(way) for way, title in NAMES.items() if way != "lp"}
     return [
         eps_table(EPSILONS, errors, name="eps"),
-        pages.RANKINGS,
         eps_table(EPSILONS, scores, name="eps"),
-        DIFFERENCES,
         eps_table(EPSILONS, paired, first="rival", name="eps"),
     ]
 

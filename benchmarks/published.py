@@ -96,24 +96,21 @@ def store(name: str) -> ResultStore:
     return ResultStore(Path(__file__).parent / ".cache" / f"{name}.jsonl")
 
 
-def write_page(name: str, *parts: Part) -> None:
+def write_page(name: str, *parts: Part | None) -> None:
     """Put what was measured into docs/results/<name>.md, in the order in which it stands there.
 
     Tables are replaced, and sentences below the mark ``<!-- measured -->``. All other words are the
-    page's own: whoever changes a constant changes them too.
+    page's own: whoever changes a constant changes them too. ``None`` leaves what stands there.
     """
-    texts = [
-        _MEASURED + part
-        if isinstance(part, str)
-        else tabulate(*part[::-1], "github", disable_numparse=True)
-        for part in parts
-    ]
-    print(*texts, sep="\n\n")
     path = stale.RESULTS / f"{name}.md"
     page = path.read_text(encoding="utf-8").partition("\nMeasured with privlp ")[0].split("\n\n")
     places = [k for k, of in enumerate(page) if of.startswith(("|", _MEASURED))]
-    for place, text in zip(places, texts, strict=True):
-        page[place] = text
+    for place, part in zip(places, parts, strict=True):
+        if isinstance(part, str):
+            page[place] = _MEASURED + part
+        elif part is not None:
+            page[place] = tabulate(*part[::-1], "github", disable_numparse=True)
+    print(*(page[place] for place in places), sep="\n\n")
     path.write_text("\n\n".join(page).rstrip() + f"\n\n{stale.stamp(name)}")
 
 
@@ -172,10 +169,6 @@ def power_of_ten(value: float) -> str:
     """1e-3 for 0.001, as the sources' grids of regularisation are."""
     mantissa, _, exponent = f"{value:.0e}".partition("e")
     return f"{mantissa}e{int(exponent)}"
-
-
-#: Above tables of :func:`rankings`.
-RANKINGS = "Of the same fits: balanced accuracy; area under the curve (1/2 by guessing)."
 
 
 def rankings(scores: CrossValidation) -> str:

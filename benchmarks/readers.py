@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks.measure import ROOT, resident_bytes
 from benchmarks.published import write_page
+from benchmarks.tables import Table
 from privlp import LinearProgram, solve_exact
 
 SIZE, SEED = (20_000, 50), 0
@@ -156,11 +157,11 @@ def main(rows: int, only: str | None) -> None:
     if only:
         print(json.dumps(one(only, rows)))
         return
-    parts: list[Any] = []
+    tables: list[Table] = []
     data = rows * SIZE[1] * 8
-    for kind, names, solver in (
-        ("Modelling languages", MODELLERS, "its own solve by HiGHS"),
-        ("Tables", TABLES, "`solve_exact` of the same rows"),
+    for names, solver in (
+        (MODELLERS, "its own solve by HiGHS"),
+        (TABLES, "`solve_exact` of the same rows"),
     ):
         lines = []
         for name in names:
@@ -177,16 +178,8 @@ def main(rows: int, only: str | None) -> None:
                 )
             )
         headers = ("", solver, "reading", "ratio", "memory of the solve", "memory of reading")
-        parts += [f"## {kind}", (headers, lines)]
-    text = (
-        f"{rows:,} rows and {SIZE[1]} variables, dense: what a person needs of 50 foods, at the"
-        " least cost. Seconds of the process; the ratio is that of reading to the solve, one after"
-        " the other in one process. Memory: by how much the peak exceeds what was in use before, in"
-        f" units of the numbers of the rows ({data / 1e6:.0f} MB), 0.0 where what had been freed"
-        " was enough. Making the model or the table is"
-        " not counted, nor is importing the library."
-    )
-    write_page("readers", "Reading models and tables", [text, *parts])
+        tables.append((headers, lines))
+    write_page("readers", *tables)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 from benchmarks.published import over_eps, picture, write_page
+from benchmarks.tables import Table
 from privlp import ConstraintPrivate, LinearProgram, MostlyNoiseWarning, solve
 from privlp.pictures import COLOURS
 from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation, Ledger, Randomness
@@ -266,29 +267,11 @@ def support_vectors(title: str, data: list[Data]) -> list[list[str]]:
     return rows
 
 
-SETTINGS = (
-    "How much larger the mean pinball loss of a private fit is than that of the exact fit on the"
-    f" same records, in percent: mean ± standard error. δ = {DELTA:g}, one record replaced."
-    f" Generated families: {N:,} people, {P} features, ten data sets each,"
-    " seeds 1000 to 1009, one fit each."
-    " Real records: ten fits. `PrivateQuantileRegressor` has no parameter but bounds on X and y:"
-    " -1 to 1 and -6 to 6 for the families, and for real records ranges that follow from what is"
-    " asked (0 to 100 visits, ages 15 to 45). Its constants were chosen on seeds below 100 of the"
-    " families. **Rivals.** Soft rows: the same loss as a `LinearProgram` with prices, solved by"
-    ' `method="perturbed"`, coefficients in a box of 10 ranges. Objective perturbation (Kifer,'
-    " Smith and Thakurta 2012) on the smoothed loss has its width chosen out of three **by the"
-    " figures shown**, which flatters it. Least squares from noisy sums is the functional"
-    " mechanism's polynomial with Gaussian noise (Zhang et al. 2012), with a ridge; for the median"
-    " only. Scikit-learn's `QuantileRegressor` and `LPQuantileRegressor`, which are not private,"
-    " lose 0."
-)
-
-
 def main() -> None:
     """Measure, draw and write."""
     generated = {name: [family(name, seed) for seed in SEEDS] for name in FAMILIES}
     sets = [*generated.items(), *((each.title, [each]) for each in real())]
-    parts: list[Any] = [SETTINGS, "![Excess loss over eps](regression.png)"]
+    tables: list[Table] = []
     shown: dict[float, dict[str, list[list[float]]]] = {}
     for q in QUANTILES:
         rows, curves = [], {}
@@ -301,34 +284,12 @@ def main() -> None:
                     curves.setdefault(method, []).append([float(v.mean()) for v in values])
         shown[q] = curves
         headers = ["records", "method", *(f"ε = {eps:g}" for eps in EPSILONS)]
-        parts += [f"## The {q:g}-quantile{' (median)' * (q == 0.5)}, % more loss", (headers, rows)]
+        tables.append((headers, rows))
     several_of = ["ε", *(f"q = {q:g}" for q in SEVERAL)], several(generated["normal"])
     rows = [row for title, data in sets for row in support_vectors(title, data)]
-    parts += [
-        "## Three quantiles from one budget, normal family",
-        several_of,
-        "## Support vector regression, % more loss",
-        "Mean of max(0, |r| − epsilon) beside that of `LPSVR` with a large C; epsilon is"
-        f" {IGNORED:.1%} of the range of y. Least squares is not made for this loss: it"
-        " is shown as what noisy sums give.",
-        (headers, rows),
-        NOTES,
-    ]
+    tables += [several_of, (headers, rows)]
     draw(shown)
-    write_page("regression", "Private medians and quantiles", parts)
-
-
-NOTES = (
-    "For the median skewed features are the hardest family: records far out have much weight in the"
-    " exact fit and are shortened in ours. For the 0.9-quantile it is noise of unequal size, where"
-    " slopes differ from those of the median. Most of the excess of the 0.9-quantile is noise: in"
-    " trials without any it was 0.02 to 0.04 % at the settings of ε = 0.5. That noise has a floor."
-    " With whitened records of p entries and norm 1, the sum of the slopes of a quantile q moves by"
-    " 2 max(q, 1 − q) between neighbours; one release of it at the whole budget, with normal"
-    " residuals, gives an excess of p² σ²/(2 n² φ(z)²), φ(z) the normal density at the quantile:"
-    " for q = 0.9, p = 6 and n = 5,000 that is 0.49 % at ε = 0.5 and 0.14 % at ε = 1. What is lower"
-    " is so because the slopes are drawn towards those of the median."
-)
+    write_page("regression", *tables)
 
 
 def draw(shown: dict[float, dict[str, list[list[float]]]]) -> None:

@@ -76,17 +76,12 @@ def _points(ax: Axes, at: Sequence[tuple[float, float]], label: str, **look: Any
     ax.plot(*np.array(at).T, label=label, **look)
 
 
-def limit_in_words() -> str:
-    """What the picture and the table beside it show."""
+def histogram_in_words() -> str:
+    """How far a histogram is from the bound on the bound's own programs."""
     d = VARIABLES[-1]
     times = [of_histogram(d, e)[1] / least_missed(d, N, e, DELTA) for e in EPSILONS]
     said = ", ".join(f"{of:.1f} (ε = {eps:g})" for of, eps in zip(times, EPSILONS, strict=True))
     return (
-        "How many rows must be given up so that 19 of 20 draws miss no more at 1.05 times the"
-        " optimum? The bound is on the mean, for the worst program"
-        " ([proof](../proofs.md)); the default is from [its page](beside_bound.md); rivals are"
-        f" tuned and favoured as above, on diets of {N:,} rows, in the picture and in the"
-        " table; none: too dear too often, however many rows are given up. On the bound's own"
-        f" programs, {d} variables and the worst number of people to a need, a histogram misses"
-        f" on average {said} times the bound."
+        f"On the bound's own programs, {d} variables and the worst number of people to a need, a"
+        f" histogram misses on average {said} times the bound."
     )

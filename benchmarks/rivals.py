@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from benchmarks.beside_bound import LARGEST_COST
 from benchmarks.families.hard import needs
 from benchmarks.families.instance import missed
 from benchmarks.published import write_page
-from benchmarks.rival_limit import draw_limit, limit_in_words
+from benchmarks.rival_limit import draw_limit, histogram_in_words
 from benchmarks.rival_methods import RIVALS, Told, settings
 from benchmarks.small_methods import FAMILIES as SMALL
 from benchmarks.tables import column_names
@@ -182,51 +183,27 @@ def write(lines: dict[Program, list[Cells]], least: dict[tuple[str, int, float],
     }
     enough = [cells for (_, _, word), cells in found.items() if word != "too few"]
     draw_limit(least, LIMIT_RIVALS)
+    of_rivals = (
+        'rival | cells | default ahead | neither | rival ahead | of these, plan not "too few"'
+    )
+    summaries = [
+        [name, *_summary(name, [*found.values()]), _summary(name, enough)[-1]] for name in RIVALS
+    ]
+    limits = list(product(LIMIT_VARIABLES, EPSILONS))
+    of_limits = [
+        [name, *(f"{of:,}" if (of := least[name, *at]) < LIMIT_ROWS else "none" for at in limits)]
+        for name in LIMIT_RIVALS
+    ]
+    all_cells = [
+        [*names, *(_said(cells, name) for name in ("default", *RIVALS))]
+        for names, cells in found.items()
+    ]
     write_page(
         "rivals",
-        "Beside other ways to a private answer",
-        [
-            _WHY,
-            (
-                column_names(
-                    "rival | cells | default ahead | neither | rival ahead | of these, plan not"
-                    ' "too few"'
-                ),
-                [
-                    [name, *_summary(name, [*found.values()]), _summary(name, enough)[-1]]
-                    for name in RIVALS
-                ],
-            ),
-            _ABOUT,
-            "## The rivals",
-            _SOURCES,
-            "## How far from the limit",
-            "![Rows that may be missed over variables per eps](rivals.png)",
-            limit_in_words(),
-            (
-                ["rival", *(f"{d} x, ε = {eps:g}" for d in LIMIT_VARIABLES for eps in EPSILONS)],
-                [
-                    [
-                        name,
-                        *(
-                            f"{of:,}" if (of := least[name, d, eps]) < LIMIT_ROWS else "none"
-                            for d in LIMIT_VARIABLES
-                            for eps in EPSILONS
-                        ),
-                    ]
-                    for name in LIMIT_RIVALS
-                ],
-            ),
-            "## All cells",
-            "A star: the rival is ahead.",
-            (
-                ["program", "ε", "plan", "default", *RIVALS],
-                [
-                    [*names, *(_said(cells, name) for name in ("default", *RIVALS))]
-                    for names, cells in found.items()
-                ],
-            ),
-        ],
+        (column_names(of_rivals), summaries),
+        histogram_in_words(),
+        (["rival", *(f"{d} x, ε = {eps:g}" for d, eps in limits)], of_limits),
+        (["program", "ε", "plan", "default", *RIVALS], all_cells),
     )
 
 
@@ -267,76 +244,6 @@ def _said(cells: Cells, name: str) -> str:
         return ""
     return f"{cells[name]}{' *' if cells[name].ahead_of(cells['default']) else ''}"
 
-
-_ABOUT = (
-    f"{PROGRAMS} programs, {DRAWS} draws a cell, δ = {DELTA:g}, s = n/20; whole rows are private."
-    " A cell says how many draws miss at most s rows, and what"
-    " these cost on average: over the optimum that meets every row (packing: the optimum over it,"
-    " so that less is better; half-spaces: the difference to it). One is *ahead* of the other if"
-    f" no fewer draws are kept at no more cost, and one of the two is better (costs by {_SAME:g})."
-    " Rivals are baselines implemented from their papers and priced by the same ledger, and they"
-    " are favoured: their constants are tuned for every cell on seeds 0 to 2, and ranges of"
-    " variables are declared from the exact optima of these seeds; those that are *told* know the"
-    " exact optimum (histogram: how many products are needed), which costs them nothing. The"
-    f" default is told and tuned nothing; seeds {FIRST_SEED} to {FIRST_SEED + PROGRAMS - 1}."
-)
-_SOURCES = (
-    column_names("rival | what it releases | after | tuned"),
-    [
-        [
-            "mean of blocks",
-            "the mean of the exact answers of blocks of rows, clipped to the ranges, with noise",
-            "Nissim, Raskhodnikova and Smith (2007)",
-            "blocks; scaled to the safe side",
-        ],
-        ["median of blocks", "their median by the exponential mechanism", "the same", "the same"],
-        ["output noise", "the exact answer, with noise for the whole range", "one block", "scale"],
-        [
-            "perceptron",
-            "noisy means of the rows that a point violates; a bisection of the cost",
-            "Blum, Dwork, McSherry and Nissim (2005); the step that Ene, Nguyen, Nguyen and Vladu"
-            " (2025) privatise, without their rescaling of space (only the abstract was at hand)",
-            "rounds; rows that a cost may miss",
-        ],
-        ["perceptron, told", "the same at one cost", "the same", "rounds; cost over the optimum"],
-        [
-            "weights, told",
-            'noisy answers to dense multiplicative weights over rows: `"dmw"`',
-            "Hsu, Roth, Roughgarden and Ullman (2014); of Ene, Nguyen, Nguyen and Vladu (2026) only"
-            " the abstract was at hand",
-            "cost over the optimum",
-        ],
-        [
-            "histogram, told",
-            "a noisy count for each variable, where rows touch one",
-            "Dwork, McSherry, Nissim and Smith (2006)",
-            "",
-        ],
-        [
-            "piecewise Laplace",
-            "a quantile of what people need, where there is one variable",
-            "Durfee (2025); only the abstract was at hand",
-            "share of s",
-        ],
-    ],
-)
-_WHY = """\
-Where the plan does not say "too few rows", no rival that is told nothing is ahead of the \
-default in programs of ten variables or more, nor anywhere else but in the cells named here. \
-Where one is ahead, and why:
-
-- *Told rivals* know what the default must find, the optimal cost: a perceptron at that \
-cost, or weights over rows, need no search. The picture below shows how much that is worth.
-- *Histogram.* Where rows touch one variable each, one count a variable says all, and it is \
-told how many are needed. The default does not look for such rows.
-- *Needs of one product, 1,000 x 5.* Fifty people ask for each of two products, and s is \
-fifty. At ε = .5 and 1 the default gives both up, under "Too few rows"; many rivals do \
-better. At ε = 4 one of its ten draws is 10⁷ times too dear under "Enough rows", which it \
-should not be.
-- *One number.* A private quantile is all there is to find, and an exponential mechanism \
-finds it in one draw; the default spends on its way there.
-- *Packing, 1,000 x 5*, too few rows at ε = .5 and 1: ranges declared from exact optima say \
-more than the public bounds, 0 to 10, which are all that the default has."""
 
 if __name__ == "__main__":
     main()

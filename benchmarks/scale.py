@@ -170,43 +170,19 @@ def main() -> None:
         if n <= most
     ]
     maps = [_map(n, *in_fresh_process("benchmarks.scale", "--map", n)) for n in MAPS if n <= most]
-    tables = [
-        (_ABOUT_ROUNDS, (_OF_ROUNDS, rounds)),
-        (_ABOUT_DEFAULTS, (_OF_DEFAULTS, defaults)),
-        (_ABOUT_MAPS, (_OF_MAPS, maps)),
-    ]
+    tables = (_OF_ROUNDS, rounds), (_OF_DEFAULTS, defaults), (_OF_MAPS, maps)
     if asked.quick:
-        for _, table in tables:
+        for table in tables:
             print_table("", *table)
     else:
-        write_page("scale", "Scale", [part for about_table in tables for part in about_table])
+        write_page("scale", *tables)
 
 
-_ABOUT_ROUNDS = (
-    "u is one product A@x and one Aᵀz by SciPy or BLAS, in the format that the user holds, in one"
-    " thread; they took turns with what is measured. A round of the default descent makes"
-    " violations, weights and their exact sum in one read of the rows. The set-up scales the rows"
-    " and puts them on the grid; building checks the program, whose matrix is read-only and so is"
-    " not copied. Times are those of the process, in one thread, because the machine was shared."
-    " Its caches were too, so minima are nearer to its own speed than medians."
-)
 _OF_ROUNDS = column_names(
     "matrix | round, medians | round, minima | target ≤ | set-up | building | target, both ≤"
 )
-_ABOUT_DEFAULTS = (
-    f"A whole default `solve`, without opt and with it, ε = {EPS:g}, δ = {DELTA:g}, s = n/20,"
-    f" {COLUMNS} variables, {STORED} stored entries a row; twice the optimum of the average row was"
-    " given. The peak of resident memory counts what is beyond the data as the user holds it. The"
-    " violation is that of all rows but s."
-)
 _OF_DEFAULTS = ["rows", "opt", "seconds", "peak / A", "target ≤", "violation"]
 _QUICK = 200_000
-_ABOUT_MAPS = (
-    "Time of a whole default `solve` over that of `solve_exact` (HiGHS), in seconds of the process:"
-    f" coverings of maps, 80 sites, ε = {EPS:g}, δ = {MAP_DELTA:g}, s = n/40; medians of"
-    f" {MAP_TURNS} turns, with the same seed. The violation is the"
-    " (s+1)-th largest, and 0 if that is negative; the cost is beside the optimum of all rows."
-)
 _OF_MAPS = column_names(
     "rows | exact, s | without opt | violation | cost | opt given | violation | cost | target ≤"
 )

@@ -19,7 +19,6 @@ from benchmarks.folds import Cell, measure
 from benchmarks.published import SCM_FIGURE_2, power_of_ten
 from benchmarks.scores import CrossValidation
 from benchmarks.tables import column_names, said
-from svm_models.classifiers.perturbation import _SHARE_OF_THE_CURVATURE
 from svm_models.datasets import fetch_adult, fetch_kddcup99
 
 PRIVATE = ("objective", "output", "logistic", "two logs")
@@ -105,40 +104,9 @@ def main(data: str) -> None:
     found = {data_set.name: data_set.measure() for data_set in chosen}
     if data != "both":
         return
-    parts: list[Any] = [
-        _caption(),
-        "![Test error over Λ](scm_tables.png)",
-        "## Best regularisation for each learner (Figure 2 of the source)",
-        _summary(found),
-    ]
-    for data_set in (ADULT, KDD):
-        parts.append(f"## {data_set.title}, every Λ (Figure 3 of the source)")
-        parts += _by_reg(data_set, found[data_set.name])
-    parts += ["## One logarithm in place of two", _TWO_LOGS, _one_log_against_two(found)]
-    pages.write_page("scm_tables", "Private support vector machines on Adult and KDDCup99", parts)
+    by_reg = (table for of in (ADULT, KDD) for table in _by_reg(of, found[of.name]))
+    pages.write_page("scm_tables", _summary(found), *by_reg, _one_log_against_two(found))
     _draw(found)
-
-
-def _caption() -> str:
-    return (
-        f"Test error, {FOLDS} folds × {DRAWS} draws of the noise: mean ± standard error over folds"
-        " (each fold averaged over its draws). Published figures, in italics, are from "
-        + pages.SCM
-        + " (there: 10 folds × 50 draws). Pure ε-differential privacy (δ = 0); neighbours: one"
-        ' record replaced. Preprocessing of all: "unit", that is each column divided by its'
-        " largest absolute value and each row by its norm, as in the source; the ranges come from"
-        " the records, and no ε here pays for that. Adult: all 45,222 complete records. KDDCup99:"
-        " 60,000 records drawn at random from the 10 percent file. **Bold: best Λ for that ε,"
-        " chosen by test error, as in the source; that choice is not paid for.** Λ multiplies"
-        " ||w||²/2 beside the mean loss; Huber hinge with h = 1/2.\n\nThe published algorithm is"
-        " *not* ε-private: it has no term for the change of variables and counts 1 for a change"
-        " of gradient that replacing a record makes 2. Its figures stand beside ours, not above"
-        " them. Where ε could not pay for the curvature at a small Λ, objective perturbation"
-        " raises Λ by itself, so that all smaller Λ give the same classifier.\n\nThe errors"
-        " without privacy agree where Λ is large; at small Λ, where the problem is badly"
-        " conditioned, ours are lower. Ours are of minimisers with a certified gradient; how"
-        " nearly the source's are minimisers, it does not say."
-    )
 
 
 def _summary(found: dict[str, Found]) -> Any:
@@ -181,20 +149,8 @@ def _by_reg(data_set: DataSet, found: Found) -> list[Any]:
             columns.append((f"{at}ours", texts))
         headers, values = zip(*columns, strict=True)
         rows = list(zip(map(power_of_ten, data_set.regs), *values, strict=True))
-        tables += [f"{NAMES[learner][0].upper()}{NAMES[learner][1:]}:", (("Λ", *headers), rows)]
+        tables.append((("Λ", *headers), rows))
     return tables
-
-
-_TWO_LOGS = (
-    "The same mechanism with the curvature paid for twice, as published later by K. Chaudhuri, C."
-    " Monteleoni and A. D. Sarwate (2011), Differentially private empirical risk minimization,"
-    " JMLR 12: ε' = ε − 2 ln(1 + q/(nΛ)), and where that is not positive, Λ is raised to"
-    " q/(n(e^{ε/4} − 1)) and ε' = ε/2. Ours: one logarithm, and Λ raised where that logarithm"
-    f" would cost more than {_SHARE_OF_THE_CURVATURE:g} ε, until it costs just that. Both are"
-    " private for the same ε. Same folds, and the same seed for each draw, so the differences are"
-    " paired; a difference below zero is in favour of one logarithm. First each at its own best Λ,"
-    " then both at the smallest Λ, which both raise."
-)
 
 
 def _one_log_against_two(found: dict[str, Found]) -> Any:

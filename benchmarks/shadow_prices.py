@@ -106,23 +106,7 @@ def main(seeds: int) -> None:
         errors = said(off, "{:.3f} ± {:.3f}"), f"{off.max():.3f}"
         rows.append([name, f"{eps:g}", *errors, said(with_prices / without)])
     headers = ["program", "ε", "error of prices", "largest", "cost with / without"]
-    parts = [_ABOUT.format(seeds=seeds), (headers, rows), _READING]
-    write_page("shadow_prices", "Shadow prices of public rows", parts)
-
-
-_ABOUT = (
-    "`privlp.solve(lp, eps, delta, s, prices=True)` beside `solve_exact(lp).dual`, on programs with"
-    f" seeds from {FIRST_SEED}, {{seeds}} of each, one draw of noise each, δ = {DELTA:g}. Error:"
-    " the sum of what all prices of public rows are off by, over the sum of the exact ones. Where"
-    f" rows are hard, s = {_SHARE:.0%} of them may be given up, so exact prices are those without"
-    " the rows that the private point misses by more than 1 %. The last column says"
-    " what asking for prices does to the answer itself: its cost, shortages included, over that of"
-    " a solve without prices, with the same seed."
-)
-_READING = (
-    "A private price balances costs and noisy slopes at the private point, not at the optimum:"
-    " it is off by that, by the smoothing of violations, and by the noise on the slopes."
-)
+    write_page("shadow_prices", (headers, rows))
 
 
 if __name__ == "__main__":

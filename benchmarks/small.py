@@ -312,26 +312,10 @@ def main() -> None:
     rows = [[name, f"{eps:g}", *_cell(found[name, eps])] for name, eps in cells]
     verdicts = {of.verdict for of in draws}
     by_verdict = [_summary(v, [of for of in draws if of.verdict == v]) for v in sorted(verdicts)]
-    write_page(
-        "small",
-        "Small programs and people's models",
-        [
-            _ABOUT,
-            (
-                column_names(
-                    "program | ε | plan | at most s missed | objective | most missed / s | warned"
-                ),
-                rows,
-            ),
-            "## By what the plan said",
-            (
-                column_names(
-                    "plan | draws | at most s missed | interval right | more than s missed, unsaid"
-                ),
-                [*by_verdict, _summary("all", draws)],
-            ),
-        ],
-    )
+    of_cells = "program | ε | plan | at most s missed | objective | most missed / s | warned"
+    of_verdicts = "plan | draws | at most s missed | interval right | more than s missed, unsaid"
+    summaries = [*by_verdict, _summary("all", draws)]
+    write_page("small", (column_names(of_cells), rows), (column_names(of_verdicts), summaries))
 
 
 def _summary(name: str, draws: list[Draw]) -> list[str]:
@@ -344,19 +328,6 @@ def _summary(name: str, draws: list[Draw]) -> list[str]:
         str(unsaid),
     ]
 
-
-_ABOUT = (
-    'Does `privlp.solve` with `method="auto"` do what is asked on programs of 300 to 5,000 rows,'
-    f" with big bounds, boxes, and objectives that rest on one variable? {PROGRAMS} programs a"
-    " cell,"
-    f" {DRAWS} draws each, δ = {DELTA:g}, s a twentieth of the rows (minimax: a tenth)."
-    " *Objective*: median over the optimum that meets every"
-    " row, so below 1 is cheaper where costs are minimised (half-spaces: the difference to it;"
-    " what rows leave has a radius of about 1). *Interval right*: `solution.missed` contains the"
-    " true number; it says that it does with probability 0.9. *Warned*: its end is above s. Methods"
-    " and constants were chosen on seeds 0 to 2 of these families; here are seeds"
-    f" {FIRST_SEED} to {FIRST_SEED + PROGRAMS - 1}."
-)
 
 if __name__ == "__main__":
     main()

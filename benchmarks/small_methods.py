@@ -161,40 +161,17 @@ def main() -> None:
         variants = pool.starmap(_variant, [(p, v) for p in programs for v in VARIANTS], chunksize=4)
     ratios = [ratio for _, ratio in beside if ratio is not None]
     over = sum(ratio > 1.15 for ratio in ratios)
+    names = "program | ε | plan | default | at most s missed | objective | best other | unsaid"
+    of_variants = "program | variant | plan | at most s missed | objective | unsaid"
     write_page(
         "small_methods",
-        "Small programs by every method",
-        [
-            _ABOUT,
-            f"In {len(ratios)} cells of {len(beside)} another method was as successful (half-spaces"
-            f" apart): mean ratio {np.mean(ratios):.3f}, largest {max(ratios):.2f}, above 1.15 in"
-            f" {over}.",
-            (
-                column_names(
-                    "program | ε | plan | default | at most s missed | objective | best other |"
-                    " unsaid"
-                ),
-                [line for line, _ in beside],
-            ),
-            "## At another s, and under another relation",
-            "The default at ε = 1; s = n/20 where nothing else is said.",
-            (
-                column_names("program | variant | plan | at most s missed | objective | unsaid"),
-                variants,
-            ),
-        ],
+        f"In {len(ratios)} cells of {len(beside)} another method was as successful (half-spaces"
+        f" apart): mean ratio {np.mean(ratios):.3f}, largest {max(ratios):.2f}, above 1.15 in"
+        f" {over}.",
+        (column_names(names), [line for line, _ in beside]),
+        (column_names(of_variants), variants),
     )
 
-
-_ABOUT = (
-    f"{PROGRAMS} programs, {DRAWS} draws a cell, δ = {DELTA:g}, s = n/20. *Objective*: mean over"
-    " the optimum that meets every row (half-spaces: the difference to it). *Best other*: of the"
-    f" other methods ({', '.join(METHODS)}; `dmw` needs the optimum) with at least as many"
-    " successes, the one of the best objective, and the default's objective over it; above 1 the"
-    " default is worse (half-spaces: the difference). *Unsaid*: draws that missed more than s rows"
-    " and were not warned of. Constants were chosen on seeds 0 to 2; here are seeds"
-    f" {FIRST_SEED} to {FIRST_SEED + PROGRAMS - 1}."
-)
 
 if __name__ == "__main__":
     main()

@@ -118,17 +118,8 @@ def main() -> None:
         for lp in [make()]
     ]
     refused = row("300 rows, 1,500 variables", few_rows(), 15, solved=False)
-    parts = [_ABOUT, ([*_HEADERS, *_OF_SOLVES], rows), "## Too few rows", (_HEADERS, [refused])]
-    write_page("speed", "Times of plans and default solves", parts)
+    write_page("speed", ([*_HEADERS, *_OF_SOLVES], rows), (_HEADERS, [refused]))
 
-
-_ABOUT = (
-    f"How long does a default solve take at ε = {EPS:g}, δ = {DELTA:g}, beside `staged` and the"
-    " exact solve; and how long a plan that says that rows are too few? s is a twentieth of the"
-    " private rows, on the map a fortieth. Times are those of the process, medians of"
-    f" {TURNS} turns in one run; compare them with each other. `staged` takes no public rows that"
-    " do more than bound the objective."
-)
 
 if __name__ == "__main__":
     main()

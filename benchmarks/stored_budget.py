@@ -171,24 +171,7 @@ def main(worker: Any, trials: int, charges: int, kills: int, turns: int) -> None
         solves = compared(Path(folder), turns)
     killed = (["draws noted", "charges on record", "kills", "eps on record", "holds"], rows)
     names = "rows x variables | solve paid from memory | more from a file | ratio of times"
-    parts = [_KILLED.format(charges=charges), killed, _MORE, _COST, (column_names(names), solves)]
-    write_page("stored_budget", "A budget in a file", parts)
-
-
-_KILLED = (
-    "**Killed at any moment.** Four processes spend one file, about {charges:,} charges a trial."
-    " Each notes every draw in a log of its own, on the disk, after the draw. Now and then one is"
-    " killed (SIGKILL), and another takes its place. At the end every draw that was noted must be"
-    " on record, none twice, the limit not passed, and less left than the smallest request."
-)
-_MORE = (
-    "More on record than noted: killed between the charge and the note. What was charged stays"
-    " charged."
-)
-_COST = (
-    "**What a charge on the disk costs.** The same solves, paid from memory and from a file, in"
-    " turns in one run; medians."
-)
+    write_page("stored_budget", killed, (column_names(names), solves))
 
 
 if __name__ == "__main__":

@@ -90,8 +90,7 @@ def main() -> None:
         told = f"{found[name].eps_lower:.2f}", VERDICTS[found[name].passed]
         rows.append([name, f"{EPS:g}", *told, pair, f"{runs:,}"])
     headers = ("mechanism", "claimed ε", "audited ε ≥", "verdict", "pair", "runs on each")
-    parts = [_ABOUT, (headers, rows), "![Claims and audits](svm_audits.png)", _WHY]
-    write_page("svm_audits", "Audits of private support vector machines", parts)
+    write_page("svm_audits", (headers, rows))
     figure, axes = plt.subplots(figsize=(9, 3), layout="constrained")
     colors = ["#0072b2" if result.passed else "#d55e00" for result in found.values()]
     axes.barh(list(found), [result.eps_lower for result in found.values()], color=colors)
@@ -101,21 +100,6 @@ def main() -> None:
     axes.legend(frameon=False)
     save_picture("svm_audits", figure)
 
-
-_ABOUT = (
-    "Lower bounds on ε at confidence 0.999 from runs on one pair of neighbours (one record"
-    " replaced, δ = 0; Huber hinge, h = 1/2). A claim below the bound is refuted, with a"
-    " false-alarm rate of 0.001 each. No fault found is not a proof of privacy; the proofs are in"
-    " `docs/proofs.md`. More pairs are in `tests/test_svm_audits.py`, broken twins in"
-    " [trust](trust.md)."
-)
-_WHY = (
-    "The published objective perturbation counts a change of gradient only; where the replaced"
-    " record also changes the curvature, the density of the result changes with it. In"
-    " dual-variable perturbation a record that is a support vector in one data set only moves the"
-    " weights in a direction in which the other data set has none at all: the true ε is infinite,"
-    " and the bound grows with the runs."
-)
 
 if __name__ == "__main__":
     main()

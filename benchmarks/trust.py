@@ -38,43 +38,6 @@ WORDS = {1_000: "10³", 10_000: "10⁴", 100_000: "10⁵", 1_000_000: "10⁶"}
 _NOT_CAUGHT = "missed"
 
 
-_READING = """
-A number is the fewest of 10³, 10⁴, 10⁵ and 10⁶ runs on each neighbour at which `privlp.audit` refutes the claim in at least 9
-of 10 repeats. *replay*: no audit is needed, because a neighbour that is shown the same releases takes another number of draws,
-or pays for others. *ledger*: the draws that were made cost more than the ledger says, by a calculation that does not use
-dp-accounting (Gaussian noise composed exactly, a bit of any other draw by the binomial law). In brackets: why a fault does not
-apply, below.
-"""
-_DONE = """
-The real code is run on two neighbours that see the same released values; what each draw would release without noise is
-recorded. That pair is released again and again by the mechanism that was paid for, at its own sensitivity and at the noise at
-which an audit needs the fewest runs: eps = 4 for a selection, 2.5 for pure noise, sensitivity/sigma = 2 for Gaussian noise; eps
-= 1 for a selection or pure noise that is used twice. Claims are what the mechanisms are charged for: pure eps; (eps, delta) of
-truncated Laplace noise; the exact trade-off of Gaussian noise (Balle and Wang 2018) at eps = 0.5, or 2 for a wrong law, and of
-selections of bounded range (Dong, Durfee and Rogers 2020) at eps = 0.4, a sharper claim than pure eps. In objective
-perturbation the minimiser is released: the real code computes it for a grid of noise values in one dimension. Faults: half of
-the noise (*factor 2*); noise for a sensitivity 10 % or 20 % smaller; Gaussian for Laplace noise, uniform for Gaussian and
-truncated noise, permute-and-flip or a maximum under uniform noise for selections, independent Laplace entries for Euclidean
-Laplace noise (*noise law*); an accountant that prices every charge as one draw; the same seed in every run, the first at which
-the neighbours differ where one is looked for; rows that are used as they are; the sensitivity of another relation, or the true
-number of rows where a nominal one is due; rounds that end when the rows are satisfied; a minimiser taken for converged after
-one step or at a loose tolerance; the same noise for two queries that move in opposite directions. Selections, and vectors of
-Euclidean Laplace noise, are released one by one up to 10³ runs; beyond, they are drawn from the law that
-`tests/test_conformance.py` tests single releases against.
-"""
-_NOT_SHOWN = """
-An audit finds faults; it never proves privacy: the proofs are in [proofs.md](../proofs.md). That every twin is caught is no
-rate of detection: pairs, noise levels, claims and the forms of the faults were chosen for audits to see them, some after a
-first choice had been missed. Missed at 10⁵ runs were Laplace noise of the same variance for Gaussian noise on 16 and on 30
-entries, where uniform noise stands now, and a minimiser stopped after one Newton step in objective perturbation of one record,
-where a loose tolerance stands now; truncated Laplace noise at (2, 0.02) that is 20 % too small was missed in 6 of 20 audits of
-20,000 runs, where (2, 0.1) stands now. Faults outside this list, and other pairs, may go unseen. Nothing here looks at running
-time. Many rounds are not audited as a whole, which would be far too weak: each draw is audited by itself, and their composition
-is compared with the ledger. Where the pair uses only a part of the sensitivity that is charged, as for logistic regression,
-smaller faults are no violation on that pair and cannot be seen.
-"""
-
-
 def runs_to_catch(case: Statistical, name: str) -> int | None:
     """The fewest of RUNS at which an audit catches a twin in nine of ten repeats."""
     for runs in RUNS:
@@ -192,10 +155,6 @@ def main(only: str) -> None:
     write(names, table, alarms, notes)
 
 
-def _unwrapped(text: str) -> str:
-    return " ".join(text.split())
-
-
 def write(
     names: list[str], table: list[list[Cell]], alarms: list[int], notes: dict[str, int]
 ) -> None:
@@ -212,16 +171,11 @@ def write(
         f" twins {len(cells) - missed} are caught, {exact} of them without statistics; of"
         f" {len(names) * CORRECT:,} audits of correct releases {sum(alarms)} raised a false alarm"
         f" (confidence {CONFIDENCE}, {RUNS_OF_CORRECT:,} runs on each neighbour; one in a thousand"
-        " may). Beyond 10³ runs, selections and Euclidean Laplace noise are drawn from their law,"
-        " which single releases are tested against, not from the mechanism itself."
+        " may)."
     )
     numbered = (f"{number}. {why[0].upper()}{why[1:]}." for why, number in notes.items())
     headers = ("release", *HEADERS.values(), "false alarms")
-    page = [caught, _unwrapped(_READING), (headers, rows), "![The table at a glance](trust.png)"]
-    page += ["## Why a fault does not apply", "\n".join(numbered)]
-    page += ["## What was done", _unwrapped(_DONE)]
-    page += ["## What it does not show", _unwrapped(_NOT_SHOWN)]
-    write_page("trust", "Which faults the audits catch", page)
+    write_page("trust", caught, (headers, rows), "\n".join(numbered))
     draw(names, table)
 
 

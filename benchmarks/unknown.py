@@ -23,7 +23,7 @@ from benchmarks.cache import Cache
 from benchmarks.families import HARD, SOFT, Instance, missed, ratio
 from benchmarks.measure import print_table
 from benchmarks.published import over_eps, picture, write_page
-from benchmarks.tables import Part, standard_error
+from benchmarks.tables import Table, standard_error
 from privlp import Verdict
 from privlp.pictures import GREY, MARKERS
 
@@ -241,6 +241,7 @@ def _outcome(name: str, draws: Sequence[Result]) -> tuple[str, ...]:
     return mean_and_error(costs), span(costs), most, good
 
 
+<<<<<<< HEAD
 _SUCCESS = f"cost ≤ {LARGEST_COST:g} OPT (earnings ≥ OPT / {LARGEST_COST:g}), at most s rows missed"
 _HARD = (
     'Each program is solved by `privlp.solve` with `method="auto"`. Of the optimum nothing is told,'
@@ -256,10 +257,12 @@ _SOFT = (
     " optimum, in percent. The coefficients are free in a box ten times too large, stated as bounds"
     " of the variables. No s, no penalty, no width is given."
 )
+=======
+>>>>>>> bb7f0842 (Pages of results: words once, in the page; plans of regression are judged on one page, kernels on another)
 _OUTCOME = ("cost / OPT", "range", "missed: mean; most", "success")
 
 
-def hard_rows(run: Runner) -> list[Part]:
+def hard_rows(run: Runner) -> list[Table]:
     """Hard rows and nothing known: cost, rows missed, success, what the plan said, time."""
     measured = [run.of(what, CASES) for what in ("plan", "solve", "exact")]
     plans, solves, _ = measured
@@ -275,14 +278,9 @@ def hard_rows(run: Runner) -> list[Part]:
         methods = (draw["method"] for draw in of_case[1] if "method" in draw)
         times.append((name, *map(_seconds, of_case), counted(methods)))
     return [
-        "## Nothing known",
-        _HARD,
         (("program", "ε", "plan", *_OUTCOME), rows),
-        "Success by what the plan said, over all programs, ε and draws (aim: 95 % where it said"
-        " yes):",
         (("plan", "success"), [(answer, share(good)) for answer, good in answered.items()]),
         *_named_ways(run, plans),
-        "Seconds of CPU with one thread, medians over draws and ε, measured in one run.",
         (("program", "plan", "solve", "exact solve", "method"), times),
     ]
 
@@ -297,7 +295,7 @@ def _planned(plans: list[Result]) -> str:
     return f"{words}: {', '.join(ways)}" if ways else words
 
 
-def _named_ways(run: Runner, plans: dict[Any, list[Result]]) -> list[Part]:
+def _named_ways(run: Runner, plans: dict[Any, list[Result]]) -> list[Table]:
     """Solves with the s, and with the eps, that a plan names which says no."""
     cells: dict[tuple[str, float, str], list[Cell]] = {}
     for ((name, eps), of_programs), way in product(plans.items(), ("s", "eps")):
@@ -305,18 +303,15 @@ def _named_ways(run: Runner, plans: dict[Any, list[Result]]) -> list[Part]:
             if plan["answer"] == "no" and plan[way] is not None:
                 asked = {"case": name, "seed": FIRST_SEED + k, "eps": eps, way: plan[way]}
                 cells.setdefault((name, eps, way), []).extend(run.cells("solve", **asked))
-    if not cells:
-        return ["No plan said no."]
     rows = []
     for (name, eps, way), draws in run.groups(cells, "s and ε named").items():
         asked_for = span(np.array([cell[way] for cell in cells[name, eps, way]]), int(way == "eps"))
         solved = f"{'ε' if way == 'eps' else 's'} = {asked_for}"
         rows.append((name, f"{eps:g}", solved, *_outcome(name, draws)))
-    about = "Where the plan said no: the same with the s, or the ε, that it names."
-    return [about, (("program", "ε", "solved with", *_OUTCOME), rows)]
+    return [(("program", "ε", "solved with", *_OUTCOME), rows)]
 
 
-def soft_rows(run: Runner) -> list[Part]:
+def soft_rows(run: Runner) -> list[Table]:
     """Soft rows as one writes them in CVXPY: how far from the exact optimum the answers are."""
     rows = []
     for (name, eps), draws in run.of("soft", SOFT_CASES).items():
@@ -326,7 +321,7 @@ def soft_rows(run: Runner) -> list[Part]:
         ends = mean_and_error(percent), span(percent), broken, _seconds(draws)
         rows.append((name, f"{eps:g}", answers, *ends))
     headers = ("problem", "ε", "plan", "excess in %", "range", "public rows broken by", "seconds")
-    return ["## Soft rows, as written in CVXPY", _SOFT, (headers, rows)]
+    return [(headers, rows)]
 
 
 TABLES = {"hard": hard_rows, "soft": soft_rows}
@@ -344,19 +339,10 @@ def main(programs: int, draws: int, only: str | None, processes: int, *, quick: 
     parts = [part for name in ([only] if only else TABLES) for part in TABLES[name](run)]
     if only or quick:
         for part in parts:
-            print(part) if isinstance(part, str) else print_table("", *part, disable_numparse=True)
+            print_table("", *part, disable_numparse=True)
         return
     _draw(run)
-    about = (
-        "Programs of which nobody knows the optimum: what a private solve costs, what it misses,"
-        f" and whether `privlp.plan` foretold it. δ = {DELTA:g}, one record with its row is"
-        " replaced. The programs are those of `benchmarks/families`. The constants of the methods"
-        f" were chosen on seeds below 100; what is shown here has seeds from {FIRST_SEED} on:"
-        f" {run.programs} of each family, {run.draws} noise seeds for each. Mean ± standard error"
-        " over all draws."
-    )
-    shown = "![Cost and excess over ε](unknown.png)"
-    write_page("unknown", "Nothing known beforehand", [about, shown, *parts])
+    write_page("unknown", *parts)
 
 
 def _draw(run: Runner) -> None:

@@ -125,7 +125,7 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
     Notes
     -----
     The noise follows from the charges. What it does to the loss was calibrated on generated
-    records, and the plan may be wrong for others (``docs/results/regression_plan.md``). Three
+    records, and the plan may be wrong for others (``docs/results/fallback.md``). Three
     things are private, so that no plan sees them:
 
     - Long tails. A feature of which most values lie in a small part of X_bounds can lose hundreds

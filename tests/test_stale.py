@@ -6,13 +6,29 @@ import pytest
 
 from benchmarks import probes, published, stale
 
+PAGE = """# Rates
+
+Some words.
+
+| old | table |
+|-----|-------|
+
+<!-- measured -->
+An old sentence.
+
+<!-- words -->
+| a table of words |
+|------------------|
+"""
+FOUND = (["a"], [["1"]]), "Counts."
+
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A tiny repository with one page, of one probe."""
     (tmp_path / "docs/results").mkdir(parents=True)
+    (tmp_path / "docs/results/rates.md").write_text(PAGE)
     monkeypatch.setattr(stale, "RESULTS", tmp_path / "docs/results")
-    monkeypatch.setattr(published, "_ROOT", tmp_path)
     monkeypatch.setattr(stale, "PAGES", {"rates": ("rate",)})
     yield tmp_path
     stale._now.cache_clear()
@@ -33,9 +49,15 @@ def listed(capsys, monkeypatch):
 
 def test_a_page_is_up_to_date_until_its_draws_change(repository, listed, monkeypatch):
     monkeypatch.setitem(probes.PROBES, "rate", lambda: [1.5, 1 / 3])
-    published.write_page("rates", "Rates", ["Some words.", (["a"], [["1"]])])
+    published.write_page("rates", *FOUND)
     text = (repository / "docs/results/rates.md").read_text()
     assert text.startswith("# Rates\n\nSome words.\n\n| a")
+    assert "\n\n<!-- measured -->\nCounts.\n\n<!-- words -->\n| a table of words |\n" in text
+    assert "old" not in text
+    with pytest.raises(ValueError, match="shorter"):
+        published.write_page("rates", "Counts.")
+    published.write_page("rates", None, None)
+    assert (repository / "docs/results/rates.md").read_text() == text
     assert re.search(r"\nMeasured with privlp \S+, state [0-9a-f]{8}\.\n", text)
     assert "rates up to date\n" in listed(1.5, 1 / 3)
     assert "rates up to date\n" in listed(1.5, 1 / 3 + 1e-9)  # another BLAS
@@ -46,7 +68,7 @@ def test_a_page_is_up_to_date_until_its_draws_change(repository, listed, monkeyp
 
 def test_a_probe_that_is_new_is_told_apart(repository, listed, monkeypatch):
     monkeypatch.setitem(probes.PROBES, "rate", lambda: [1.0])
-    published.write_page("rates", "Rates", ["Some words."])
+    published.write_page("rates", *FOUND)
     monkeypatch.setattr(stale, "PAGES", {"rates": ("rate", "other")})
     monkeypatch.setitem(probes.PROBES, "other", lambda: [2.0])
     assert "rates not probed then: other\n" in listed(1.0)
@@ -57,10 +79,10 @@ def test_pages_without_probes_are_told_apart(repository, listed, monkeypatch):
     page = repository / "docs/results/rates.md"
     page.write_text("# Rates\n")
     assert "rates never stamped\n" in listed(1.0)
-    page.write_text("# Rates\n\nMeasured with privlp 0.1.0, state 0123abcd.\n")
+    page.write_text(f"{PAGE}\nMeasured with privlp 0.1.0, state 0123abcd.\n")
     assert "rates measured before probes\n" in listed(1.0)
     monkeypatch.setattr(stale, "PAGES", {"rates": ()})
-    published.write_page("rates", "Rates", ["Counts."])
+    published.write_page("rates", *FOUND)
     assert "rates no draw decides it\n" in listed(1.0)
 
 
@@ -77,7 +99,9 @@ def test_every_page_has_its_script_its_probes_and_a_stamp(page):
     assert set(stale.PAGES[page]) <= set(probes.PROBES)
     text = (stale.RESULTS / f"{page}.md").read_text(encoding="utf-8")
     assert stale.verdict(text, {}) != "never stamped"
-    assert published.in_short(page) in ([], text.splitlines()[2:3])
+    readme = (stale.RESULTS / "README.md").read_text(encoding="utf-8")
+    told = re.findall(rf"^\| \[{page}\]\(.*?\) \|.*\| (.*) \|.*\|$", readme, flags=re.MULTILINE)
+    assert told == text.splitlines()[2:3]
 
 
 @pytest.mark.parametrize("probe", ["mechanisms", "numbers", "allocation", "perturbed SVM"])

@@ -242,7 +242,7 @@ def _share_of_counts(number: float, noise: float) -> float:
 
 # Chosen by trial on generated families, heavy-tailed ones among them, seeds below 100: up to the
 # first of each pair fits were as good as forecast; beyond the second, they were mostly noise, or
-# one in three was (docs/results/fallback.md, regression_plan.md).
+# one in three was (docs/results/fallback.md).
 _EXCESS = 0.05, 1.25
 _COUNTS = 0.12, 0.25
 _GOOD_MOMENTS = 0.6, 3.0
