@@ -51,8 +51,7 @@ def needed(cell: Cell) -> tuple[float, int, int]:
     family, d, eps = cell
     bound, lp = least_missed(d, N, eps, DELTA), instance(family, d, 0).lp
     least = 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         for times in TIMES:
             s, failures = max(1, round(times * bound)), 0
             for number in range(DRAWS):

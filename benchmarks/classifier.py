@@ -132,8 +132,7 @@ def mean_of(make: Callable[..., Any], data: tuple[Any, ...]) -> Any:
     """Mean scores over draws of the noise."""
     X, y, others, labels, norm = data
     given = {"data_norm": norm, "classes": (-1, 1)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         fits = [make(**given, random_state=seed).fit(X, y) for seed in range(1000, 1000 + DRAWS)]
         return np.mean([scores(fit, others, labels) for fit in fits], axis=0)
 

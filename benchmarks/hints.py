@@ -39,8 +39,7 @@ def draw(name: str, eps: float, factor: float | None, program: int) -> Draw:
     lp, s, optimum = instance(name, FIRST_SEED + program)
     opt = None if factor is None else factor * optimum
     seeds = [list(FAMILIES).index(name), EPSILONS.index(eps), program]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         found = privlp.solve(lp, eps, DELTA, s, opt=opt, rng=np.random.default_rng(seeds))
     assert found.x is not None
     assert found.objective is not None

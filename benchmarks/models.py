@@ -92,8 +92,7 @@ CASES: dict[str, list[Case]] = {
 
 def one(case: Case, lp: Any, optimum: float, eps: float, seed: int) -> dict[str, Any]:
     """What one private solve leaves."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         solution = privlp.solve(lp, eps, DELTA, rng=seed, **case.asked(lp))
     values = lp.values(solution)
     violations = privlp.compare(lp, solution).violations

@@ -75,8 +75,7 @@ def lost(
 ) -> tuple[np.ndarray, int]:
     """1 - revenue / optimum of each draw, and rows violated in all."""
     best = privlp.solve_exact(lp).objective
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the paper's delta is too large to be advised
+    with warnings.catch_warnings(action="ignore"):  # the paper's delta is too large to be advised
         points = [privlp.solve(lp, eps, delta, rng=draw, **asked).x for draw in range(draws)]
     broken = sum(violated_rows(lp, x) for x in points)
     return np.array([1 - lp.objective(x) / best for x in points]), broken
@@ -205,8 +204,7 @@ def beside_the_least(words: str, lp: LinearProgram, draws: int) -> tuple[tuple[s
     by_itself = TruncatedGaussian() if gaussian_is_narrower(request) else TruncatedLaplace()
     taken = by_itself if by_margin(request) is None else OneMargin()  # as `feasible` does
     for way in dict.fromkeys((by_itself, taken)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # some ranges are narrower than the noise
+        with warnings.catch_warnings(action="ignore"):  # some ranges are narrower than the noise
             found = [
                 privlp.solve(lp, 1.0, MANY_DELTA, rng=20_000 + k, method=way).x
                 for k in range(count)

@@ -252,6 +252,5 @@ PROBES: dict[str, Probe] = {
 
 def values_of(name: str) -> tuple[float, ...]:
     """What a probe gives now; an error counts as no numbers."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return tuple(float(value) for value in PROBES[name]())

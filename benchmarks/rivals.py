@@ -151,8 +151,7 @@ def rival(name: str, program: Program, eps: float) -> Cell:
 def line(program: Program) -> list[Cells]:
     """A program at every eps: the default, and the rivals that can be asked."""
     asked = [name for name in RIVALS if settings(name, told(program, FIRST_SEED))]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         found = [
             {
                 "default": default(program, eps),

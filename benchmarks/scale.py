@@ -88,8 +88,7 @@ def print_map(n: int) -> None:
     lp, s = instance.lp, instance.s
     small = map_covering(0, n=2_000)
     times: list[list[float]] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         for opt in (None, small.opt):  # imports
             privlp.solve(small.lp, EPS, MAP_DELTA, s=200, opt=opt, rng=0)
         for _ in range(MAP_TURNS):
@@ -129,8 +128,7 @@ def print_default_solve(n: int, given: bool) -> None:
     held = A.data.nbytes + A.indices.nbytes + A.indptr.nbytes
     small, opt = program(A[:1000])
     hint = 2 * opt if given else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # as above
+    with warnings.catch_warnings(action="ignore"):  # as above
         privlp.solve(small, EPS, DELTA, 200, opt=hint, rng=0)
     c = np.random.default_rng(1).uniform(0.5, 2.0, COLUMNS)
     b = -np.ones(n)

@@ -15,9 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import KFold
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -143,38 +141,6 @@ class ResultStore:
             except (ValueError, TypeError):
                 continue
             yield key, result
-
-
-def cross_validate(
-    classifiers: dict[str, Any],
-    X: FloatArray,
-    y: npt.NDArray[Any],
-    *,
-    folds: int,
-    repeats: int,
-    store: ResultStore,
-    name: str,
-) -> dict[str, CrossValidation]:
-    """Scores of each classifier on the same folds; random ones `repeats` times on each fold."""
-    found = {}
-    splits = list(KFold(folds, shuffle=True, random_state=0).split(X))
-    for key, model in classifiers.items():
-        parameters = model.get_params()
-        draws = repeats if "random_state" in parameters else 1
-        told = {"data": name, "classifier": key, "parameters": repr(model), "folds": folds}
-        scores = np.empty((3, folds, draws))
-        for fold, (train, test) in enumerate(splits):
-            for draw in range(draws):
-                settings = told | {"fold": fold, "repeat": draw}
-                if settings not in store:
-                    seed = int(np.random.SeedSequence([fold, draw, 0]).generate_state(1)[0])
-                    given = {"random_state": seed, "classes": np.unique(y)}
-                    given = {option: given[option] for option in given if option in parameters}
-                    fitted = clone(model).set_params(**given).fit(X[train], y[train])
-                    store.add(settings, held_out_scores(fitted, X[test], y[test]))
-                scores[:, fold, draw] = [store[settings][s] for s in ("error", "balanced", "auc")]
-        found[key] = CrossValidation(*scores)
-    return found
 
 
 def _key(settings: dict[str, Any]) -> str:

@@ -272,8 +272,7 @@ def instance(name: str, seed: int) -> tuple[LinearProgram, int, float]:
 def draw(name: str, eps: float, number: int) -> Draw:
     """One draw of a cell."""
     lp, s, optimum = instance(name, FIRST_SEED + number % PROGRAMS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         seeds = [list(FAMILIES).index(name), EPSILONS.index(eps), number]  # no two draws alike
         found = privlp.solve(lp, eps, DELTA, s, rng=np.random.default_rng(seeds))
     assert found.x is not None

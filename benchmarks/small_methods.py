@@ -65,8 +65,7 @@ def cell(program: Program, eps: float, method: str, variant: str = "") -> Cell |
     n, kept, unsaid, objectives, verdict = program[1], 0, 0, [], ""
     if relation is None:
         relation = ConstraintPrivate("add-remove", nominal_n=n)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         for number in range(DRAWS):
             lp, optimum = instance(program, FIRST_SEED + number % PROGRAMS)
             try:

@@ -18,11 +18,6 @@ from benchmarks.scores import CrossValidation, held_out_scores
 from privlp import NotPrivateWarning
 from svm_models.datasets import fetch_adult, fetch_kddcup99
 
-VDR = (
-    "P. van der Reijden (2019). Solving Linear Programs to Train Support Vector Machines Under"
-    " Differential Privacy. Master's thesis, Erasmus University Rotterdam."
-)
-
 #: An estimator for n training records.
 Model = Callable[[int], Any]
 

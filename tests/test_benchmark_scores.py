@@ -6,23 +6,28 @@ from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import KFold
 
-from benchmarks.scores import CrossValidation, ResultStore, cross_validate
+from benchmarks import thesis
+from benchmarks.scores import CrossValidation, ResultStore
 from svm_models import DMWSVC, HuberSVC, make_separable_sphere
 
 X, Y = make_separable_sphere(90, random_state=0)
 
 
-def test_scores_are_those_of_scikit_learn_and_a_cut_line_is_measured_anew(tmp_path):
+def test_scores_are_those_of_scikit_learn_and_a_cut_line_is_measured_anew(tmp_path, monkeypatch):
     path = tmp_path / "results.jsonl"
     models = {"dmw": DMWSVC(radius=5.0, classes=(-1, 1), threshold_share=0.5), "exact": HuberSVC()}
+    data = thesis.DataSet("", "", 1.0, X, Y, [])
+    makers = {name: lambda n, model=model: clone(model) for name, model in models.items()}
+    monkeypatch.setattr(thesis, "store", lambda name: ResultStore(path))
 
     def measured():
-        return cross_validate(models, X, Y, folds=3, repeats=2, store=ResultStore(path), name="")
+        found = thesis.measure(data, makers, draws=2, folds=3)
+        return {name: fits.errors for name, fits in found.items()}
 
     found = measured()
     assert [found[name].errors.shape for name in models] == [(3, 2), (3, 1)]
     for fold, (train, test) in enumerate(KFold(3, shuffle=True, random_state=0).split(X)):
-        seed = int(np.random.SeedSequence([fold, 1, 0]).generate_state(1)[0])
+        seed = int(np.random.SeedSequence([fold, 1]).generate_state(1)[0])
         fitted = clone(models["dmw"]).set_params(random_state=seed).fit(X[train], Y[train])
         expected = (
             1 - fitted.score(X[test], Y[test]),
