@@ -51,7 +51,7 @@ def seconds_of_u(rows: int) -> float:
     return min(times) * rows / A.shape[0]
 
 
-def print_costs(folder: str, rows: int, sparse: bool) -> None:
+def costs(folder: Path, rows: int, sparse: bool) -> list[float]:
     """Seconds of building, of a first round, of others, of a whole sparse solve; peak."""
     small, opt = program(matrix(1000, COLUMNS, STORED))
     privlp.plan(small, EPS, DELTA, 100, opt=opt)
@@ -74,14 +74,13 @@ def print_costs(folder: str, rows: int, sparse: bool) -> None:
         solution = privlp.solve(lp, EPS, DELTA, rng=0, **request)
         count = solution.iterations
     whole = time.perf_counter() - start
-    print(*times[:2], min(times[2:]), whole, count, peak_resident_bytes() - before)
+    return [*times[:2], min(times[2:]), whole, count, peak_resident_bytes() - before]
 
 
 def line(place: Path, rows: int, sparse: bool, u: float) -> list[Any]:
     """One line of the table."""
-    built, first, later, whole, count, peak = in_fresh_process(
-        "benchmarks.blocks", "--costs", place, "--rows", rows, *(["--sparse"] * sparse)
-    )
+    found = in_fresh_process(costs, place, rows, sparse)
+    built, first, later, whole, count, peak = found
     size = rows * COLUMNS * 4
     return [
         "sparse=True" if sparse else "dense",
@@ -97,13 +96,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", help="where rows are written for a while")
     parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--costs", help=argparse.SUPPRESS)
-    parser.add_argument("--sparse", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     with threadpool_limits(1):
-        if asked.costs is not None:
-            print_costs(asked.costs, asked.rows, asked.sparse)
-            return
         u = seconds_of_u(asked.rows)
         with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
             write_rows(Path(folder), asked.rows)

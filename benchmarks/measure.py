@@ -4,13 +4,15 @@ Whatever is compared is measured in turns within one run.
 """
 
 import gc
+import multiprocessing
+import os
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from tabulate import tabulate
@@ -66,11 +68,12 @@ def peak_resident_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def in_fresh_process(module: str, *arguments: object) -> list[float]:
-    """Numbers that ``python -m module arguments`` prints, run in a process of its own."""
-    command = [sys.executable, "-m", module, *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    return [float(word) for word in done.stdout.split()]
+def in_fresh_process(function: Callable[..., list[float]], *arguments: Any) -> list[float]:
+    """What a function returns in a process of its own, with one thread of BLAS."""
+    threads = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    alone, spawn = dict.fromkeys(threads, "1"), multiprocessing.get_context("spawn")
+    with mock.patch.dict(os.environ, alone), spawn.Pool(1) as pool:
+        return pool.apply(function, arguments)
 
 
 def print_table(

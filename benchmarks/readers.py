@@ -4,9 +4,6 @@ Run with ``python -m benchmarks.readers``, some minutes. Times are those of the 
 library has a process of its own, in which the solve and the reading follow one another.
 """
 
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +12,7 @@ from typing import Any
 import click
 import numpy as np
 
-from benchmarks.measure import ROOT, resident_bytes
+from benchmarks.measure import in_fresh_process, resident_bytes
 from benchmarks.published import write_page
 from benchmarks.tables import Table
 from privlp import LinearProgram, solve_exact
@@ -151,12 +148,8 @@ def one(name: str, n: int) -> list[float]:
 
 @click.command()
 @click.option("--rows", default=SIZE[0], show_default=True)
-@click.option("--only", help="Measure one library, and print numbers.")
-def main(rows: int, only: str | None) -> None:
+def main(rows: int) -> None:
     """Measure, and write the page."""
-    if only:
-        print(json.dumps(one(only, rows)))
-        return
     tables: list[Table] = []
     data = rows * SIZE[1] * 8
     for names, solver in (
@@ -165,11 +158,7 @@ def main(rows: int, only: str | None) -> None:
     ):
         lines = []
         for name in names:
-            command = [sys.executable, "-m", "benchmarks.readers", f"--rows={rows}"]
-            out = subprocess.run(
-                [*command, "--only", name], cwd=ROOT, capture_output=True, text=True, check=True
-            ).stdout
-            solved, of_solve, taken, peak = json.loads(out.splitlines()[-1])
+            solved, of_solve, taken, peak = in_fresh_process(one, name, rows)
             lines.append(
                 (
                     name,

@@ -82,7 +82,7 @@ def unit_of(A: Any) -> Callable[[], Any]:
     return lambda: (A @ x, A.T @ z)
 
 
-def print_map(n: int) -> None:
+def of_map(n: int) -> list[float]:
     """On a map: exact seconds; seconds and violation of default solves, without opt and with."""
     instance = map_covering(0, n=n)
     lp, s = instance.lp, instance.s
@@ -104,7 +104,7 @@ def print_map(n: int) -> None:
             times.append(turn)
     exactly, *solved = np.median(times, axis=0).tolist()
     told = (value for pair in zip(solved, found, strict=True) for value in (pair[0], *pair[1]))
-    print(exactly, *told)
+    return [exactly, *told]
 
 
 def costs_of_a_round(A: Any, turns: int) -> tuple[float, float, float, float]:
@@ -122,7 +122,7 @@ def costs_of_a_round(A: Any, turns: int) -> tuple[float, float, float, float]:
     return played.of_medians, played.of_minima, set_up.of_minima, built.of_minima
 
 
-def print_default_solve(n: int, given: bool) -> None:
+def of_default_solve(n: int, given: bool) -> list[float]:
     """A whole default solve, with opt or without: seconds, peak over A, violation."""
     A = matrix(n, COLUMNS, STORED)
     held = A.data.nbytes + A.indices.nbytes + A.indptr.nbytes
@@ -136,38 +136,29 @@ def print_default_solve(n: int, given: bool) -> None:
     solution = privlp.solve(LinearProgram(c, A, b), EPS, DELTA, n / 20, opt=hint, rng=0)
     seconds = time.perf_counter() - start
     peak = (peak_resident_bytes() - before) / held
-    print(seconds, peak, np.sort(A @ solution.x - b)[-int(n / 20)])
+    return [seconds, peak, float(np.sort(A @ solution.x - b)[-int(n / 20)])]
 
 
 def main() -> None:
     """Run, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--default", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--given", type=int, default=0, help=argparse.SUPPRESS)
-    parser.add_argument("--map", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="up to 200,000 rows; no page")
     parser.add_argument("--turns", type=int, default=TURNS)
     asked = parser.parse_args()
     most = _QUICK if asked.quick else 10**9
     with threadpool_limits(1):
-        if asked.default is not None:
-            print_default_solve(asked.default, bool(asked.given))
-            return
-        if asked.map is not None:
-            print_map(asked.map)
-            return
         rounds = [
             _round(name, *costs_of_a_round(matrix(*shape), asked.turns))
             for name, shape in SHAPES.items()
             if shape[0] <= most
         ]
     defaults = [
-        _default(n, given, *in_fresh_process("benchmarks.scale", "--default", n, "--given", given))
+        _default(n, given, *in_fresh_process(of_default_solve, n, given))
         for n in DEFAULTS
-        for given in (0, 1)
+        for given in (False, True)
         if n <= most
     ]
-    maps = [_map(n, *in_fresh_process("benchmarks.scale", "--map", n)) for n in MAPS if n <= most]
+    maps = [_map(n, *in_fresh_process(of_map, n)) for n in MAPS if n <= most]
     tables = (_OF_ROUNDS, rounds), (_OF_DEFAULTS, defaults), (_OF_MAPS, maps)
     if asked.quick:
         for table in tables:
@@ -196,7 +187,7 @@ def _map(n: int, exact: float, *solves: float) -> list[str]:
     return [f"{n:,}", f"{exact:.1f}", *told, f"{MAPS[n]:g}"]
 
 
-def _default(n: int, given: int, seconds: float, peak: float, violation: float) -> list[str]:
+def _default(n: int, given: bool, seconds: float, peak: float, violation: float) -> list[str]:
     opt = "given" if given else "not given"
     return [f"{n:,}", opt, f"{seconds:.1f}", f"{peak:.2f}", f"{PEAK:g}", f"{violation:.4f}"]
 

@@ -249,6 +249,13 @@ def neighbours_of(estimator: Any, count: int, account: Account) -> Neighbours:
     return Neighbours.adding(estimator.nominal_n).owned(rows)
 
 
+def supposed(estimator: Any, n: int) -> Neighbours:
+    """The same for a plan, which supposes n records."""
+    adding = adds_or_removes(estimator.relation)
+    found = Neighbours.adding(n) if adding else Neighbours.replacing(n)
+    return found.owned(rows_of(estimator))
+
+
 def tail_of_count(scale: float) -> int:
     """What is added to a noisy count of records to bound them, at a scale of its noise."""
     return math.ceil(_TAIL * scale)

@@ -184,7 +184,12 @@ class PrivateModelSelector(PrivateMetaClassifier):
         each, ledger = self._split(deal.sharing([*map(_classifier, candidates)]), eps, delta)
         neighbours, rows = accounts.accounted(self), accounts.rows_of(self)
         adding = accounts.adds_or_removes(self.relation)
-        self._require_owners(groups, rows)
+        if rows > 1 and groups is None:
+            raise InvalidParameterError(
+                f"groups is missing: with rows_per_record={rows} all rows of one person must go to"
+                " one part. Say by groups whose each row is.",
+                parameter="groups",
+            )
         limit = each | self._of_candidates(deal)
         _check(candidates, limit)
         for candidate in map(_classifier, candidates):
@@ -232,14 +237,6 @@ class PrivateModelSelector(PrivateMetaClassifier):
         self.best_index_ = choose(-np.array(mistakes, dtype=float))
         self.best_estimator_ = candidates[self.best_index_]
         return self
-
-    def _require_owners(self, groups: Any, rows: int) -> None:
-        if rows > 1 and groups is None:
-            raise InvalidParameterError(
-                f"groups is missing: with rows_per_record={rows} all rows of one person must go to"
-                " one part. Say by groups whose each row is.",
-                parameter="groups",
-            )
 
     def _of_candidates(self, deal: Deal) -> dict[str, Any]:
         """What candidates take from here, beside eps and delta."""
@@ -345,7 +342,13 @@ def _check(candidates: Sequence[Any], limit: dict[str, Any]) -> None:
             )
         asked = {name: getattr(classifier, name) for name in limit}
         asked |= _inherited(classifier, limit)
-        _require_equal(i, asked, limit)
+        for name in ("relation", "rows_per_record"):
+            if asked[name] != limit[name]:
+                raise InvalidParameterError(
+                    f"Candidate {i} has {name}={asked[name]!r}, the selector {limit[name]!r}. Leave"
+                    f" it out and give {name} to the selector.",
+                    parameter="estimators",
+                )
         if asked["eps"] > limit["eps"] or asked["delta"] > limit["delta"]:
             raise InvalidParameterError(
                 f"Candidate {i} asks for eps = {asked['eps']:g}, delta = {asked['delta']:g},"
@@ -360,17 +363,6 @@ def _check(candidates: Sequence[Any], limit: dict[str, Any]) -> None:
                 " delta > 0. Give the selector a delta, say"
                 f" delta={_default(classifier, 'delta')}.",
                 parameter="delta",
-            )
-
-
-def _require_equal(i: int, asked: dict[str, Any], limit: dict[str, Any]) -> None:
-    """Refuse another relation than the selector's."""
-    for name in ("relation", "rows_per_record"):
-        if asked[name] != limit[name]:
-            raise InvalidParameterError(
-                f"Candidate {i} has {name}={asked[name]!r}, the selector {limit[name]!r}. Leave it"
-                f" out and give {name} to the selector.",
-                parameter="estimators",
             )
 
 

@@ -238,7 +238,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 
     _is_private = True
     #: Whether training makes several calls, later ones in view of earlier ones.
-    plans_several_calls: ClassVar[bool] = False
+    _plans_several_calls: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -250,18 +250,8 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         return False
 
     @property
-    def plans_gaussian_draws_only(self) -> bool:
-        """Whether a fit with delta > 0 charges Gaussian draws alone, all of them planned at once.
-
-        Its cost is then one Gaussian parameter. A noisy count of the records is left aside.
-
-        Examples
-        --------
-        >>> from svm_models import DMWSVC, PrivateLPSVC
-        >>> one, other = PrivateLPSVC(1.0, 1e-6, fallback=False), DMWSVC(1.0, 1e-6)
-        >>> one.plans_gaussian_draws_only, other.plans_gaussian_draws_only
-        (True, False)
-        """
+    def _plans_gaussian_draws_only(self) -> bool:
+        """Whether a fit with delta > 0 charges planned Gaussian draws alone, a count aside."""
         return False
 
     def _warn_before_reading(self) -> None:
@@ -288,7 +278,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
             neighbours = self._neighbours(X.shape[0], account)
             warn_of_large_delta(eps, delta, neighbours.n, stacklevel=4)
             X = self._bounded(X)
-            left, several = self._share_left(), self.plans_several_calls
+            left, several = self._share_left(), self._plans_several_calls
             part = account if left == 1 else account.part(left, self.delta, several_calls=several)
             w = self._train_privately(X, signs, part, neighbours)
             if self.threshold_share is not None:
@@ -309,7 +299,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         """The account of the fit: one planned call, or several whose eps and delta add up."""
         neighbours = accounts.accounted(self)
         words = accounts.relation_in_words(self)
-        several = self.plans_several_calls or self._share_left() < 1
+        several = self._plans_several_calls or self._share_left() < 1
         opened = (accounts.open_budget if several else accounts.open_ledger)(
             self.eps, self.delta, self.budget
         )

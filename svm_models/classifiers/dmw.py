@@ -138,7 +138,7 @@ class DMWSVC(PrivateLinearClassifier):
     solution_: Solution = field(init=False)
 
     #: How the later calls are planned depends on the radius.
-    plans_several_calls = True
+    _plans_several_calls = True
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name.

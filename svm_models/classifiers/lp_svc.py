@@ -18,7 +18,7 @@ from privlp.game.loop import Game, drive
 from privlp.methods.fallback import HALF_AS_BAD_AGAIN, keeps, shares
 from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism, Ledger
 from privlp.tables import is_dask
-from svm_models.account import Account, Neighbours, adds_or_removes, rows_of
+from svm_models.account import Account, Neighbours, adds_or_removes, supposed
 from svm_models.classifiers import fairness as fair
 from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.lp_svc_plan import Mistakes, Rule, priced, share_of_fairness
@@ -177,7 +177,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
         return np.concatenate(found)
 
     @property
-    def plans_gaussian_draws_only(self) -> bool:
+    def _plans_gaussian_draws_only(self) -> bool:
         return self.threshold_share is None and not self.fallback
 
     def _train_privately(
@@ -299,10 +299,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
     def _forecast(self, records: int, n_features: int, eps: float) -> Mistakes:
         """What noise will do with so many records, at an eps; nothing is charged."""
         ledger = Ledger(eps * self._share_left(), self.delta)
-        neighbours = Neighbours.replacing(records)
-        if adds_or_removes(self.relation):
-            neighbours = Neighbours.adding(records)
-        neighbours = neighbours.owned(rows_of(self))
+        neighbours = supposed(self, records)
         sigma = noise_of_one_sum(ledger, neighbours).sigma
         p = planned(self.X_bounds, n_features)[0] + require_flag(
             self.fit_intercept, "fit_intercept"

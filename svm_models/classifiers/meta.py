@@ -80,7 +80,7 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         count = len(classifiers)
         if count == 1 or math.isinf(eps):
             return {"eps": eps, "delta": delta}, accounts.open_budget(eps, delta, self.budget)
-        planned = all(getattr(one, "plans_gaussian_draws_only", False) for one in classifiers)
+        planned = all(getattr(one, "_plans_gaussian_draws_only", False) for one in classifiers)
         if self.budget is None and planned and not accounts.counts(self):
             part = mu_of(eps, delta) / math.sqrt(count) * _LESS
             budget = Budget(eps, delta, composition="planned")
@@ -136,16 +136,8 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 #: What a classifier takes from the whole, and must not set itself.
-_GIVEN = (
-    "eps",
-    "delta",
-    "classes",
-    "budget",
-    "random_state",
-    "relation",
-    "nominal_n",
-    "rows_per_record",
-)
+_GIVEN: tuple[str, ...] = ("eps", "delta", "classes", "budget", "random_state")
+_GIVEN += ("relation", "nominal_n", "rows_per_record")
 
 
 @dataclass(eq=False, repr=False)

@@ -218,7 +218,8 @@ def scored(
 
 def require_classes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:
     """Refuse labels that no classifier takes, or that are of another kind than classes."""
-    with warnings.catch_warnings(action="ignore"):  # of many different labels: it depends on the records
+    # Of many different labels scikit-learn warns, which depends on the records.
+    with warnings.catch_warnings(action="ignore"):
         check_classification_targets(y)
     if len(y) and _are_texts(y) != _are_texts(classes):
         raise InvalidProblemError(

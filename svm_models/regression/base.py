@@ -277,10 +277,7 @@ class PrivateLinearRegressor(LinearRegressor):
         p, bounds = planned(self.X_bounds, n_features)
         constant, _, loss, quantiles = self._declared(p, bounds)
         n = max(records, accounts.least_nominal(self._tail(eps)) if accounts.counts(self) else 1)
-        adding = accounts.adds_or_removes(self.relation)
-        neighbours = accounts.Neighbours.adding(n) if adding else accounts.Neighbours.replacing(n)
-        neighbours = neighbours.owned(accounts.rows_of(self))
-        p += constant
+        neighbours, p = accounts.supposed(self, n), p + constant
         plan = Plan.of(neighbours, p, loss, quantiles, ledger, constant=constant)
         return Forecast.of(plan, records, ledger)
 

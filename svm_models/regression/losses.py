@@ -32,15 +32,7 @@ _LEAST_CURVATURE = 0.1
 
 @dataclass(frozen=True)
 class Pinball:
-    """max(q r, (q - 1) r) for each of several rising quantiles q in (0, 1).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svm_models.regression.losses import Pinball
-    >>> Pinball((0.25, 0.5)).slopes(np.array([[2.0, -2.0]]), np.array([0.1, 0.1]))
-    array([[ 0.5, -0.5]])
-    """
+    """max(q r, (q - 1) r) for each of several rising quantiles q in (0, 1)."""
 
     quantiles: tuple[float, ...]
 
@@ -104,16 +96,7 @@ class Pinball:
 
 @dataclass(frozen=True)
 class EpsilonInsensitive:
-    """max(0, abs(r) - epsilon), with epsilon at least 0 in the units of residuals; K = 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svm_models.regression.losses import EpsilonInsensitive
-    >>> residuals = np.array([[-2.0], [0.5], [3.0]])
-    >>> EpsilonInsensitive(1.0).slopes(residuals, np.array([0.1])).ravel()
-    array([-1.,  0.,  1.])
-    """
+    """max(0, abs(r) - epsilon), with epsilon at least 0 in the units of residuals; K = 1."""
 
     epsilon: float
 
