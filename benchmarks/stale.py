@@ -78,8 +78,6 @@ _STAMP = re.compile(
     r"<!-- probes\n(?P<lines>.*?)-->",
     re.M | re.S,
 )
-#: Of pages measured before there were probes.
-_OLD_STAMP = re.compile(r"^Measured with privlp \S+, state [0-9a-f]+\.$", re.M)
 
 
 @cache
@@ -109,7 +107,7 @@ def stamp(page: str) -> str:
 def verdict(text: str, state: State) -> str:
     """What a page's stamp says, given what its probes give now."""
     if not (found := _STAMP.search(text)):
-        return "measured before probes" if _OLD_STAMP.search(text) else "never stamped"
+        return "never stamped"
     lines = (line.partition(":") for line in found["lines"].splitlines())
     then = {name: tuple(map(float, values.split())) for name, _, values in lines}
     unknown = [probe for probe in state if not then.get(probe)]

@@ -128,13 +128,7 @@ def main(names: tuple[str, ...], folds: int) -> None:
     _draw("thesis_figure1", curves, ("1a", "1b"))
     _draw("thesis_figure2", curves, ("2",))
     _draw("thesis_figure3", curves, ("3",))
-    names = ("fixed", "QP-SVM", "argmax")
-    known = [
-        [data_set(name).title, *(found[(key,)].errors for key in names)]
-        for name, found in curves.items()
-    ]
-    headers = ["data", "fixed class", "QP-SVM, not private", "argmax dense MW, not private"]
-    parts: list[Part] = [(headers, known)]
+    parts: list[Part] = []
     for figure, found in product(AXES, curves.values()):
         parts += [_table(found, figure), _table(found, figure, ranked=True)]
     parts += [(column_names(_OF_SOFT), _soft_rows(soft))]

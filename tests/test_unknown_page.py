@@ -8,14 +8,6 @@ from click.testing import CliRunner
 
 import privlp
 from benchmarks import cache, unknown
-from benchmarks.families import instance as instances
-
-
-@pytest.fixture
-def nothing_kept(tmp_path, monkeypatch):
-    """No file is written into the repository."""
-    monkeypatch.setattr(instances, "_STORE", tmp_path / "optima.jsonl")
-
 
 #: A bound told, public rows, earnings, a free variable; and soft rows.
 SOME = {
@@ -25,7 +17,7 @@ SOME = {
 
 
 @pytest.mark.parametrize("table", SOME)
-def test_a_quick_run_prints_every_row_of_a_table(nothing_kept, table, monkeypatch):
+def test_a_quick_run_prints_every_row_of_a_table(table, monkeypatch):
     name = {"hard": "CASES", "soft": "SOFT_CASES"}[table]
     cases = list(getattr(unknown, name).items())
     some = dict(cases[k] for k in SOME[table])
