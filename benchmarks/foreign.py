@@ -210,13 +210,8 @@ def _wages() -> tuple[FloatArray, FloatArray, Any, tuple[float, float], float]:
 def _food_shares() -> tuple[FloatArray, FloatArray, Any, tuple[float, float], float]:
     data = table("Ecdat", "BudgetFood")
     X = np.column_stack([np.log(data.totexp), data.age, np.minimum(data["size"], 12), data.town])
-    return (
-        X.astype(float),
-        np.asarray(data.wfood, float),
-        ([8, 15, 1, 1], [18, 100, 12, 5]),
-        (0, 1),
-        0.5,
-    )
+    bounds = [8, 15, 1, 1], [18, 100, 12, 5]
+    return X.astype(float), np.asarray(data.wfood, float), bounds, (0, 1), 0.5
 
 
 def of_quantile(title: str, make: Callable[[], Any]) -> Case:
@@ -307,12 +302,8 @@ def of_classifier(title: str, make: Callable[[], Records]) -> Case:
         start = time.process_time()
         exact = LPSVC().fit(X[one][:20_000], y[one][:20_000])
         seconds = time.process_time() - start
-        return (
-            (X[one], y[one]),
-            (X[other], y[other]),
-            float(exact.score(X[other], y[other])),
-            seconds,
-        )
+        test = X[other], y[other]
+        return (X[one], y[one]), test, float(exact.score(*test)), seconds
 
     def draw(eps: float, number: int) -> Outcome:
         (X, y), (test, labels), exact, seconds = halves()
