@@ -129,34 +129,27 @@ class _Reader:
     def _labels(self, n: int) -> FloatArray:
         labels: list[float] = []
         numbers: list[int] = []
-        surplus: int | None = None
         for number, line in self._lines:
-            if len(labels) >= n:
-                surplus = number
-                break
-            entries = self._numbers(number, line)
+            # What follows the last label is not read, but counts.
+            entries = self._numbers(number, line) if len(labels) < n else [1.0]
             labels += entries
             numbers += [number] * len(entries)
+            if len(labels) > n:
+                break
         if labels and set(labels) <= {0.0, 1.0} and 0.0 in labels:
             raise self._error(
                 numbers[0],
                 "from here on the labels are 0 and 1; they must be -1 and 1. Write -1 in place"
                 " of 0.",
             )
-        wrong = next(
-            (number for label, number in zip(labels, numbers, strict=True) if abs(label) != 1.0),
-            None,
-        )
-        if wrong is not None:
-            raise self._error(
-                wrong,
-                f"a label is neither -1 nor 1. Labels begin after record n = {n}: check n, too.",
-            )
+        for label, number in zip(labels, numbers, strict=True):
+            if abs(label) != 1.0:
+                begin = f"Labels begin after record n = {n}: check n, too."
+                raise self._error(number, f"a label is neither -1 nor 1. {begin}")
         if len(labels) > n:
-            surplus = numbers[n]
-        if surplus is not None:
             raise self._error(
-                surplus, f"something follows the last of n = {n} labels. Remove it, or correct n."
+                numbers[n],
+                f"something follows the last of n = {n} labels. Remove it, or correct n.",
             )
         if len(labels) < n:
             raise self._error(
