@@ -40,7 +40,6 @@ def succeeds(cell: Cell, s: int, number: int) -> bool:
     family, d, eps = cell
     program = instance(family, d, number)
     found = privlp.solve(program.lp, eps, DELTA, s, rng=np.random.default_rng([number, s, d]))
-    assert found.x is not None
     cost = ratio(program.lp, found.x, program.opt)
     enough = cost >= 1 / LARGEST_COST if program.lp.sense == "max" else cost <= LARGEST_COST
     return bool(enough and missed(program.lp, found.x) <= s)

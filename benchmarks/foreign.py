@@ -170,7 +170,6 @@ def of_program(title: str, make: Callable[[], LinearProgram]) -> Case:
     def exact() -> tuple[float, float]:
         start = time.process_time()
         objective = privlp.solve_exact(make()).objective
-        assert objective is not None
         return objective, time.process_time() - start
 
     def draw(eps: float, number: int) -> Outcome:
@@ -179,10 +178,6 @@ def of_program(title: str, make: Callable[[], LinearProgram]) -> Case:
         start = time.process_time()
         found = privlp.solve(lp, eps, DELTA, s, rng=np.random.default_rng([number, int(10 * eps)]))
         seconds = (time.process_time() - start) / seconds
-        assert found.x is not None
-        assert found.objective is not None
-        assert found.missed is not None
-        assert found.verdict is not None
         true = missed(lp, found.x)
         warned, kept = found.missed.high > s, true <= s
         over = found.objective / optimum

@@ -275,9 +275,6 @@ def draw(name: str, eps: float, number: int) -> Draw:
     with warnings.catch_warnings(action="ignore"):
         seeds = [list(FAMILIES).index(name), EPSILONS.index(eps), number]  # no two draws alike
         found = privlp.solve(lp, eps, DELTA, s, rng=np.random.default_rng(seeds))
-    assert found.x is not None
-    assert found.objective is not None
-    assert found.missed is not None
     true = missed(lp, found.x)
     beside = found.objective - optimum if "difference" in name else found.objective / optimum
     covered = found.missed.low <= true <= found.missed.high

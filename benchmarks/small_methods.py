@@ -62,26 +62,17 @@ def instance(program: Program, seed: int) -> tuple[LinearProgram, float]:
 def cell(program: Program, eps: float, method: str, variant: str = "") -> Cell | None:
     """Ten draws; None where the method refuses."""
     of_n, relation = VARIANTS[variant] if variant else (20, ConstraintPrivate())
-    n, kept, unsaid, objectives, verdict = program[1], 0, 0, [], ""
+    (_, n, d), kept, unsaid, objectives, verdict = program, 0, 0, [], ""
     if relation is None:
         relation = ConstraintPrivate("add-remove", nominal_n=n)
     with warnings.catch_warnings(action="ignore"):
         for number in range(DRAWS):
             lp, optimum = instance(program, FIRST_SEED + number % PROGRAMS)
             try:
-                found = privlp.solve(
-                    _under(lp, relation),
-                    eps,
-                    DELTA,
-                    n // of_n,
-                    method=method,
-                    rng=np.random.default_rng([number, n, program[2]]),
-                )
+                under, rng = lp.changed(neighbours=relation), np.random.default_rng([number, n, d])
+                found = privlp.solve(under, eps, DELTA, n // of_n, method=method, rng=rng)
             except privlp.PrivLPError:
                 return None
-            assert found.x is not None
-            assert found.objective is not None
-            assert found.missed is not None
             good = missed(lp, found.x) <= n // of_n
             kept, unsaid = kept + good, unsaid + (not good and found.missed.high <= n // of_n)
             gap = found.objective - optimum
@@ -92,12 +83,6 @@ def cell(program: Program, eps: float, method: str, variant: str = "") -> Cell |
         kept,
         unsaid,
         float(np.mean(objectives)),
-    )
-
-
-def _under(lp: LinearProgram, relation: ConstraintPrivate) -> LinearProgram:
-    return LinearProgram(
-        lp.c, lp.A, lp.b, bounds=lp.bounds, sense=lp.sense, neighbours=relation, name=lp.name
     )
 
 
@@ -112,7 +97,6 @@ def _beside(program: Program, eps: float) -> tuple[list[str], float | None]:
     found = {method: cell(program, eps, method) for method in METHODS}
     name = _chosen(program, eps)
     ours = found.pop(name)
-    assert ours is not None
     others = {
         method: of.objective
         for method, of in found.items()

@@ -128,7 +128,6 @@ def solve(
 def soft(case: str, seed: int, quick: bool, eps: float, draw: int) -> Result:
     """Objective of the CVXPY problem at the private answer beyond its optimum, as a share."""
     program = instance(case, seed, quick)
-    assert program.natural is not None
     problem = program.natural()
     try:
         lp = privlp.LinearProgram.from_cvxpy(problem)
