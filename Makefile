@@ -94,7 +94,7 @@ test-install: dist $(INSTALL:%=install-%)  ## Install both in clean environments
 install-%: dist
 	for file in dist/*.whl dist/*.tar.gz; do \
 		rm -rf .venv-install-$* && python$* -m venv .venv-install-$* || exit 1; \
-		.venv-install-$*/bin/python -m pip --disable-pip-version-check install --quiet $$file mypy || exit 1; \
+		.venv-install-$*/bin/python -m pip --disable-pip-version-check install --quiet --no-compile $$file mypy || exit 1; \
 		cp tests/user_script.py .venv-install-$*/ && cd .venv-install-$* || exit 1; \
 		bin/privlp --version && bin/python -W error user_script.py && bin/mypy --strict user_script.py || exit 1; \
 		cd ..; \
