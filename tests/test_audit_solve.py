@@ -317,7 +317,7 @@ def test_noise_that_costs_more_than_was_claimed(monkeypatch):
     ("broken", "kind"),
     [
         ("half", GaussianMechanism),
-        ("fixed", LaplaceMechanism),
+        pytest.param("fixed", LaplaceMechanism, marks=pytest.mark.slow),
         pytest.param("none", LaplaceMechanism, marks=pytest.mark.slow),
     ],
 )

@@ -203,6 +203,7 @@ def solved(monkeypatch):
     return make
 
 
+@pytest.mark.slow  # its draws are compared on neighbours in tests/test_audit_solve.py
 def test_solve(solved):
     """Correct: all rounds together keep the claim. False-alarm rate 0.001."""
     found = audit(solved(5, 2.0, 0.01), *END_TO_END, 2.0, 0.01, runs=300, rng=1)

@@ -106,12 +106,6 @@ def test_messages_name_the_options_as_they_are_typed(model, arguments, message):
     assert f"Error: {message}" in said(f"solve FILE EPS {arguments}", model, code=2)
 
 
-def test_plan_of_rows_that_are_never_violated(model):
-    request = "plan FILE EPS --scalar-private 0.01 --norm 1 --feasible always --b-range"
-    assert "tightened (auto)  right-hand sides b" in said(f"{request} -1.5 -0.5", model)
-    assert "Too much noise for the declared range" in said(f"{request} -1.01 -0.99", model)
-
-
 def test_exact_prints_objective_certificate_and_names(model, tmp_path):
     exact = privlp.solve_exact(privlp.LinearProgram.from_mps(model))
     text, target = said("exact FILE", model), tmp_path / "exact.json"
@@ -271,12 +265,6 @@ def test_why_no_method_applies_begins_with_the_cause(tmp_path):
     assert message.count("simplex") == 1
 
 
-def test_public_rows_need_no_simplex(model):
-    request = "solve FILE SOLVE --private person1* --seed 1 --method"
-    assert "sum the slopes of violations" in said(f"{request} auto", model)
-    assert "perturb the convex program" in said(f"{request} perturbed", model)
-
-
 def test_warnings_are_one_line(model):
     text = said("solve FILE --eps 1 --delta 0.1 --s 20 --opt 5", model)
     assert "Warning: delta = 0.1 is at least 1/n" in text
@@ -344,21 +332,6 @@ def test_integer_variables_are_relaxed_on_request(tmp_path):
     assert "or --relax, lets them take any value" in said("exact FILE", path, code=2)
     assert "objective        -4.25" in said("exact FILE --relax", path)
     assert "All 1 rows are private." in call("plan FILE SOLVE --relax", path).output
-
-
-def test_a_model_of_equalities_has_no_private_rows_by_default(tmp_path):
-    path = tmp_path / "flow.mps"
-    rows = {"row_lower": [1.0, 2.0], "row_names": ["in", "out"]}
-    privlp.LinearProgram([1, 2], [[1, 1], [1, 3]], [1, 2], **rows).to_mps(path)
-    message = (
-        "--private: The program has no private rows. Taken for public: costs c, bounds of"
-        " variables, 2 public rows (2 of them equalities). A result without noise publishes what it"
-        " depends on. Readers take equalities for public unless told otherwise: if any of this"
-        " holds private data, name its rows by private=..., and write a bound that does as a row."
-    )
-    for command in ("solve", "plan"):
-        text = said(f"{command} FILE EPS --s 1 --opt 1 --box 9", path, code=2)
-        assert message in " ".join(text.split())
 
 
 def test_an_interruption_exits_with_130(model, monkeypatch):

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from privlp import ExactSolution, InvalidParameterError, LinearProgram, Status, solve_exact
+from privlp import InvalidParameterError, LinearProgram, Status, solve_exact
 from tests.effort import examples
 
 INF = np.inf
@@ -131,26 +131,12 @@ def test_refuses_time_limits_that_are_not_positive(time_limit):
         solve_exact(COVERING, time_limit=time_limit)
 
 
-@pytest.mark.parametrize("time_limit", [60, np.float32(60), INF])
-def test_generous_time_limits_change_nothing(time_limit):
-    assert solve_exact(COVERING, time_limit=time_limit).objective == 2.5
-
-
 def test_a_time_limit_that_is_hit_gives_no_solution():
     rng = np.random.default_rng(0)
     A, b = -rng.uniform(0, 1, (400, 60)), -rng.uniform(1, 2, 400)
     exact = solve_exact(LinearProgram(rng.uniform(1, 2, 60), A, b), time_limit=1e-9)
     assert (exact.status, exact.success, exact.x) == (Status.TIME_LIMIT, False, None)
     assert exact.message == "HiGHS reached the time limit before an optimum was certified."
-
-
-def test_the_result_is_frozen_and_its_own():
-    exact = solve_exact(COVERING)
-    assert isinstance(exact, ExactSolution)
-    with pytest.raises(dataclasses.FrozenInstanceError, match="objective"):
-        exact.objective = 0.0
-    exact.x[0] = 99.0
-    np.testing.assert_allclose(solve_exact(COVERING).x, [1.5, 0.5])
 
 
 def test_the_result_as_plain_data():
@@ -236,19 +222,6 @@ def test_soft_rows_by_hand(program, objective, x, storage):
     np.testing.assert_allclose(exact.x, x, atol=1e-9)
     assert exact.dual.shape == lp.b.shape
     assert solve_exact(_slacked(lp)).objective == pytest.approx(objective, abs=1e-9)
-
-
-def test_dual_of_a_soft_row_is_at_most_its_penalty():
-    exact = solve_exact(LinearProgram([1], [[-1]], [-2], penalty=0.5))
-    np.testing.assert_allclose(exact.dual, [-0.5])
-    exact = solve_exact(LinearProgram([1], [[-1]], [-2], penalty=1.5))
-    np.testing.assert_allclose(exact.dual, [-1.0])
-
-
-def test_infinite_penalties_are_hard_rows():
-    lp = LinearProgram([1], [[1], [-1]], [1, -2], penalty=[INF, INF])
-    assert solve_exact(lp).status is Status.INFEASIBLE
-    assert solve_exact(dataclasses.replace(lp, penalty=[1.0, INF])).objective == pytest.approx(3.0)
 
 
 def test_residuals_of_soft_rows_are_certified_too():

@@ -145,7 +145,11 @@ def test_widths_must_be_finite():
         TruncatedLaplaceMechanism(1.0, 1.0, INF)
 
 
-@pytest.mark.parametrize("split", [0.5, (1e308, 1e308), (1, 1e-320), "ab"])
+@pytest.mark.parametrize(
+    "split",
+    [0.5, (1e308, 1e308), (1, 1e-320), "ab", *((bad, 1) for bad in (0, -1, math.nan, INF, "1"))],
+    ids=str,
+)
 def test_a_strange_split_is_refused(split):
     relation = privlp.ScalarPrivate(0.1), privlp.ObjectivePrivate(0.1)
     lp = privlp.LinearProgram(**COVERING, bounds=(0, 5), neighbours=relation)

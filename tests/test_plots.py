@@ -362,15 +362,6 @@ def test_a_solve_that_stopped_has_nothing_to_draw():
         dataclasses.replace(solved("mw"), trace={"sum": np.zeros(3)}).plot_trace()
 
 
-def test_a_saved_solution_draws_the_same(tmp_path):
-    solution = solved("mw")
-    solution.save(tmp_path / "solution.json")
-    loaded = privlp.Solution.load(tmp_path / "solution.json")
-    one, two = (found.plot_trace() for found in (solution, loaded))
-    for line, loaded in zip(one.lines, two.lines, strict=True):
-        np.testing.assert_array_equal(line.get_xydata(), loaded.get_xydata())
-
-
 @pytest.mark.parametrize("size", [1, 40, 60_000])
 @pytest.mark.parametrize("rounds", [0, 1, 7, 5000])
 def test_a_walk_is_thinned_out_evenly(rounds, size):

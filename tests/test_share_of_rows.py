@@ -145,7 +145,7 @@ def test_a_solve_that_reads_a_share_misses_few_rows_wherever_they_stand(
     assert_same(whole, solved(LinearProgram(costs, sp.csr_array(A), b)))
     assert len(shares) == 12
     assert max(shares)[0] < 0.5
-    for cuts in ([1], [9_999, 20_001], list(range(0, MANY, 3_333))):
+    for cuts in ([1], list(range(0, MANY, 3_333))):
         assert_same(whole, solved(LinearProgram(costs, *split(A, b, cuts))))
     monkeypatch.setattr("privlp.rows.blocks._ENTRIES", 5 * 7_001)
     np.save(tmp_path / "A.npy", A)

@@ -73,7 +73,7 @@ class TestTargetSearch:
     )
     def test_noisy_counts_keep_the_safe_side(self, shape, sigma):
         """The crossing is below surely(0.97) in 90 % of the runs. The seed is fixed."""
-        rng, target, safe, many = np.random.default_rng(0), 100.0, 0, runs(300, 100)
+        rng, target, safe, many = np.random.default_rng(0), 100.0, 0, runs(300, 60)
         for _ in range(many):
             crossing, slope = rng.uniform(-1, 1), rng.uniform(2, 20)
             exact = {

@@ -32,7 +32,7 @@ ESTIMATORS = [
     sm.ObjectivePerturbationLogisticRegression(**SEEDED),
     sm.OutputPerturbationClassifier(**SEEDED),
     sm.ObjectivePerturbationClassifier(**SEEDED),
-    sm.DMWSVC(eps=10.0, radius=5.0, alpha=1.0, random_state=0),
+    sm.DMWSVC(eps=10.0, radius=5.0, alpha=2.0, random_state=0),
     sm.PrivateLPSVC(),
     sm.PrivateClassifier(),
     sm.DualPerturbationSVC(**SEEDED),
@@ -54,6 +54,7 @@ TWINS = (
         sm.OutputPerturbationClassifier,
         sm.ObjectivePerturbationLogisticRegression,
         sm.ObjectivePerturbationClassifier,
+        sm.PrivateClassifier,
         sm.PrivateLPSVR,
     )
 )

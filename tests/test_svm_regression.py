@@ -130,17 +130,6 @@ def test_without_noise_errors_are_nearly_the_least(epsilon):
     assert insensitive(y - found.predict(X), epsilon) <= best * 1.005
 
 
-@pytest.mark.parametrize(("eps", "most"), [(0.5, 1.01), (4.0, 1.001)])
-def test_the_median_of_five_thousand_people(eps, most):
-    """Mean of three fits, seeds fixed: the means are a fifth of what is allowed, or less."""
-    X, y = data(n=5000)
-    fits = [
-        PrivateQuantileRegressor(eps, 1e-6, **BOUNDS, random_state=s).fit(X, y) for s in range(3)
-    ]
-    mean = np.mean([pinball(y - fit.predict(X), 0.5) for fit in fits])
-    assert mean <= least_loss(0.5, 5000) * most
-
-
 @pytest.mark.parametrize("eps", [1.0, math.inf])
 def test_rare_features_do_not_let_steps_diverge(eps):
     """A feature that one record in a hundred has: far out in whitened coordinates."""
@@ -188,11 +177,6 @@ def test_private_quantiles_do_not_cross_anywhere():
     fit = PrivateQuantileRegressor(0.2, 1e-6, (0.4, 0.5, 0.6), **BOUNDS, random_state=0).fit(X, y)
     far = 100 * np.random.default_rng(1).normal(size=(300, P))
     assert (np.diff(fit.predict(far), axis=1) >= 0).all()
-
-
-def test_three_quantiles_cost_one_budget():
-    fit = PrivateQuantileRegressor(1.0, 1e-6, (0.1, 0.5, 0.9), **BOUNDS).fit(*data())
-    assert 0.99 < fit.privacy_.eps <= 1.0
 
 
 def test_the_ledger_names_what_was_released():
