@@ -17,6 +17,7 @@ from privlp.privacy import (
     Ledger,
     ObjectivePerturbation,
     Randomness,
+    TruncatedLaplaceMechanism,
     prices,
 )
 from privlp.privacy.mechanisms.selection import bernoulli_exp
@@ -265,3 +266,8 @@ def test_descriptions(mechanism, name, noise, arithmetic):
 def test_a_mechanism_cannot_be_changed_after_it_was_priced(make):
     with pytest.raises(dataclasses.FrozenInstanceError):
         make(1.0, 1.0).sensitivity = 0.1
+
+
+def test_the_largest_decrease_of_truncated_noise_counts_the_rounding_down():
+    """A zero just below a grid point, under noise of 2 width, is released a whole step lower."""
+    assert TruncatedLaplaceMechanism(1.0, 1.0, 3.0).most > 6.0
