@@ -142,6 +142,15 @@ def test_rare_features_do_not_let_steps_diverge(eps):
     assert pinball(y - fit.predict(X), 0.5) <= 1.01 * best
 
 
+def test_a_clear_fit_predicts_far_out_records_too():
+    rng = np.random.default_rng(0)
+    X = np.clip(rng.lognormal(0, 0.8, (4000, 3)), 0, 20)
+    y = X @ [1.0, -2.0, 1.5] + rng.normal(0, 0.3, 4000)
+    fit = PrivateQuantileRegressor(2.0, 1e-6, X_bounds=(0, 20), y_bounds=(-90, 90), random_state=0)
+    lost = pinball(y - fit.fit(X, y).predict(X), 0.5)
+    assert lost < 1.01 * LPQuantileRegressor(0.5).fit(X, y).objective_
+
+
 def test_support_vectors_at_little_noise():
     X, y = data(n=5000)
     fits = [

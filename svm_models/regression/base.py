@@ -188,8 +188,8 @@ class PrivateLinearRegressor(LinearRegressor):
     Attributes
     ----------
     prediction_bounds_ : (2, K) array
-        Predictions are moved to these ends: within y_bounds, and a public number of typical lengths
-        from the best constant. Without noise there are none.
+        Predictions are moved to these ends: within y_bounds, and five typical lengths or more from
+        the best constant, the more the less of a fit is noise. Without noise there are none.
     privacy_ : PrivacyRecord
         What was spent on what, after :meth:`fit`.
     """

@@ -102,12 +102,17 @@ def descend(rows: Rows[Pairs], lift: FloatArray, plan: Plan, account: Account) -
         points = points + shift[:, None] * of_constant
     for stage, draws in zip(plan.stages[number:], stages[number:], strict=True):
         points = run.stage(stage, draws, points, scale)
+    own = run.variances(stage, draws, scale)
     if last is not None:
-        own = run.variances(stage, draws, scale)
         (of_median,) = run.variances(plan.stages[number - 1], stages[number - 1], scale)
         points = towards(points, own, median, of_median, of_constant)
         points = run.raised(points, own, last, levels, scale, of_constant)
-    return _chosen(run, points, whiten, best, of_constant, choice, plan)
+    found = _chosen(run, points, whiten, best, of_constant, choice, plan)
+    # What a prediction is by noise alone grows with its record as the prediction itself does.
+    clear = np.linalg.norm(points - best[:, None] * of_constant, axis=1) / np.sqrt(
+        np.maximum(p * own, 1e-300)
+    )
+    return replace(found, limit=found.limit * np.maximum(clear, 1.0))
 
 
 def _constants(rows: Rows[Pairs], draws: ChargedDraws, plan: Plan) -> FloatArray:
