@@ -240,24 +240,6 @@ def _outcome(name: str, draws: Sequence[Result]) -> tuple[str, ...]:
     return mean_and_error(costs), span(costs), most, good
 
 
-<<<<<<< HEAD
-_SUCCESS = f"cost ≤ {LARGEST_COST:g} OPT (earnings ≥ OPT / {LARGEST_COST:g}), at most s rows missed"
-_HARD = (
-    'Each program is solved by `privlp.solve` with `method="auto"`. Of the optimum nothing is told,'
-    " or a bound on the cost, `opt=(0, bound)`, where the name says so; packing, transport and"
-    " portfolio have bounds on variables or public equalities. OPT meets every row, so a cost below"
-    " 1 is earned by rows that are missed; s of them may be."
-    f" Success: {_SUCCESS}. Plan: what `privlp.plan` says beforehand (yes, rough, no), then"
-    " the s and the ε that it names."
-)
-_SOFT = (
-    "`LinearProgram.from_cvxpy(problem)`, `privlp.solve(lp, eps, delta)`,"
-    " `solution.assign(problem)`: the value that the CVXPY problem then has, beyond its exact"
-    " optimum, in percent. The coefficients are free in a box ten times too large, stated as bounds"
-    " of the variables. No s, no penalty, no width is given."
-)
-=======
->>>>>>> bb7f0842 (Pages of results: words once, in the page; plans of regression are judged on one page, kernels on another)
 _OUTCOME = ("cost / OPT", "range", "missed: mean; most", "success")
 
 
