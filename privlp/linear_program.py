@@ -276,25 +276,27 @@ class LinearProgram(ModelReaders, ProgramData):
     def with_recourse(self, columns: str | Sequence[str] | Sequence[int]) -> Self:
         """The program without columns that you keep: they close private equalities afterwards.
 
-        A column y with bounds [l, u] in ``A x + r y = b`` is what you decide when you know b: a
-        generator, a purchase, a backlog. It is never released. The rows of the other variables
+        Columns y with bounds [l, u] in ``A x + R y = b`` are what you decide when you know b: a
+        generator, a purchase, a stock. They are never released. The rows of the other variables
         say that some y within its bounds exists. With ``feasible="always"`` that holds for certain.
 
         Parameters
         ----------
         columns : names, patterns or places
-            Each stands in one private equality and nowhere else, and each such row has one.
+            They stand in private equalities and nowhere else, are as many as these, and close them
+            whatever b is: each row has one of its own, or all together do, such as stocks.
 
         Returns
         -------
         LinearProgram
             The other variables; rows as by :meth:`with_tolerance`. What y costs, linear in x, is in
-            the costs of x, but for a constant that depends on b.
+            the costs of x, but for a constant that depends on b. Where a column stands in several
+            rows, they are those of R⁻¹A, and sides and sensitivity those of R⁻¹b.
 
         Raises
         ------
         InvalidParameterError
-            If a column stands elsewhere too, or two stand in one row.
+            If a column stands elsewhere too, or they close the equalities in no way, or in several.
         UnsupportedProblemError
             If the relation is not :class:`~privlp.ScalarPrivate`.
 

@@ -9,6 +9,9 @@ from privlp.errors import PrivLPError
 from privlp.problem.standard_form import StandardForm
 
 INF, T = np.inf, 6
+# A day's y is a stock, which the next day begins with.
+NEXT = np.vstack([np.hstack([np.eye(T), np.eye(T, k=-1) - np.eye(T)]), np.repeat([0.5, 0.0], T)])
+CARRIED = {"A": NEXT, "bounds": [(0, 20)] * T + [(0, 26)] * T}
 
 
 def stock(seed=0, norm="1", neighbours=None, **more):
@@ -38,6 +41,51 @@ def test_a_whole_row_keeps_two_sides_of_one_record():
     wide = stock(neighbours=ConstraintPrivate()).with_tolerance(np.arange(1.0, T + 2))
     assert np.allclose((wide.b - wide.row_lower)[:T], 2 * np.arange(1, T + 1))
     assert wide.b[T] == 11.0 * T  # a public inequality stays
+
+
+@pytest.mark.parametrize("norm", ["1", "inf"])
+def test_sums_of_demands_move_by_what_is_declared(norm):
+    """Stocks stand in two rows each. Sums of demands are sides, which move by T times as much."""
+    lp, rng = stock(norm=norm, **CARRIED), np.random.default_rng(0)
+    released, most = lp.with_recourse("y*"), 0.0
+    relation = released.neighbours
+    assert relation.sensitivity == pytest.approx(0.1 * T * (2 if norm == "1" else 1))
+    assert relation.upper[: T + 1] == pytest.approx([*(-8.0 * np.arange(1, T + 1)), 12])
+    assert relation.lower[-T:] == pytest.approx(-12 * np.arange(1, T + 1) - 26)
+    for _ in range(20):
+        pair = lp.neighbours.extreme_pair(StandardForm.of(lp), rng)
+        one, other = (found.with_recourse("y*") for found in pair)
+        assert one.public() == other.public()
+        sides = [one.b[:T] - other.b[:T], one.row_lower[-T:] - other.row_lower[-T:]]
+        moved = np.abs(np.concatenate(sides))
+        size = moved.sum() if norm == "1" else moved.max()
+        assert size <= relation.sensitivity
+        most = max(most, size)
+    assert most > 0.8 * relation.sensitivity
+
+
+def test_stocks_close_the_balance_of_every_day():
+    lp = stock(**CARRIED)
+    released = lp.with_recourse("y*")
+    found, best = solve(released, 4.0, 1e-6, feasible="always", rng=0), solve_exact(released)
+    kept = lp.recourse("y*", found.x)
+    assert -1e-9 < kept.min() <= kept.max() < 26 + 1e-9
+    assert np.allclose((lp.A @ np.append(found.x, kept))[:T], lp.b[:T])
+    exact = np.append(best.x, lp.recourse("y*", best.x))
+    assert lp.objective(exact) == pytest.approx(solve_exact(lp).objective)
+
+
+def test_rows_that_were_multiplied_keep_public_numbers_public():
+    """Where a sum holds no private demand, its side is public; and sparse rows stay sparse."""
+    low, high = np.r_[[9.5] * 2, [8.0] * (T - 1)], np.r_[[9.5] * 2, [12.0] * (T - 1)]
+    sides = {"b": np.r_[[9.5] * T, 9.0], "row_lower": np.r_[[9.5] * T, -INF]}
+    A = {**CARRIED, "A": privlp.problem.bands.as_sparse(NEXT)}
+    lp = stock(**A, **sides, neighbours=ScalarPrivate(0.1, norm="1", lower=low, upper=high))
+    released = lp.with_recourse("y*")
+    ends = released.neighbours
+    assert released.is_sparse
+    move = [False] * 2 + [True] * (T - 2)
+    assert (ends.lower < ends.upper).tolist() == [*move, True, *move]
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -96,8 +144,9 @@ def test_a_column_without_an_end_leaves_one_side():
     assert released.neighbours.upper.max() == 12
 
 
-def test_an_audit_passes():
-    lp = stock().with_recourse("y*")
+@pytest.mark.parametrize("fields", [{}, CARRIED])
+def test_an_audit_passes(fields):
+    lp = stock(**fields).with_recourse("y*")
     assert privlp.audit_solve(lp, 1.0, 1e-6, feasible="always", pairs=3, runs=0, rng=0).passed
 
 
@@ -132,12 +181,25 @@ FREE = ConstraintPrivate("add-remove", nominal_n=T, rows_per_record=2)
         (
             {},
             lambda lp: lp.with_recourse("p1"),
-            r"variable .p1. cannot be kept as recourse: it must .* takes sums of their",
+            r"variable .p1. cannot be kept as recourse: it must stand in private equalities, and",
         ),
         (
             {"A": np.hstack([np.eye(T + 1, T)] * 2)},
             lambda lp: lp.with_recourse(["p1", "y1"]),
-            "Two of the columns stand in one row",
+            "2 columns stand in 1 private equalities, .* takes sums of private numbers",
+        ),
+        (
+            CARRIED,
+            lambda lp: lp.with_recourse("y2"),
+            "1 columns stand in 2 private equalities, .* such as the stock of each day",
+        ),
+        (
+            {
+                "A": np.hstack([np.eye(T + 1, T), np.ones((T + 1, T))])
+                * (np.arange(T + 1) < T)[:, None]
+            },
+            lambda lp: lp.with_recourse("y*"),
+            "do not close the equalities .* Name other columns",
         ),
         ({}, lambda lp: lp.recourse("y*", [1.0]), "x must have 6 entries"),
         (

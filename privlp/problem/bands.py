@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -17,6 +18,14 @@ from privlp.problem.data import ProgramData
 
 # Numbers are at most so many times the sensitivity: see `BoundedChange.check`.
 _LARGEST_MULTIPLE = 2.0**36
+_FEW = "Name a column for each, such as the stock of each day."
+_MANY = (
+    "Which of more columns close a row, such as flows into a node, takes sums of private numbers"
+    " for each set of rows. Give each row one column, whose bounds allow both directions, and leave"
+    " the others among those that are released."
+)
+# A matrix of recourse with a larger condition number closes nothing in double precision.
+_SINGULAR = 1e8
 BoolArray = npt.NDArray[np.bool_]
 
 
@@ -66,15 +75,9 @@ def in_memory(lp: ProgramData, method: str) -> None:
 def _band(lp: ProgramData, rows: BoolArray, below: FloatArray, above: FloatArray) -> dict[str, Any]:
     """Fields in which rows A x = b say b - below <= A x <= b + above; two rows if b is private."""
     upper, lower = np.where(rows, lp.b + above, lp.b), np.where(rows, lp.b - below, lp.row_lower)
-    relation = lp.neighbours
-    if relation.changes_whole_rows:
+    if lp.neighbours.changes_whole_rows:
         return {"b": upper, "row_lower": lower}
-    if getattr(relation, "private_parts", None) != frozenset("b") or relation.zeros == "public":
-        raise UnsupportedProblemError(
-            "A band takes ConstraintPrivate, or ScalarPrivate alone and with zeros='private'"
-            " (declare lower = upper = 0 for right-hand sides that are 0 for everybody). Write"
-            " other bands as two rows, with an interval for each side."
-        )
+    relation = _scalar(lp.neighbours)
     low, high = (np.broadcast_to(end, lp.b.shape) for end in (relation.lower, relation.upper))
     ends = []
     for end in (low, high):
@@ -101,12 +104,34 @@ def _band(lp: ProgramData, rows: BoolArray, below: FloatArray, above: FloatArray
     return fields
 
 
+def _scalar(relation: Any) -> Any:
+    """The relation, if right-hand sides alone are private."""
+    if getattr(relation, "private_parts", None) != frozenset("b") or relation.zeros == "public":
+        raise UnsupportedProblemError(
+            "A band takes ConstraintPrivate, or ScalarPrivate alone and with zeros='private'"
+            " (declare lower = upper = 0 for right-hand sides that are 0 for everybody). Write"
+            " other bands as two rows, with an interval for each side."
+        )
+    return relation
+
+
+def _product(W: FloatArray, up: FloatArray, down: FloatArray) -> FloatArray:
+    """W times `up` where it is positive, else `down`: each product and each sum is rounded once."""
+    ends = np.where(W > 0, up, down)
+    terms = np.multiply(W, ends, out=np.zeros_like(W), where=W != 0)
+    return np.array([math.fsum(row) for row in terms])
+
+
 class Recourse(NamedTuple):
-    """Columns that the owner of the data keeps, each in one private equality of its own."""
+    """Columns that the owner of the data keeps, and as many private equalities, which they close.
+
+    Column k has this coefficient in row k, alone; or after rows are multiplied by `inverse`.
+    """
 
     columns: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
     coefficients: FloatArray
+    inverse: FloatArray | None = None
 
     @classmethod
     def of(cls, lp: ProgramData, columns: Any) -> Recourse:
@@ -119,30 +144,66 @@ class Recourse(NamedTuple):
                 " with_tolerance."
             )
         chosen = _columns(lp, columns)
-        A, rows, coefficients = sp.csc_array(as_sparse(lp.A)), [], []
+        A = sp.csc_array(as_sparse(lp.A))[:, chosen]
         A.eliminate_zeros()
-        equal = private_equalities(lp)
-        for j in chosen.tolist():
-            own = slice(*A.indptr[j : j + 2])
-            if own.stop - own.start != 1 or not equal[A.indices[own]].all():
+        equal, filled = private_equalities(lp), np.diff(A.indptr)
+        for k, j in enumerate(chosen.tolist()):
+            own = A.indices[slice(*A.indptr[k : k + 2])]
+            if not own.size or not equal[own].all():
                 raise InvalidParameterError(
-                    f"{lp.variable_name(j)} cannot be kept as recourse: it must stand in one row"
-                    " only, a private equality. Whether a column closes several of them takes sums"
-                    " of their private numbers; give each such row a column of its own.",
+                    f"{lp.variable_name(j)} cannot be kept as recourse: it must stand in private"
+                    " equalities, and nowhere else.",
                     parameter="columns",
                 )
-            rows.append(int(A.indices[own.start]))
-            coefficients.append(float(A.data[own.start]))
-        if len(set(rows)) < len(rows):
+        rows = np.unique(A.indices)
+        if len(rows) != len(chosen):
             raise InvalidParameterError(
-                "Two of the columns stand in one row. Give each row one column, whose bounds allow"
-                " both directions.",
+                f"{len(chosen)} columns stand in {len(rows)} private equalities, and as many must"
+                " close them as there are. " + (_FEW if len(rows) > len(chosen) else _MANY),
                 parameter="columns",
             )
-        return cls(chosen, np.array(rows, dtype=np.int64), np.array(coefficients))
+        if (filled == 1).all():
+            return cls(chosen, A.indices.astype(np.int64), A.data)
+        closing = A[rows].toarray()
+        if not np.linalg.cond(closing) < _SINGULAR:
+            raise InvalidParameterError(
+                "The columns do not close the equalities in which they stand: for some right-hand"
+                " sides no values do, for others many. Name other columns.",
+                parameter="columns",
+            )
+        return cls(chosen, rows, np.ones(len(rows)), np.linalg.inv(closing))
+
+    def closed(self, lp: Any) -> Any:
+        """The program in which each of the rows has one of the columns alone, as its coefficient.
+
+        Rows are multiplied by `inverse`, right-hand sides rounded twice: docs/proofs.md.
+        """
+        if self.inverse is None:
+            return lp
+        W, rows, relation = self.inverse, self.rows, _scalar(lp.neighbours)
+        low, high = (
+            np.broadcast_to(end, lp.b.shape).copy() for end in (relation.lower, relation.upper)
+        )
+        size, moves = np.maximum(abs(low), abs(high)), low < high
+        most = np.where(moves, np.minimum(size, _LARGEST_MULTIPLE * relation.sensitivity), size)
+        rounding, total = 2.0**-50 * (abs(W) @ most[rows]), relation.norm == "1"
+        gain = max(1.0, float(abs(W).sum(axis=0 if total else 1).max()) * (1 + 2.0**-40))
+        b, lower = lp.b.copy(), lp.row_lower.copy()
+        b[rows] = lower[rows] = _product(W, b[rows], b[rows])
+        known = ~((W != 0) & moves[rows]).any(axis=1)  # their numbers are public: so is the sum
+        ends = _product(W, low[rows], high[rows]), _product(W, high[rows], low[rows])
+        low[rows], high[rows] = (np.where(known, b[rows], end) for end in ends)
+        others = np.setdiff1d(np.arange(len(b)), rows)
+        at = [np.append(of(rows, len(rows)), others) for of in (np.repeat, np.tile)]
+        S = sp.csr_array((np.append(W.ravel(), np.ones(len(others))), at), shape=(len(b),) * 2)
+        S.eliminate_zeros()
+        moved = gain * relation.sensitivity + float(rounding.sum() if total else rounding.max())
+        wider = replace(relation, sensitivity=moved, lower=low, upper=high)
+        return lp.changed(A=S @ lp.A, b=b, row_lower=lower, neighbours=wider)
 
     def eliminated(self, lp: ProgramData) -> dict[str, Any]:
         """Fields of the program without these columns: each equality is a band."""
+        lp = self.closed(lp)
         kept = np.setdiff1d(np.arange(lp.shape[1]), self.columns)
         ends = self.coefficients[:, None] * lp.bounds[self.columns]
         below, above = np.zeros(lp.shape[0]), np.zeros(lp.shape[0])
@@ -161,6 +222,7 @@ class Recourse(NamedTuple):
 
     def values(self, lp: ProgramData, x: Any) -> FloatArray:
         """What the columns are at values x of the others: a function of private numbers."""
+        lp = self.closed(lp)
         kept = np.setdiff1d(np.arange(lp.shape[1]), self.columns)
         x = as_floats(x, "x")
         if x.shape != kept.shape:
