@@ -123,7 +123,9 @@ def _check_in_blocks(lp: ProgramData) -> None:
             )
     if not (lp.penalty is None or is_real(lp.penalty) or _is_constant(lp.penalty)):
         raise InvalidParameterError(
-            "penalty must be one number for all rows where rows are in blocks.", parameter="penalty"
+            "penalty must be one number for all rows where rows are in blocks. For a price of each"
+            " row, or hard rows among soft ones, give the rows as one matrix.",
+            parameter="penalty",
         )
 
 

@@ -106,7 +106,10 @@ class Perturbed(RowsMethod):
     def _plan_soft(self, request: SolveRequest) -> PlannedRun:
         prices = request.public.prices
         if request.relation.hides_rows or prices is None:
-            raise _refusal("takes soft rows where records are replaced: prices of rows are public")
+            raise _refusal(
+                "takes soft rows where records are replaced: prices of rows are public. Declare"
+                " ConstraintPrivate(), for which the number of rows is public, or leave out penalty"
+            )
         mixed = prices.hard > 0 and math.isfinite(prices.largest)
         if not mixed:
             reason = "every violation of a soft row has its price"
