@@ -1,7 +1,9 @@
 """Overflow, underflow and NaN go unnoticed, whatever NumPy and SciPy are told to do about them."""
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from scipy import special
 
 import privlp
 from privlp import Budget, ConstraintPrivate, LinearProgram
+from privlp.float_errors import unnoticed
 from privlp.privacy import GaussianMechanism, Randomness
 from privlp.rows import parts
 from privlp.rows.access import InMemory
@@ -117,6 +120,20 @@ def test_a_thread_of_a_kernel_warns_of_nothing():
         found = parts.over([1e300, 1e300], lambda share: np.array(share) * 1e300)
     assert np.concatenate(found).tolist() == [np.inf, np.inf]
     assert not warned
+
+
+def test_settings_hold_in_a_thread_with_the_context_of_another_one():
+    """NumPy before 2.0 keeps settings for each thread; what is known of another says nothing."""
+
+    @unnoticed()
+    def seen():
+        return settings()
+
+    with unnoticed(), ThreadPoolExecutor(1) as pool:
+        found = pool.submit(copy_context().run, seen).result()
+        assert found == seen() == {"ignore"}
+    with raising():
+        assert (seen(), settings()) == ({"ignore"}, {"raise"})
 
 
 def test_a_draw_is_made_under_settings_of_its_own():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 from scipy.special import ndtri
 
 from privlp.privacy.gaussian_dp import (
@@ -17,6 +17,7 @@ from privlp.privacy.gaussian_dp import (
     mu_of,
     mu_of_bounded_range,
     mu_of_pure,
+    root_of,
 )
 from tests.effort import examples, pairs
 
@@ -55,6 +56,26 @@ def test_the_ends_of_the_curve():
     assert delta_of(0.0, 1e4) == 1.0
     assert delta_of(800.0, 1.0) == 0.0  # e^eps is beyond floating-point numbers
     assert 0.99 < delta_of(800.0, 60.0) <= 1.0
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    curve=st.sampled_from([math.tanh, math.expm1, lambda x: math.copysign(min(abs(x), 1e-3), x)]),
+    root=st.floats(-0.99, 0.99),
+    steepness=powers_of_ten(-2, 2),
+    tolerances=st.sampled_from([(2e-12, 1e-14), (1e-9, 2.0**-50)]),
+)
+def test_roots_have_the_bits_of_scipy(curve, root, steepness, tolerances):
+    def f(x):
+        return curve(steepness * (x - root)) ** 3 + 0.1 * curve(steepness * (x - root))
+
+    xtol, rtol = tolerances
+    assert root_of(f, -1.5, 1.7, xtol, rtol) == optimize.brentq(f, -1.5, 1.7, xtol=xtol, rtol=rtol)
+
+
+def test_a_root_needs_two_signs():
+    with pytest.raises(ValueError, match="one sign"):
+        root_of(lambda x: x * x + 1, -1.0, 1.0)
 
 
 @settings(max_examples=examples(200), deadline=None)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from randomgen import ChaCha
 from scipy import stats
 
 from privlp import audit
@@ -165,6 +166,18 @@ def test_no_bits_at_all_for_long(law):
             return np.uint64(self.left < 0) if size is None else np.zeros(size, dtype=np.uint64)
 
     assert np.isfinite(rounded_sum(np.zeros(2), 1.0, law, Zeros([0]))).all()
+
+
+@pytest.mark.parametrize("source", [np.random.PCG64, ChaCha])
+def test_words_are_the_generators_next_64_bits(source):
+    """As its integers are, also after half a word was drawn; what follows is the same too."""
+    one, other = (np.random.Generator(source(7)) for _ in range(2))
+    for generator in (one, other):
+        generator.integers(0, 5, dtype=np.uint32)
+    uniform = UniformReals(9, one)
+    words = other.integers(0, 2**64, size=9, dtype=np.uint64)
+    assert uniform.one_by_one() == uniform.near.tolist() == ((words + 0.5) * 2.0**-64).tolist()
+    assert one.integers(0, 2**40) == other.integers(0, 2**40)
 
 
 def test_bits_are_drawn_once():

@@ -77,6 +77,7 @@ _SLOPES = np.geomspace(1.0, 256.0, 9)
 # Deviation of true counts from an exponential, as a share of them, one slope's length away or more.
 _MISFIT = 0.3
 _SIDE = 0.05  # Weight of what a count says if only its side of the target is believed.
+_NOTHING = -690.0  # Logarithm of a weight that no sum with a weight of 1 notices.
 # The last counts are made on the safe side, where the target is kept with this probability.
 _LAST, _SAFE = 3, 0.9
 # A count so many deviations below its target makes its place a safe one, whatever the model.
@@ -133,18 +134,22 @@ class TargetSearch:
         self._log += np.log(fit + _SIDE * ndtr(side)[:, None] + 1e-300)
         self._log -= self._log.max()
 
+    def _weights(self) -> FloatArray:
+        """The posterior but for a factor; what is next to nothing is as slow as it is of no use."""
+        return np.exp(np.maximum(self._log, _NOTHING))
+
     def _quantile(self, weights: npt.NDArray[Any], probability: float) -> int:
         return int(np.searchsorted(np.cumsum(weights), probability))
 
     def quantile(self, probability: float) -> float:
         """The least place that is past t* with this probability."""
-        weights = np.exp(self._log).sum(axis=1)
+        weights = self._weights().sum(axis=1)
         place = self._quantile(weights, probability * weights.sum())
         return float(self._places[min(place, len(self._places) - 1)])
 
     def quantile_of(self, count: float, probability: float) -> float:
         """The least place where the count has fallen to this one with this probability."""
-        weights = np.exp(self._log)
+        weights = self._weights()
         further = math.log(max(self.target / count, 1e-300)) / self._slopes
         at = np.searchsorted(self._places, self._places[:, None] + further)
         by_place = np.bincount(at.ravel(), weights.ravel(), len(self._places) + 1)

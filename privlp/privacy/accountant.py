@@ -11,6 +11,7 @@ from privlp.errors import BudgetExceededError
 from privlp.float_errors import unnoticed
 from privlp.privacy.budget_rule import validated_budget
 from privlp.privacy.charges import AccountedRelation, Charge, cost_of
+from privlp.privacy.gaussian_dp import root_of
 from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import Costs
 from privlp.privacy.randomness import ChargedDraws, Randomness, SpentOnce
@@ -34,9 +35,7 @@ def _largest_log_intensity(
         if not excess(high) > 0:
             return high
         if math.isfinite(excess(high)):
-            from scipy.optimize import brentq  # noqa: PLC0415 (slow to load)
-
-            root = float(brentq(excess, lowest, high, xtol=1e-9))
+            root = root_of(excess, lowest, high, 1e-9, 2.0**-50)
         else:
             root = lowest
             while high - root > 1e-9:

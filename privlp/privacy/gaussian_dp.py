@@ -84,7 +84,7 @@ def least_eps(curve: Callable[[float], float], delta: float, scale: float) -> fl
         high *= 2
         if high > 1e18:
             return math.inf
-    root = _root(lambda eps: math.log(max(curve(eps), 1e-320) / delta), 0.0, high, 1e-15 * high)
+    root = root_of(lambda eps: math.log(max(curve(eps), 1e-320) / delta), 0.0, high, 1e-15 * high)
     step = max(root, scale) * 1e-14
     while curve(root) > delta:
         root, step = root + step, 2 * step
@@ -102,17 +102,59 @@ def mu_of(eps: float, delta: float) -> float:
         low, high = high, 2 * high
         if high > 1e18:
             return low
-    root = _root(lambda mu: math.log(max(delta_of(eps, mu), 1e-320) / delta), max(low, 1e-13), high)
+    low = max(low, 1e-13)
+    root = root_of(lambda mu: math.log(max(delta_of(eps, mu), 1e-320) / delta), low, high)
     step = root * 1e-14
     while delta_of(eps, root) > delta:
         root, step = root - step, 2 * step
     return root
 
 
-def _root(f: Callable[[float], float], low: float, high: float, xtol: float = 2e-12) -> float:
-    from scipy.optimize import brentq  # noqa: PLC0415 (slow to load)
+def root_of(
+    f: Callable[[float], float],
+    low: float,
+    high: float,
+    xtol: float = 2e-12,
+    rtol: float = 1e-14,
+    steps: int = 100,
+) -> float:
+    """A root between two ends at which a function has different signs (Brent 1973, zero).
 
-    return float(brentq(f, low, high, xtol=xtol, rtol=1e-14))
+    The bits are those of ``scipy.optimize.brentq``, which takes a quarter of a second to load.
+    """
+    before, x, other = low, high, low  # the root lies between x, the best point, and the other
+    at_before, at_x, at_other = f(before), f(x), 0.0
+    if at_before == 0 or at_x == 0:
+        return before if at_before == 0 else x
+    if (at_before < 0) == (at_x < 0):
+        raise ValueError("f has one sign at both ends.")
+    last = step = 0.0
+    for _ in range(steps):
+        if at_before != 0 and at_x != 0 and (at_before < 0) != (at_x < 0):
+            other, at_other = before, at_before
+            last = step = x - before
+        if abs(at_other) < abs(at_x):
+            before, x, other = x, other, x
+            at_before, at_x, at_other = at_x, at_other, at_x
+        least, half = (xtol + rtol * abs(x)) / 2, (other - x) / 2
+        if at_x == 0 or abs(half) < least:
+            return x
+        tried = math.inf
+        if abs(last) > least and abs(at_x) < abs(at_before):
+            if before == other:  # a secant
+                tried = -at_x * (x - before) / (at_x - at_before)
+            else:  # a parabola through three points, in x
+                slope = (at_before - at_x) / (before - x)
+                of_other = (at_other - at_x) / (other - x)
+                below = of_other * slope * (at_other - at_before)
+                above = -at_x * (at_other * of_other - at_before * slope)
+                tried = above / below if below else math.inf
+        good = 2 * abs(tried) < min(abs(last), 3 * abs(half) - least)
+        last, step = (step, tried) if good else (half, half)
+        before, at_before = x, at_x
+        x += step if abs(step) > least else math.copysign(least, half)
+        at_x = f(x)
+    return x
 
 
 def mu_of_pure(eps: float) -> float:

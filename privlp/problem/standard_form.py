@@ -148,6 +148,8 @@ def _in_order(array: Any) -> FloatArray:
 
 def _of_rows(A: Any, of_some: Callable[[Any], FloatArray]) -> FloatArray:
     """One number of each row, from a few rows at a time."""
+    if A.size <= _ENTRIES_AT_A_TIME:
+        return of_some(A)
     total = np.empty(A.shape[0])
     step = max(1, _ENTRIES_AT_A_TIME // max(1, A.shape[1]))
     for start in range(0, len(total), step):

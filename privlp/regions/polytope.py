@@ -89,7 +89,7 @@ class Box:
         moved = np.flatnonzero(self.row)
         ends = np.concatenate([self.low[moved], self.high[moved]])
         turns = (np.tile(z[moved], 2) - ends) / np.tile(self.row[moved], 2)
-        turns = np.unique(turns[(turns > 0) & np.isfinite(turns)])
+        turns = np.sort(turns[(turns > 0) & np.isfinite(turns)])
         # The row's value falls with the price, and is linear between two turns.
         first, last = 0, len(turns)
         while first < last:
@@ -106,7 +106,7 @@ class Box:
         return self._at(z, before + (high - self.side) / (high - low) * (after - before))
 
     def _at(self, z: FloatArray, price: float) -> FloatArray:
-        return np.clip(z - price * self.row, self.low, self.high)
+        return np.minimum(np.maximum(z - price * self.row, self.low), self.high)
 
 
 class ReducedPolytope:
@@ -209,7 +209,7 @@ class ReducedPolytope:
 
     def within(self, z: FloatArray) -> FloatArray:
         """The point of K nearest to z on the way from the interior point."""
-        slack, change = self.slack(self.inside), self.C @ (z - self.inside)
+        slack, change = self._most_slack, self.C @ (z - self.inside)
         growing = change > 0
         length = float(np.min(slack[growing] / change[growing], initial=1.0))
         return self.inside + min(1.0, length * (1 - 1e-15)) * (z - self.inside)
@@ -236,13 +236,17 @@ class ReducedPolytope:
         return near
 
     @cached_property
+    def _most_slack(self) -> FloatArray:
+        return self.slack(self.inside)
+
+    @cached_property
     def _box(self) -> Box | None:
         return Box.of(self.C, self.f)
 
     def turned(self, scale: FloatArray) -> ReducedPolytope:
         """The same polytope in coordinates z' with z = scale z'."""
         new = copy.copy(self)
-        for cached in ("exact", "exact_minima", "radius", "_box"):
+        for cached in ("exact", "exact_minima", "radius", "_most_slack", "_box"):
             new.__dict__.pop(cached, None)
         inverse: FloatArray = np.asarray(np.linalg.inv(scale), dtype=float)
         new.basis = scale if self.basis is None else self.basis @ scale

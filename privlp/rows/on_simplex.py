@@ -137,7 +137,7 @@ class RowsOnGrid(ABC):
         products -= slope * self._rhs[rows]
         if offset:
             products -= offset * most
-        np.clip(products, 0.0, most, out=products)
+        np.minimum(np.maximum(products, 0.0, out=products), most, out=products)
         return np.rint(products, out=products)
 
     def scores(self, z: FloatArray) -> FloatArray:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
+from operator import add as add_up
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -374,7 +375,7 @@ def summed(
             add(total, rows, part)
         return total
 
-    return np.asarray(np.sum(over(parts, run), axis=0))
+    return reduce(add_up, over(parts, run))
 
 
 def weighed_once(
@@ -393,4 +394,4 @@ def weighed_once(
             add(total, rows, *part.weighed(point, partial(weigh, rows=rows), scratch))
         return total
 
-    return np.asarray(np.sum(over(parts, run), axis=0))
+    return reduce(add_up, over(parts, run))

@@ -26,6 +26,7 @@ _ROWS_OF_A_SUM = 2**13  # So many rows at a time: sums of products of a part are
 # Units to 1 in entries and prices for second derivatives, and rows at a time: sums are below 2^53.
 _OF_A_CURVATURE, _OF_A_PRICE, _AT_A_TIME = 2.0**12, 2.0**10, 2**14
 _SOME = 2**15  # Rows whose numbers are computed at a time, so that temporary ones are few.
+_NOT_CONVERTED = 2**16  # So few dense entries are kept in double precision, in half a megabyte.
 _DENSER = 0.1  # Rows of which more entries are stored are multiplied faster as dense ones.
 # Multiplied by this number, modulo 2^64, the digits of numbers are spread evenly (Knuth).
 _MIXED = np.uint64(0x9E3779B97F4A7C15)
@@ -33,11 +34,11 @@ _MIXED = np.uint64(0x9E3779B97F4A7C15)
 
 def digits(values: FloatArray) -> FloatArray:
     """Numbers of size at most 1 as integers, (3, m)."""
-    found, rest = np.empty((_COUNT, len(values))), values
-    for k in range(_COUNT):
-        rest = rest * 2.0**_BITS
-        np.rint(rest, out=found[k])
-        rest = rest - found[k]
+    found, rest = np.empty((_COUNT, len(values))), values * 2.0**_BITS
+    for digit in found:
+        np.rint(rest, out=digit)
+        rest -= digit
+        rest *= 2.0**_BITS
     return found
 
 
@@ -55,7 +56,8 @@ def exact_weighted_sum(rows: Any, weigh: Callable[[slice], FloatArray]) -> Integ
     high, low = found = np.zeros((2, _COUNT, rows.shape[1]), dtype=np.int64)
     for some in slices(rows.shape[0], _ROWS_OF_A_SUM):
         sums = digits(weigh(some)) @ rows_of(rows, some)
-        low += np.rint(sums * 2.0**BITS_OF_ENTRIES).astype(np.int64)
+        sums *= 2.0**BITS_OF_ENTRIES
+        low += np.rint(sums, out=sums).astype(np.int64)
         high += low >> _OF_A_ROW
         low &= 2**_OF_A_ROW - 1
     return found
@@ -63,12 +65,10 @@ def exact_weighted_sum(rows: Any, weigh: Callable[[slice], FloatArray]) -> Integ
 
 def value_of_sum(found: Integers, *, of_rows: bool = False) -> Any:
     """The number, or the vector, that digits stand for."""
-    powers = 2.0 ** (-_BITS * np.arange(1, _COUNT + 1))
-    if not of_rows:
-        first, second, third = found * powers
-        return third + second + first
-    parts = (found[0] * 2.0**_OF_A_ROW + found[1]) * powers[:, None]
-    return (parts[2] + parts[1] + parts[0]) * 2.0**-BITS_OF_ENTRIES
+    if of_rows:
+        found = (found[0] * 2.0**_OF_A_ROW + found[1]) * 2.0**-BITS_OF_ENTRIES
+    first, second, third = (part * 2.0 ** (-_BITS * k) for k, part in enumerate(found, 1))
+    return third + second + first
 
 
 def on_grid(entries: FloatArray) -> npt.NDArray[np.float32]:
@@ -84,6 +84,8 @@ class SmoothedRows:
     """
 
     def __init__(self, G: Any, r: FloatArray, weight: FloatArray) -> None:
+        if not sp.issparse(G) and G.size <= _NOT_CONVERTED:
+            G = G.astype(np.float64)  # once, not in every round
         self.G, self.r, self.weight = G, r, weight
         self.v, self.change = np.zeros(len(r)), np.zeros(len(r))
 
@@ -93,7 +95,7 @@ class SmoothedRows:
     def go_to(self, z: FloatArray) -> None:
         """Remember the violations at z, each computed from its row alone."""
         for rows in self._some():
-            self.v[rows] = row_by_row(rows_of(self.G, rows), z) - self.r[rows]
+            np.subtract(row_by_row(rows_of(self.G, rows), z), self.r[rows], out=self.v[rows])
 
     def farther_than(self, distance: float) -> int:
         """Number of rows whose violation, or slack, is larger than a distance."""
@@ -113,7 +115,11 @@ class SmoothedRows:
         """Gradient of the sum of smoothed violations, in digits: exact."""
 
         def slope(rows: slice) -> FloatArray:
-            return self.weight[rows] * np.clip((self.v[rows] + shift) / softness, 0.0, 1.0)
+            v = self.v[rows] + shift
+            v /= softness
+            np.minimum(np.maximum(v, 0.0, out=v), 1.0, out=v)
+            v *= self.weight[rows]
+            return v
 
         return exact_weighted_sum(self.G, slope)
 

@@ -109,9 +109,7 @@ class Descents:
             g = slope()
             total += g
             squares += float(g @ g)
-            z = start - length / math.sqrt(squares) * total
-            if region.slack(z).min() < 0:
-                z = region.nearest(z)
+            z = region.nearest(start - length / math.sqrt(squares) * total)
             if t >= rounds // 2:
                 mean += z / (rounds - rounds // 2)
         return mean
