@@ -80,7 +80,7 @@ class RowsInCoordinates(SmoothedRows):
         super().__init__(G, r, weight)
         self._first, self._row = block.first, form.row
 
-    def pull(self, softness: float) -> Integers:
+    def pull(self, softness: float, z: FloatArray | None = None) -> Integers:
         """Gradient of the sum of distances from sides, smoothed near them, in digits: exact.
 
         The two sides of a row count half, so together they add a vector of norm 1 at most.
@@ -89,7 +89,7 @@ class RowsInCoordinates(SmoothedRows):
 
         def slope(rows: slice) -> FloatArray:
             weight = self.weight[rows] * np.where(both[rows], 0.5, 1.0)
-            return weight * np.clip(self.v[rows] / softness, -1.0, 1.0)
+            return weight * np.clip(self._at(rows, z) / softness, -1.0, 1.0)
 
         return exact_weighted_sum(self.G, slope)
 

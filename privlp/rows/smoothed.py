@@ -95,7 +95,13 @@ class SmoothedRows:
     def go_to(self, z: FloatArray) -> None:
         """Remember the violations at z, each computed from its row alone."""
         for rows in self._some():
-            np.subtract(row_by_row(rows_of(self.G, rows), z), self.r[rows], out=self.v[rows])
+            self.v[rows] = self._at(rows, z)
+
+    def _at(self, rows: slice, z: FloatArray | None = None) -> FloatArray:
+        """Violations of some rows at z, or those that are remembered."""
+        if z is None:
+            return self.v[rows]
+        return row_by_row(rows_of(self.G, rows), z) - self.r[rows]
 
     def farther_than(self, distance: float) -> int:
         """Number of rows whose violation, or slack, is larger than a distance."""
@@ -111,11 +117,11 @@ class SmoothedRows:
         for rows in self._some():
             self.v[rows] += length * self.change[rows]
 
-    def gradient(self, softness: float, shift: float) -> Integers:
-        """Gradient of the sum of smoothed violations, in digits: exact."""
+    def gradient(self, softness: float, shift: float, z: FloatArray | None = None) -> Integers:
+        """Gradient of the sum of smoothed violations, in digits: exact. At z, it is one read."""
 
         def slope(rows: slice) -> FloatArray:
-            v = self.v[rows] + shift
+            v = self._at(rows, z) + shift
             v /= softness
             np.minimum(np.maximum(v, 0.0, out=v), 1.0, out=v)
             v *= self.weight[rows]

@@ -69,30 +69,29 @@ class Descents:
     ) -> FloatArray:
         """Where a descent of smoothed violations leads, and of costs, by their force."""
 
-        def slope() -> FloatArray:
-            slopes = rows.total(RowsInCoordinates.gradient, softness, inwards)
+        def slope(z: FloatArray) -> FloatArray:
+            slopes = rows.total(RowsInCoordinates.gradient, softness, inwards, z)
             exact = self.longer * smoothed.value_of_sum(slopes, of_rows=True)
             return np.asarray(self._draw(exact)) / self.longer + push
 
-        return self._averaged(region, rows, start, slope, length, rounds)
+        return self._averaged(region, start, slope, length, rounds)
 
     def distances(self, region: ReducedPolytope, x: FloatArray) -> FloatArray:
         """Where a descent of distances of rows from their sides leads from x."""
         rows = self.rows(region)
 
-        def slope() -> FloatArray:
-            slopes = rows.total(RowsInCoordinates.pull, _SOFTNESS)
+        def slope(z: FloatArray) -> FloatArray:
+            slopes = rows.total(RowsInCoordinates.pull, _SOFTNESS, z)
             return np.asarray(self._draw(smoothed.value_of_sum(slopes, of_rows=True)))
 
         start, length = region.within(region.coordinates(x)), _LENGTH * math.sqrt(region.size)
-        return region.point(self._averaged(region, rows, start, slope, length, _ROUNDS))
+        return region.point(self._averaged(region, start, slope, length, _ROUNDS))
 
     def _averaged(
         self,
         region: ReducedPolytope,
-        rows: Rows[RowsInCoordinates],
         start: FloatArray,
-        slope: Callable[[], FloatArray],
+        slope: Callable[[FloatArray], FloatArray],
         length: float,
         rounds: int,
     ) -> FloatArray:
@@ -105,8 +104,7 @@ class Descents:
         z, mean = start, np.zeros(region.size)
         total, squares = np.zeros(region.size), 1e-300
         for t in range(rounds):
-            rows.update(RowsInCoordinates.go_to, z)
-            g = slope()
+            g = slope(z)
             total += g
             squares += float(g @ g)
             z = region.nearest(start - length / math.sqrt(squares) * total)
