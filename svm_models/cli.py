@@ -181,7 +181,3 @@ def _require_eps_for_noise(risk: RegularizedRisk, eps: float) -> None:
         ),
         parameter="eps",
     )
-
-
-if __name__ == "__main__":
-    main()

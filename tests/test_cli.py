@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,13 @@ def test_commands_are_listed_with_a_line_each():
     assert all(line.endswith(".") and not line.endswith("...") for line in listed)
     assert "Exit codes" in text
     assert privlp.__version__ in said("--version")
+
+
+def test_the_package_runs_as_a_module(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["privlp", "plan", "--help"])
+    with pytest.raises(SystemExit, match="^0$"):
+        runpy.run_module("privlp", run_name="__main__")
+    assert "Usage: python -m privlp plan" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,7 @@ EPSILONS, SHARES = (0.5, 10.0), (0.2,)
 @pytest.fixture
 def quick(monkeypatch):
     """A small grid, and no JavaScript of Bokeh's."""
-    for module in (grids, pages):
-        monkeypatch.setattr(module, "EPSILONS", EPSILONS)
+    monkeypatch.setitem(pages.explore.__kwdefaults__, "eps", EPSILONS)
     monkeypatch.setattr(grids, "_SHARES", SHARES)
     monkeypatch.setattr(grids, "_FEWEST", 20)
     monkeypatch.setattr(pages, "_scripts", lambda: "")
@@ -131,7 +130,7 @@ def test_an_attacker_is_right_where_answers_tell(apart, right):
     worlds = SimpleNamespace(x=np.zeros(2)), SimpleNamespace(x=np.ones(2))
     found = [SimpleNamespace(x=x), SimpleNamespace(x=x + apart)]
     pair = grids.Pair(1, worlds, {None: None}, {(None, 1.0): found})
-    grid = grids.Grid(None, None, (None,), [pair], 0.0, 20)
+    grid = grids.Grid(None, None, (1.0,), (None,), [pair], 0.0, 20)
     assert grid.guesses(1.0) == (right, 20)
     assert pages._guessed(grid, 1.0)["share"] == right / 20
 
@@ -155,6 +154,9 @@ def test_only_examples_may_be_shown_without_a_word(quick, tmp_path):
         (examples.diet(), {"draws": 0}, "draws must be"),
         (examples.diet(), {"seed": -1}, "seed must be"),
         (examples.diet(), {"delta": 2}, "delta must be"),
+        (examples.diet(), {"eps": ()}, "eps must be a sequence of finite numbers in ascending"),
+        (examples.diet(), {"eps": (2, 1)}, "eps must be a sequence of finite numbers in ascending"),
+        (examples.diet(), {"eps": (0, 1)}, "eps must be"),
         (examples.diet(), {"not_private": 1}, "not_private must be"),
         (examples.diet(), {"variables": (0, 20)}, "variables must be two different numbers from 0"),
         (examples.diet(), {"variables": (1, 1)}, "variables must be two different numbers from 0"),
@@ -185,8 +187,9 @@ def call(*words):
 
 def test_command_writes_an_example_and_a_model_file_that_may_be_shown(quick, tmp_path):
     page, model = tmp_path / "page.html", tmp_path / "model.mps"
-    result = call("diet", "--out", page, "--draws", 1)
+    result = call("diet", "--out", page, "--draws", 1, "--eps", 1, "--eps", 4)
     assert result.exit_code == 0, result.output
+    assert shown(page)["epsilons"] == [1, 4]
     assert "for teaching, not for release" in result.output
     assert "<h1>diet: what privacy costs" in page.read_text(encoding="utf-8")
     page.unlink()

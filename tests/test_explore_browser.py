@@ -7,7 +7,6 @@ import pytest
 
 import privlp
 from privlp.explore import grid as grids
-from privlp.explore import page as pages
 
 pytest.importorskip("bokeh", reason="its JavaScript draws the page")
 playwright = pytest.importorskip("playwright.sync_api", reason="it drives the browser")
@@ -24,12 +23,10 @@ SHOWN = "name => Object.values(source[name].data).map(column => [...column])"
 def address(tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "page.html"
     with pytest.MonkeyPatch.context() as patch:
-        for module in (grids, pages):
-            patch.setattr(module, "EPSILONS", (0.5, 10.0))
         patch.setattr(grids, "_SHARES", (0.05, 0.2))
         patch.setattr(grids, "_FEWEST", 20)
         lp = privlp.examples.kitchen(people=80)
-        privlp.explore(lp, path, not_private=True, draws=2)
+        privlp.explore(lp, path, not_private=True, eps=(0.5, 10.0), draws=2)
     assert path.stat().st_size < 3e6
     return path.as_uri()
 

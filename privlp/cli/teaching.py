@@ -18,7 +18,7 @@ from privlp.cli.options import plain_errors, require_folder, require_picture
 from privlp.errors import MissedRowsWarning, MissingDependencyError, MostlyNoiseWarning
 from privlp.exact import solve_exact
 from privlp.examples import doctor_visits
-from privlp.explore.page import EXAMPLES, explore
+from privlp.explore.page import EPSILONS, EXAMPLES, explore
 from privlp.linear_program import LinearProgram
 from privlp.pictures import COLOURS, GREY, drawing_on, new_axes, save_figure
 from privlp.solution import Solution
@@ -202,6 +202,14 @@ def _dots(
 @click.option("--not-private", is_flag=True, help="The rows of this model file may be shown.")
 @click.option("--private", "patterns", multiple=True, help="As for privlp solve.")
 @click.option("--variables", type=int, nargs=2, help="Which two to draw, counted from 0.")
+@click.option(
+    "--eps",
+    type=float,
+    multiple=True,
+    default=EPSILONS,
+    show_default=True,
+    help="Where the slider for eps stops; several, in ascending order.",
+)
 @click.option("--delta", type=float, default=1e-6, show_default=True, help="Of all solves.")
 @click.option(
     "--draws",

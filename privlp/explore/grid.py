@@ -19,6 +19,7 @@ from privlp.relations.constraint import with_rows, without_rows
 from privlp.report.compare import compare
 from privlp.solve import solve
 
+#: Where the slider for eps stops.
 EPSILONS = (0.1, 0.5, 2.0, 10.0)
 #: Rows that are missed by less than this, per unit of their norm, are not counted.
 TOLERANCE = 0.01
@@ -111,6 +112,7 @@ class Grid:
     #: Place of the record that owns each row in a random order, -1 for public rows; the record that
     #: is taken away has place 0.
     place: npt.NDArray[np.int64]
+    epsilons: tuple[float, ...]
     shares: tuple[float | None, ...]
     pairs: list[Pair]
     delta: float
@@ -140,7 +142,12 @@ class Grid:
 
 
 def computed(
-    lp: LinearProgram, delta: float, draws: int | None, seed: int, bar: Callable[[int], Any]
+    lp: LinearProgram,
+    epsilons: tuple[float, ...],
+    delta: float,
+    draws: int | None,
+    seed: int,
+    bar: Callable[[int], Any],
 ) -> Grid:
     """Solve on the whole grid; `bar` makes a progress bar of so many steps."""
     generator = np.random.default_rng(seed)
@@ -151,7 +158,7 @@ def computed(
     sizes = _sizes(lp, max(1, int(place.max(initial=-1)) + 1))
     draws = draws or max(_FEWEST_DRAWS, _MOST_DRAWS // (len(sizes) * len(shares)))
     pairs = []
-    with bar(2 * len(sizes) * len(shares) * len(EPSILONS) * draws) as progress:
+    with bar(2 * len(sizes) * len(shares) * len(epsilons) * draws) as progress:
         for k, size in enumerate(sizes):
             one = World.of(without_rows(lp, np.flatnonzero(place >= size)))
             worlds = one, _neighbour(one, np.flatnonzero(place[place < size] == 0), generator)
@@ -159,7 +166,7 @@ def computed(
             s = {share: None if share is None else max(1, round(share * n)) for share in shares}
             answers = {}
             for j, share in enumerate(shares):
-                for i, eps in enumerate(EPSILONS):
+                for i, eps in enumerate(epsilons):
                     asked = eps, delta, s[share]
                     seeds = [[[seed, k, j, i, w, draw] for draw in range(draws)] for w in (0, 1)]
                     answers[share, eps] = tuple(
@@ -167,7 +174,7 @@ def computed(
                         for world, own in zip(worlds, seeds, strict=True)
                     )
             pairs.append(Pair(size, worlds, s, answers))
-    return Grid(lp, place, shares, pairs, delta, draws)
+    return Grid(lp, place, epsilons, shares, pairs, delta, draws)
 
 
 def _all_soft(lp: LinearProgram) -> bool:

@@ -45,6 +45,7 @@ def explore(
     *,
     not_private: bool = False,
     variables: Sequence[int] | None = None,
+    eps: Sequence[float] = EPSILONS,
     delta: float = 1e-6,
     draws: int | None = None,
     seed: int = 0,
@@ -68,6 +69,8 @@ def explore(
     variables : pair of int, optional
         The two variables of the picture, where there are more. By default a plane through the exact
         optimum in which private answers differ most.
+    eps : sequence of float
+        Where the slider for eps stops, in ascending order. Fewer take less time.
     delta : float
         Of all solves.
     draws : int, optional
@@ -98,7 +101,12 @@ def explore(
     """
     require_kind(lp, LinearProgram, "lp", "a LinearProgram")
     require_flag(not_private, "not_private")
-    validated_budget(EPSILONS[0], delta)
+    require(
+        len(eps) > 0 and all(np.isfinite(eps)) and list(eps) == sorted(set(eps)),
+        "eps must be a sequence of finite numbers in ascending order, such as (0.5, 2.0).",
+        "eps",
+    )
+    validated_budget(eps[0], delta)
     if draws is not None:
         whole(draws, "draws")
     whole(seed, "seed", least=0)
@@ -119,7 +127,7 @@ def explore(
     bar = partial(
         tqdm, disable=not progress, desc="private answers", unit="solve", mininterval=seconds
     )
-    grid = computed(lp, float(delta), draws, seed, bar)
+    grid = computed(lp, tuple(map(float, eps)), float(delta), draws, seed, bar)
     shown = _shown(grid, variables)
     shown["total"] = int(lp.private.sum())
     shown["about"] = f"seed {seed}, privlp {version('privlp')}"
@@ -194,7 +202,7 @@ def _shown(grid: Grid, variables: Sequence[int] | None) -> dict[str, Any]:
 
     whole_rows = lp.neighbours.changes_whole_rows
     return {
-        "epsilons": EPSILONS,
+        "epsilons": grid.epsilons,
         "shares": grid.shares,
         "labels": labels,
         "slice": d > 2,
@@ -216,7 +224,7 @@ def _shown(grid: Grid, variables: Sequence[int] | None) -> dict[str, Any]:
             {**_of_size(pair, basis), "feasible": region(place < pair.records)}
             for pair in grid.pairs
         ],
-        "guesses": [_guessed(grid, eps) for eps in EPSILONS],
+        "guesses": [_guessed(grid, eps) for eps in grid.epsilons],
     }
 
 
