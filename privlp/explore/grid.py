@@ -147,7 +147,7 @@ def computed(
     delta: float,
     draws: int | None,
     seed: int,
-    bar: Callable[[int], Any],
+    bar: Callable[..., Any],
 ) -> Grid:
     """Solve on the whole grid; `bar` makes a progress bar of so many steps."""
     generator = np.random.default_rng(seed)
@@ -158,7 +158,7 @@ def computed(
     sizes = _sizes(lp, max(1, int(place.max(initial=-1)) + 1))
     draws = draws or max(_FEWEST_DRAWS, _MOST_DRAWS // (len(sizes) * len(shares)))
     pairs = []
-    with bar(2 * len(sizes) * len(shares) * len(epsilons) * draws) as progress:
+    with bar(total=2 * len(sizes) * len(shares) * len(epsilons) * draws) as progress:
         for k, size in enumerate(sizes):
             one = World.of(without_rows(lp, np.flatnonzero(place >= size)))
             worlds = one, _neighbour(one, np.flatnonzero(place[place < size] == 0), generator)
