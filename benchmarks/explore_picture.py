@@ -14,7 +14,7 @@ from playwright.sync_api import sync_playwright
 import privlp
 from benchmarks.published import ROOT
 
-WIDTH = 1200
+WIDTH = 1280
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -39,5 +39,5 @@ if __name__ == "__main__":
         privlp.explore(privlp.examples.kitchen(), page, progress=True)
         picture = Image.open(io.BytesIO(photographed(page))).convert("RGB")
     path = ROOT / "docs" / "results" / "explore.png"
-    picture.quantize(128).save(path, optimize=True)
+    picture.quantize(256, method=Image.Quantize.FASTOCTREE).save(path, optimize=True)
     print(path)
