@@ -18,7 +18,8 @@ from privlp.cli.options import plain_errors, require_folder, require_picture
 from privlp.errors import MissedRowsWarning, MissingDependencyError, MostlyNoiseWarning
 from privlp.exact import solve_exact
 from privlp.examples import doctor_visits
-from privlp.explore.page import EPSILONS, EXAMPLES, explore
+from privlp.explore.grid import EPSILONS
+from privlp.explore.page import EXAMPLES, explore
 from privlp.linear_program import LinearProgram
 from privlp.pictures import COLOURS, GREY, drawing_on, new_axes, save_figure
 from privlp.solution import Solution
