@@ -207,9 +207,7 @@ def over_splits() -> list[Any]:
             gaps += np.mean(found, axis=0)[:-1].tolist()
             rows.append([name, *(said(column, "{:.4f} ± {:.4f}") for column in np.array(found).T)])
     few = sum(gap <= 0.003 for gap in gaps)
-    told = (
-        f"The gap is {max(gaps):.4f} at most, and within 0.003 in {few} of {len(gaps)} cells."
-    )
+    told = f"The gap is {max(gaps):.4f} at most, and within 0.003 in {few} of {len(gaps)} cells."
     headers = ["", *(f"ε = {eps:g}" for eps in EPSILONS[1:]), "the loss of ε = 0.5, no noise"]
     return [told, (headers, rows)]
 
