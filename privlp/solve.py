@@ -70,7 +70,7 @@ def solve(
         warning says so.
     s : float or str
         For constraint-private programs: number of private rows that may be violated, by more than
-        alpha, or than rounding (a millionth of their side) without one, from 1 to n; or a share of
+        alpha, or than rounding (a billionth of their side) without one, from 1 to n; or a share of
         them, such as ``"5%"``. A larger s means less noise. Soft rows and other relations have no
         use for it.
     alpha : float, optional

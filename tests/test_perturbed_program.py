@@ -333,13 +333,13 @@ class TestRowsInCoordinates:
 
 
 def test_missed_rows():
-    """By hand: a millionth of |b|; where b is 0, of the terms; or alpha times the norm."""
+    """By hand: a billionth of |b|; where b is 0, of the terms; or alpha times the norm."""
     A = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, -1.0], [1.0, -1.0], [0.0, 0.0]])
     b = np.array([1.0, 1.2, 0.0, 0.3, 0.0])
     lp = LinearProgram([1, 1], A, b, bounds=(0, 9))
     measured = MeasuredRows(block_of(lp))
-    assert measured.missed(np.array([1.0 + 9e-7, 1.0])) == 0
-    assert measured.missed(np.array([1.0 + 2e-6, 1.0])) == 1
+    assert measured.missed(np.array([1.0 + 9e-10, 1.0])) == 0
+    assert measured.missed(np.array([1.0 + 2e-9, 1.0])) == 1
     assert measured.missed(np.array([1.1, 1.0])) == 2
     assert MeasuredRows(block_of(lp), alpha=0.2).missed(np.array([1.25, 1.0])) == 1
 

@@ -22,7 +22,7 @@ from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws, GaussianMechanism
 from privlp.rows.access import Rows
 from privlp.rows.grid import Grid
-from privlp.rows.program_rows import MeasuredRows
+from privlp.rows.program_rows import OF_SOLVERS, SHARE, MeasuredRows
 from privlp.status import MissedRows
 
 
@@ -253,7 +253,8 @@ class Checked:
         self, request: SolveRequest, rows: Rows[Any], search: StagedSearch, draw: ChargedDraws
     ) -> None:
         self._search, self._request = search, request
-        measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy()))
+        share = SHARE if request.has_noise else OF_SOLVERS
+        measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy(), share=share))
         self._counts = NoisyCounts(measured, MeasuredRows.missed, draw)
         self.rounds = search.rounds + 1
         self._released: Released | None = None

@@ -187,8 +187,9 @@ class SelectableRows:
         return self._form.row_sign[side] * entries
 
 
-#: The violation that counts without an alpha, as a share of a row's size: that of exact solvers.
-SHARE = 1e-6
+#: The violation that counts without an alpha, as a share of a row's size: rounding; and the
+#: tolerance of solvers, for answers without noise.
+SHARE, OF_SOLVERS = 1e-9, 1e-6
 _ROUNDING = 1e-12  # Rounding of A x, as a share of a row's size.
 # Rows at a time, so that temporary numbers are few.
 _SOME, _ENTRIES = 2**15, 2**17
@@ -199,13 +200,14 @@ class MeasuredRows:
     """Private rows in the user's variables, each with its own measure of a violation.
 
     A row counts as missed at x if A_i x - b_i exceeds `alpha` ||A_i||_2; or, without an alpha, a
-    millionth of |b_i|, or of sum_j |A_ij x_j| where b_i is 0: a larger share would mean more where
+    billionth of |b_i|, or of sum_j |A_ij x_j| where b_i is 0: a larger share would mean more where
     the origin is far off, as in degrees Kelvin. Each number is computed from its row alone.
     """
 
-    def __init__(self, block: RowBlock, alpha: float | None = None) -> None:
+    def __init__(self, block: RowBlock, alpha: float | None = None, share: float = SHARE) -> None:
         self.block, self._form = block, block.form
         self._norms = None if alpha is None else alpha * self._form.row_norms()
+        self._share = share
 
     def missed(self, x: FloatArray) -> int:
         """Number of rows that x misses."""
@@ -213,7 +215,7 @@ class MeasuredRows:
         for rows, sides, sizes in self._some(x):
             row = self._form.row[rows]
             beyond = self._form.row_sign[rows] * activity[row] - sides
-            allowed = SHARE * sizes if self._norms is None else self._norms[row]
+            allowed = self._share * sizes if self._norms is None else self._norms[row]
             found += int(np.count_nonzero(beyond > allowed + _ROUNDING * sizes))
         return found
 
@@ -228,7 +230,7 @@ class MeasuredRows:
         activity = form.activity(x)
         for rows, sides, sizes in self._some(x, max(1, _ENTRIES // len(x))):
             row, sign = form.row[rows], form.row_sign[rows].astype(float)
-            allowed = SHARE * sizes if self._norms is None else self._norms[row]
+            allowed = self._share * sizes if self._norms is None else self._norms[row]
             slack = sides + allowed - sign * activity[row]
             entries = A[row].toarray() if sp.issparse(A) else A[row]
             helps = entries * (ends - x) * sign[:, None]
