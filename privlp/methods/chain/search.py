@@ -36,8 +36,9 @@ _CLOSE = 1 / 6
 # Rows move inwards by this share of the softness.
 _DEEP_INWARDS, _INWARDS = 0.5, 0.8
 # A search amid the rows: regions of so many times the steps to near sides, and the share of the
-# rounds that are left for descents in each.
-_WIDER, _MOST_COARSE = (1.0, 8.0, 64.0), 0.2
+# rounds that are left for descents in each. Steps of one variable, of which noise tells less, are
+# at most so many times those of all at once.
+_WIDER, _MOST_COARSE, _TOGETHER = (1.0, 8.0, 64.0), 0.2, 8.0
 # The scale: so many times s rows have less slack at the deep point; and a floor.
 _TIGHT, _LEAST_SLACK, _LOW_SLACK, _HIGH_SLACK = 2.0, 0.02, -20.0, 3.0
 # Softness of the stages in units of that slack; and stages end where so many times s rows are
@@ -249,14 +250,16 @@ class ChainSearch(StagedSearch):
         for wide in _WIDER:
             if counts.left < COUNTS_AMID:
                 break
-            self._widths = wide * np.where(known, widths, together)
+            self._widths = wide * np.where(
+                known, np.minimum(widths, _TOGETHER * together), together
+            )
             self._bound_about(x)
             found, count = self._descended(x, counts, COARSE, _MOST_COARSE)
             if count < fewest:
                 deep, fewest = found, count
             if count <= few or not np.isfinite(self._widths).any():
                 break
-        if fewest > few:
+        if fewest > few and not np.isfinite(self._widths).all():
             self._widths, self._region = np.full(len(x), np.inf), whole
         if known.any() and not known.all() and counts.left >= COUNTS_AMID:
             lowest = self._lowest(deep, known)
