@@ -1,13 +1,21 @@
-"""How long a plan, a default solve and a refusal take, beside staged descent and the exact solve.
+"""How long plans, solves, fits, reading and starting take, beside what nothing can be faster than.
 
-Run with ``python -m benchmarks.speed``, half a minute. Times are those of the process, medians of
-turns.
+Run with ``python -m benchmarks.speed``, some minutes; ``--before FOLDER`` names an older copy of
+the house, whose times stand beside those of this one. Times are those of the process, medians of
+turns; each program, of each of the two, has a process of its own.
 """
 
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +23,10 @@ import scipy.sparse as sp
 
 import privlp
 from benchmarks.families.hard import map_covering
+from benchmarks.measure import ROOT, peak_resident_bytes, resident_bytes
 from benchmarks.published import write_page
 from privlp import LinearProgram, PrivLPError, models
+from privlp.problem.highs import quiet_highs
 
 EPS, DELTA, TURNS, SEED, BOX = 1.0, 1e-6, 3, 100, 1e4
 
@@ -83,43 +93,192 @@ def seconds(action: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - start, found
 
 
-def row(name: str, lp: LinearProgram, s: float, *, solved: bool = True) -> list[str]:
-    """Times of one program: exact and staged in seconds, others over these."""
+def row(name: str, lp: LinearProgram, s: float) -> list[str]:
+    """What the plan of one program says, and seconds of an exact solve, a plan and a solve."""
     actions: dict[str, Callable[[], Any]] = {
         "exact": lambda: privlp.solve_exact(lp),
         "plan": lambda: privlp.plan(lp, EPS, DELTA, s=s),
+        "auto": lambda: privlp.solve(lp, EPS, DELTA, s, rng=0),
     }
-    for method in ("auto", "staged", "chain") if solved else ():
-        actions[method] = partial(privlp.solve, lp, EPS, DELTA, s, method=method, rng=0)
     turns = [{key: seconds(action) for key, action in actions.items()} for _ in range(TURNS)]
-    time_of = {key: float(np.median([turn[key][0] for turn in turns])) for key in actions}
-    found = {key: result for key, (_, result) in turns[0].items()}
-    said = found["plan"].verdict if hasattr(found["plan"], "verdict") else "refused"
-    cells = [name, str(said), f"{time_of['exact']:.3f}", f"{time_of['plan']:.2f}"]
-    if not solved:
-        return cells
-    staged = "" if isinstance(found["staged"], PrivLPError) else f"{time_of['staged']:.2f}"
-    ratios = [time_of[key] / time_of["staged"] for key in ("auto", "chain")]
-    of_staged = [f"{ratio:.2f}" if staged else "" for ratio in ratios]
-    return [*cells, found["auto"].method, f"{time_of['auto']:.2f}", staged, *of_staged]
+    exact, plan, auto = (float(np.median([turn[key][0] for turn in turns])) for key in actions)
+    planned, solved = (turns[0][key][1] for key in ("plan", "auto"))
+    said = str(getattr(planned, "verdict", "refused"))
+    took = getattr(solved, "method", "refused")
+    return [name, said, f"{exact:.3f}", f"{plan:.2f}", took, f"{auto:.2f}"]
 
 
-_HEADERS = ["program", "plan says", "exact (s)", "plan (s)"]
-_OF_SOLVES = ["auto takes", "auto (s)", "staged (s)", "auto / staged", "chain / staged"]
+# Rows and columns of dense coverings; of so many rows one turn is enough.
+SIZES = ((200, 10), (2_000, 10), (20_000, 10), (200_000, 10), (1_000_000, 10), (20_000, 80))
+_MANY = 100_000
+
+
+def solves(n: int, d: int) -> list[float]:
+    """Seconds of a product A@x, of HiGHS and of a default solve; its peak of memory over A."""
+    rng = np.random.default_rng(SEED)
+    A = -rng.uniform(0.3, 1, (n, d)) * (rng.random((n, d)) < 0.5)
+    A[np.arange(n), rng.integers(0, d, n)] -= 0.1
+    A.setflags(write=False)
+    c, b, x = rng.uniform(1, 3, d), -rng.uniform(0.5, 1.5, n), rng.random(d)
+    small, lp = (LinearProgram(c, A[:k], b[:k], bounds=(0, BOX)) for k in (min(n, 500), n))
+    for k in range(3):  # imports, and what is computed once
+        privlp.solve(small, EPS + k, DELTA, len(small.b) // 20, rng=0)
+    before, turns = resident_bytes(), 1 if n > _MANY else 9
+    ours = [
+        seconds(partial(privlp.solve, lp, EPS * (1 + 1e-3 * k), DELTA, n // 20, rng=0))[0]
+        for k in range(turns)  # another eps each time: no price is known
+    ]
+    peak = (peak_resident_bytes() - before) / A.nbytes
+    exact = [seconds(lambda: privlp.solve_exact(lp))[0] for _ in range(turns)]
+    stream = [seconds(lambda: [A @ x for _ in range(20)])[0] / 20 for _ in range(9)]
+    return [float(np.median(times)) for times in (stream, exact, ours)] + [peak]
+
+
+def reading(n: int, d: int) -> list[float]:
+    """Seconds in which HiGHS reads a program from a file, and in which this package does."""
+
+    def theirs() -> None:
+        highs = quiet_highs()
+        highs.readModel(path)
+        highs.getLp()
+
+    calls = max(1, 20_000 // (n * d))
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "program.mps"))
+        sparse(n, d).to_mps(path)
+        turns = [
+            [seconds(lambda read=read: [read() for _ in range(calls)])[0] / calls for read in both]
+            for both in [(theirs, partial(LinearProgram.from_mps, path))] * 7
+        ]
+    return [float(time) for time in np.median(turns, axis=0)]
+
+
+def classifier() -> list[float]:
+    """Seconds of a fit of LinearSVC and of a private one, sparse, 200,000 x 100."""
+    from sklearn.svm import LinearSVC  # noqa: PLC0415
+
+    from svm_models import PrivateLPSVC  # noqa: PLC0415
+
+    rng = np.random.default_rng(SEED)
+    X = sp.random_array((200_000, 100), density=0.05, format="csr", rng=rng)
+    y = np.where(X @ rng.normal(size=100) + 0.3 * rng.normal(size=X.shape[0]) > 0, 1, -1)
+    own = PrivateLPSVC(1.0, 1e-8, classes=(-1, 1), data_norm=3.0, random_state=0)
+    return [seconds(lambda model=model: model.fit(X, y))[0] for model in (LinearSVC(), own)]
+
+
+def starting(*code: str) -> list[float]:
+    """Seconds of two pieces of code, each in processes of its own, imports included."""
+    times = []
+    for _ in range(TURNS):
+        for piece in code:
+            start = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([sys.executable, "-c", piece], check=True, stdout=subprocess.DEVNULL)
+            end = resource.getrusage(resource.RUSAGE_CHILDREN)
+            times.append(end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime)
+    return [float(time) for time in np.median(np.reshape(times, (TURNS, -1)), axis=0)]
+
+
+_FIRST = (
+    "import numpy as np, privlp; A = -np.random.default_rng(0).uniform(0.2, 1, (500, 4));"
+    "lp = privlp.LinearProgram([1, 2, 1, 3], A, -np.ones(500));"
+    "privlp.solve(lp, 2.0, 1e-6, 50, rng=0, {})"
+)
+_DMW = "method='dmw', alpha=0.3, opt=1.6"
+_OPTIMIZE, _NUMPY = "import scipy.optimize", "import numpy, scipy.special, scipy.sparse, highspy"
+#: What is measured beside its limit: the limit in words, and both in seconds.
+BESIDE: dict[str, tuple[str, Callable[[], list[float]]]] = {
+    "`svm-models --help`": (
+        "import click",
+        partial(starting, "import click", "from svm_models.cli import main; main(['--help'])"),
+    ),
+    "a plan, in a new process": (
+        _OPTIMIZE,
+        partial(starting, _OPTIMIZE, _FIRST.replace("solve", "plan").replace(" rng=0, {}", "")),
+    ),
+    "a solve, in a new process": (_NUMPY, partial(starting, _NUMPY, _FIRST.format(""))),
+    '`"dmw"`, in a new process': (
+        "import dp_accounting",
+        partial(starting, "import dp_accounting", _FIRST.format(_DMW)),
+    ),
+    "reading MPS, 40 x 10": ("HiGHS", partial(reading, 40, 10)),
+    "reading MPS, 5,000 x 100": ("HiGHS", partial(reading, 5_000, 100)),
+    "PrivateLPSVC, sparse, 200,000 x 100": ("LinearSVC", classifier),
+}
+
+
+def of_case(name: str, house: Path) -> list[float]:
+    """What is measured of a case, in a process of its own and with the code of a house."""
+    paths = {"PYTHONPATH": str(house), "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, __file__, "--case", name]
+    done = subprocess.run(
+        command, cwd=house, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | paths
+    )
+    return [float(word) for word in done.stdout.split()]
+
+
+def _milliseconds(before: float | None, after: float) -> list[str]:
+    shown = [
+        f"{1e3 * time:,.3g}" if time < 1 else f"{1e3 * time:,.0f}" for time in (before or 0, after)
+    ]
+    return ["" if before is None else shown[0], shown[1]]
 
 
 def main() -> None:
-    """Measure, and write the page; or print plans of files."""
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--before", type=Path, help="an older copy of the house")
+    parser.add_argument("--case", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
     warnings.simplefilter("ignore")
+    if asked.case is not None:
+        of_size = dict(zip(map(str, SIZES), SIZES, strict=True)).get(asked.case)
+        print(*(solves(*of_size) if of_size else BESIDE[asked.case][1]()))
+        return
+
+    def both(case: str, rows: int = 0) -> tuple[float | None, list[float]]:
+        known = asked.before is not None and rows <= _MANY
+        older = of_case(case, asked.before.resolve()) if known else None
+        newer = of_case(case, ROOT)
+        return (None if older is None else older[min(len(older), 3) - 1]), newer
+
+    sizes, beside = [], []
+    for n, d in SIZES:
+        older, (stream, exact, ours, peak) = both(str((n, d)), n)
+        cells = [f"{1e3 * stream:,.2g}", f"{1e3 * exact:,.3g}", *_milliseconds(older, ours)]
+        ratios = [
+            f"{ours / exact:.2f}",
+            f"{ours / stream:,.0f}",
+            f"{peak:.1f}" if n >= 20_000 else "",
+        ]
+        sizes.append([f"{n:,} x {d}", *cells, *ratios])
+    for name, (limit, _) in BESIDE.items():
+        older, (least, ours) = both(name)
+        times = [_milliseconds(None, least)[1], *_milliseconds(older, ours)]
+        beside.append([name, limit, *times, f"{ours / least:.2f}"])
     row("imports", sparse(200, 5), 10)
     rows = [
         row(name, lp, int(lp.private.sum()) // of_s)
         for name, (make, of_s) in PROGRAMS.items()
         for lp in [make()]
     ]
-    refused = row("300 rows, 1,500 variables", few_rows(), 15, solved=False)
-    write_page("speed", ([*_HEADERS, *_OF_SOLVES], rows), (_HEADERS, [refused]))
+    refused = row("300 rows, 1,500 variables", few_rows(), 15)
+    write_page(
+        "speed", (_SIZE_HEADERS, sizes), (_BESIDE_HEADERS, beside), (_HEADERS, [*rows, refused])
+    )
 
+
+_SIZE_HEADERS = [
+    "rows",
+    "A@x",
+    "HiGHS",
+    "before",
+    "after",
+    "after / HiGHS",
+    "after / A@x",
+    "peak / A",
+]
+_BESIDE_HEADERS = ["what", "limit", "limit (ms)", "before", "after", "after / limit"]
+_HEADERS = ["program", "plan says", "exact (s)", "plan (s)", "auto takes", "auto (s)"]
 
 if __name__ == "__main__":
     main()
