@@ -62,11 +62,11 @@ PROGRAMS: dict[str, tuple[Callable[[int, int], LinearProgram], int, bool]] = {
 
 
 def exact_prices(lp: LinearProgram, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Prices of the public rows, without the private rows that x misses by more than 1 %."""
+    """Prices of the public rows, without the private rows that x misses."""
     if lp.penalty is not None:
         return np.asarray(privlp.solve_exact(lp).dual)[~lp.private]
     short = np.asarray(lp.A @ x - lp.b)
-    kept = ~lp.private | (short <= 0.01 * np.abs(lp.b))
+    kept = ~lp.private | (short <= 1e-6 * np.abs(lp.b))
     fields = {"row_lower": lp.row_lower[kept], "bounds": lp.bounds, "sense": lp.sense}
     without = LinearProgram(lp.c, lp.A[np.flatnonzero(kept)], lp.b[kept], **fields)
     return np.asarray(privlp.solve_exact(without).dual)[~lp.private[kept]]

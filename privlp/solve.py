@@ -76,7 +76,7 @@ def solve(
     alpha : float, optional
         Violation that is good enough: per unit of ||A_i||_2 where whole constraints are private, in
         units of A x - b for other relations and published methods. Methods that choose their rounds
-        take fewer for a larger one. ``None`` chooses the best that the budget allows.
+        take fewer for a larger one. ``None``: none but rounding, and as many rounds as are best.
     opt : float or pair of floats
         Public optimal value, in the user's units and sense, or a public range (low, high) that
         contains it. None is needed by the default.

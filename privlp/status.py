@@ -84,7 +84,7 @@ _PROBABILITY = 0.9
 
 @dataclass(frozen=True)
 class MissedRows:
-    """An interval for the number of private rows that x misses by more than alpha."""
+    """An interval for the number of private rows that x misses, by more than alpha or rounding."""
 
     #: Its ends; 0 at least, and the public number of rows at most.
     low: float

@@ -127,7 +127,7 @@ _HELP = """
 --delta: Privacy parameter delta, well below one over the number of rows.
 --private: Glob over row names of the private rows; several add up. Default: all inequalities; with
   --nominal-n, all rows.
---s: Number of private rows that may be violated by more than alpha, or a share such as 5%.
+--s: Number of private rows that may be violated, or a share such as 5%.
 --rows-per-record: Largest number of rows that one record owns.
 --nominal-n: Records may be added or removed, not replaced; this is the public number of rows.
 --scalar-private: Right-hand sides of private rows move by at most D.

@@ -62,8 +62,7 @@ _HEADERS = (
 )
 
 _NOTE = """\
-*  counted from the records without noise, for this demonstration only; also those who miss less
-   than 1 % of their visits, whom s does not count.
+*  counted from the records without noise, for this demonstration only.
 ** the cheapest formula found that misses at most {s} people; not private. Private formulas come
    near to it as eps grows. At a small eps they grant too much, or miss too many people.\
 """

@@ -22,7 +22,7 @@ from privlp.solve import solve
 #: Where the slider for eps stops.
 EPSILONS = (0.1, 0.5, 2.0, 10.0)
 #: Rows that are missed by less than this, per unit of their norm, are not counted.
-TOLERANCE = 0.01
+TOLERANCE = 1e-6
 _SHARES = (0.01, 0.05, 0.2)
 # The largest number of people is divided by these.
 _PARTS = (16, 4, 1)
