@@ -2,9 +2,9 @@
 
 The records of a fold are made ready once for all its draws.
 
-The releases are those of :mod:`svm_models.classifiers.perturbation`. What is shared among draws changes none of
-them: the signed records, the exact minimiser to which output perturbation adds its noise, and fits
-at a regularisation that objective perturbation raises to the same value anyway.
+The releases are those of :mod:`svm_models.classifiers.perturbation`. What is shared among draws
+changes none of them: the signed records, the exact minimiser to which output perturbation adds its
+noise, and fits at a regularisation that objective perturbation raises to the same value anyway.
 """
 
 import math
