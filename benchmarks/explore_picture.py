@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import privlp
-from benchmarks.published import ROOT
+from benchmarks.measure import ROOT
 
 WIDTH = 1280
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
