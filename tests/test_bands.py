@@ -218,3 +218,17 @@ def test_rows_in_blocks_have_no_equality():
     lp = LinearProgram([1, 2], [-np.eye(2), -np.eye(2)], [[-1, -1], [-2, -2]])
     with pytest.raises(PrivLPError, match="with_tolerance has no use for rows in blocks"):
         lp.with_tolerance(1)
+
+
+def test_rounding_of_all_numbers_that_move_is_declared():
+    """In sum, 2^18 numbers move by 5e-7, and their 2^19 sides by 4: each sum is rounded."""
+    n, tolerance, unit = 2**18, 2.0**35 + 2.0**10, 2.0**-17
+    sides = []
+    for b in (1 + unit / 2 - 2.0**-40, 1 + unit / 2 + 2.0**-40):
+        relation = ScalarPrivate(1.0, norm="1", lower=0, upper=10)
+        lp = LinearProgram(
+            [1], np.ones((n, 1)), np.full(n, b), row_lower=b, neighbours=relation, bounds=(0, 1e9)
+        ).with_tolerance(tolerance)
+        sides.append(np.concatenate([lp.b[np.isfinite(lp.b)], lp.row_lower[n:]]))
+    moved = np.abs(sides[0] - sides[1]).sum()
+    assert 3.9 < moved <= lp.neighbours.sensitivity

@@ -84,7 +84,8 @@ class ChainSearch(StagedSearch):
         self._s, self._n, self._largest_n = request.density(), request.n, request.largest_n
         self._rows, self._charges, self._draws = rows, charges, draws
         self._whole = self._public = public
-        self._region, self._last_target = region, last_target
+        self._region = self._all = region
+        self._last_target = last_target
         self._hint = request.costs_of_hint()
         self._measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy()))
         self._between = self._counts(draws.between)
@@ -120,7 +121,8 @@ class ChainSearch(StagedSearch):
         else:
             self._finish(region, deep, x)
         if start.corner is not None:  # Few rows were counted to be missed there.
-            self._x = min(start.corner, self._x, key=self._public.cost.dot)
+            corner = np.clip(start.corner, *self._whole.bounds.T)
+            self._x = min(corner, self._x, key=self._public.cost.dot)
         yield
 
     def _counts(self, draw: ChargedDraws) -> NoisyCounts:
@@ -241,26 +243,26 @@ class ChainSearch(StagedSearch):
         """
         few, fewest, deep = max(FEW * self._s, SURE * counts.sigma), math.inf, x
         widths = together = np.full(len(x), np.inf)
-        whole = self._region
+        self._public, self._region = self._whole, self._all
         if not corner and self._draws.widths is not None:
             widths = starting.widths(self._draws.widths, x)
         if not corner and self._draws.way is not None:
             together = starting.together(self._draws.way, x)
         known = np.isfinite(widths)
+        steps = np.where(known, np.minimum(widths, _TOGETHER * together), together)
         for wide in _WIDER:
             if counts.left < COUNTS_AMID:
                 break
-            self._widths = wide * np.where(
-                known, np.minimum(widths, _TOGETHER * together), together
-            )
+            self._widths = wide * steps
             self._bound_about(x)
             found, count = self._descended(x, counts, COARSE, _MOST_COARSE)
             if count < fewest:
                 deep, fewest = found, count
-            if count <= few or not np.isfinite(self._widths).any():
+            if count <= few or not np.isfinite(steps).any():
                 break
-        if fewest > few and not np.isfinite(self._widths).all():
-            self._widths, self._region = np.full(len(x), np.inf), whole
+        if fewest > few and not np.isfinite(steps).all():
+            self._widths = np.full(len(x), np.inf)
+            self._public, self._region = self._whole, self._all
         if known.any() and not known.all() and counts.left >= COUNTS_AMID:
             lowest = self._lowest(deep, known)
             count = counts(lowest)
