@@ -62,6 +62,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "small": "default, soft, families",
         "small_methods": "default, perturbed, families",
         "speed": "default, plan, families",
+        "splits": "chain, families",
         "stored_budget": "mechanisms",
         "svm_audits": "audits, perturbed SVM",
         "thesis_figures": "exact SVM, DMWSVC, perturbed SVM",
