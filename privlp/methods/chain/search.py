@@ -13,7 +13,8 @@ import numpy.typing as npt
 from privlp.checks import FloatArray
 from privlp.methods.chain.charges import WRONG_SIGNS, ChainCharges, ChainDraws
 from privlp.methods.chain.descent import Descents
-from privlp.methods.chain.start import COARSE, COUNTS_AMID, FEW, SURE, Start, Starting
+from privlp.methods.chain.start import COARSE, COUNTS_AMID, FEW, SURE, Starting
+from privlp.methods.chain.way import Start
 from privlp.methods.counts import NoisyCounts, StagedSearch, TargetSearch
 from privlp.methods.perturbed.paths import scaled_or
 from privlp.methods.request import SolveRequest
@@ -194,10 +195,7 @@ class ChainSearch(StagedSearch):
         return deep
 
     def _deep_point(self, start: Start) -> FloatArray:
-        """Of ever shorter descents without a cost, the point that misses the fewest rows.
-
-        Or a safe point of the way, if the far end seems to miss fewer.
-        """
+        """Where descents lead away from the rows, or a safe point if the far end seems better."""
         counts = self._counts(self._draws.deep)
         deep, fewest = self._descended(start.x, counts, counts.left, _MOST_ROUNDS)
         fewest = self._know(deep, fewest, counts)

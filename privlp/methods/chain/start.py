@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from privlp.checks import FloatArray
 from privlp.methods.chain.descent import Centre, Descents, Useless, centre_of_rows
-from privlp.methods.counts import NoisyCounts, TargetSearch
+from privlp.methods.chain.way import LIKELY, Start, Way, search_of_odds
+from privlp.methods.counts import NoisyCounts
 from privlp.methods.request import cheapest_at_zero
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
@@ -22,13 +22,7 @@ from privlp.rows.program_rows import MeasuredRows
 
 #: Few rows are missed where a count is at most this share of s, or this many deviations of noise.
 FEW, SURE = 0.5, 3.0
-# Logarithm of odds, along the way from the cheapest point to the far one; so many are told apart.
-_ODDS, _PLACES = (-45.0, 30.0), 1500
-_APART = (_ODDS[1] - _ODDS[0]) / (_PLACES - 1)
-# The start is as likely as this to be past that point; farther on this share of s is missed.
-_LIKELY, _SAFE, _SURELY = 0.9, 0.5, 0.9
-# Odds beyond which rows end at the far end itself.
-_AT_CORNER = 24.0
+_SAFE = 0.5  # Farther on than the start, this share of s is missed.
 # Counts for the start, and for a safe point farther on.
 _CHECKED = 2
 #: Descents in each region of a search amid the rows. None begins unless so many counts are left:
@@ -37,11 +31,6 @@ COARSE = 2
 COUNTS_AMID = COARSE + _CHECKED + 2
 #: Counts on a way by the centre of the rows, and at its cost on the way before.
 COUNTS_BY_CENTRE = 12
-# Missed rows fall at least so fast, in powers of e for each power of e that odds rise by.
-_STEEP = 2.0
-# The start has these odds beyond those of a hinted cost, likely: the way leads not to the optimum
-# but to points that are dearer than it, and a hint may be wrong.
-_NEAR_HINT = (-1.5, 3.0)
 # The start misses so many times s, or fewer; this share of what the way's beginning misses, if that
 # is less: where few rows ask for anything, the scale is where that number falls.
 _OF_START, _OF_ASKED = 2.5, 0.5
@@ -74,93 +63,6 @@ _FAR, _CLOSER = 10.0, 1 / 50
 _FARTHEST = 1e6
 # How hard cost pulls from the middle to the cheapest point, in units of the root of p.
 _PULL, _AS_CHEAP = 1e3, 1e-9
-
-
-@dataclass(frozen=True)
-class Way:
-    """A public way, and what counts say of where about the target's number of rows is missed."""
-
-    begin: FloatArray  # The cheapest point, or the centre of the rows.
-    far: FloatArray
-    fewest: float  # The count of rows missed at the far end.
-    posterior: TargetSearch  # By the logarithm of odds along the way.
-
-    def part(self, share: float) -> FloatArray:
-        """The point after this share of the way."""
-        return self.begin + share * (self.far - self.begin)
-
-    def at(self, odds: float) -> FloatArray:
-        """The point with these odds of what lies behind to what lies ahead."""
-        return self.part(float(expit(odds)))
-
-    def odds_of(self, value: float, cost: FloatArray) -> float:
-        """Where the cost is that value, between the ends; its begin if costs do not rise."""
-        start, end = (float(cost @ x) for x in (self.begin, self.far))
-        share = (value - start) / (end - start) if end > start else 0.0
-        return float(np.clip(logit(min(max(share, 0.0), 1.0)), *_ODDS))
-
-    def learn(self, counts: NoisyCounts, left: int) -> None:
-        """Counts on a logarithmic scale, until so few are left."""
-        while counts.left > left and not self.at_corner:
-            odds = self.posterior.median
-            self.posterior.learn(odds, counts(self.at(odds)), counts.sigma)
-
-    @property
-    def at_corner(self) -> bool:
-        """Whether few rows are missed at the far end, and many right before it."""
-        return self.fewest <= self.posterior.target and self.posterior.median > _AT_CORNER
-
-    def likely(self) -> tuple[float, float]:
-        """Odds between which the target's number of rows is likely missed."""
-        return self.posterior.quantile(1 - _LIKELY) - _APART, self.posterior.quantile(_LIKELY)
-
-    def halved(
-        self, ends: tuple[float, float], counts: NoisyCounts, target: float, left: int
-    ) -> tuple[float, float]:
-        """The ends after halving what lies between them, until so few counts are left."""
-        low, high = ends
-        while counts.left > left:
-            odds = _between(low, high)
-            found = counts(self.at(odds))
-            self.posterior.learn(odds, found, counts.sigma)
-            low, high = (low, odds) if found <= target else (odds, high)
-        return low, high
-
-
-@dataclass(frozen=True)
-class Start:
-    """A point of a public way, from where many rows are missed to a far point."""
-
-    way: Way
-    share: float  # Where the point lies: 0 where the way begins, 1 at the far point.
-    good: bool  # Whether few rows are missed at the far end.
-    # So far on, in the same units, sides near the point lie behind; infinite if not known.
-    on: float
-    # The number of missed rows that the point hardly ever exceeds; infinite if not known.
-    bound: float
-    of_far: float  # That of the far end.
-    safe: FloatArray  # Farther on, a point that is likely to miss fewer, and its bound.
-    of_safe: float
-    # A point that misses few rows, where many sides meet: right beside it many are missed.
-    corner: FloatArray | None = None
-
-    def with_few(self, counts: NoisyCounts, target: float) -> FloatArray:
-        """A point that is likely to miss so many rows or fewer, by all counts that are left."""
-        posterior = self.way.posterior
-        while counts.left:
-            odds = posterior.quantile_of(target, 0.5)
-            posterior.learn(odds, counts(self.way.at(odds)), counts.sigma)
-        return self.way.at(posterior.quantile_of(target, _SURELY))
-
-    @property
-    def x(self) -> FloatArray:
-        """The point."""
-        return self.way.part(self.share)
-
-    @property
-    def leads_away(self) -> bool:
-        """Whether the way itself leads to points with few missed rows not far on."""
-        return self.good and 2 * self.on < 1 - self.share
 
 
 class Starting:
@@ -226,7 +128,7 @@ class Starting:
         if centre is not None:
             way, ends = self._by_centre(way, ends, counts, few, target, centre)
         high = way.halved(ends, counts, target, _CHECKED)[1]
-        of_few = float(expit(way.posterior.quantile_of(_SAFE * self._s, _LIKELY)))
+        of_few = float(expit(way.posterior.quantile_of(_SAFE * self._s, LIKELY)))
         safe = way.part(of_few)
         share, x = float(expit(high)), way.at(high)
         on = math.inf if high >= _SMALL else float(expit(high + _ODDS_ON)) - share
@@ -271,15 +173,7 @@ class Starting:
     ) -> Way:
         """A way of which nothing is known but how few rows are missed at its end."""
         ends = (float(self._public.cost @ end) for end in (begin, far))
-        posterior = TargetSearch(
-            max(self._goal, sigma),
-            *_ODDS,
-            sigma=sigma,
-            most=self._most,
-            places=_PLACES,
-            likely=_odds_of_cost(hint, *ends),
-            least_slope=_STEEP,
-        )
+        posterior = search_of_odds(max(self._goal, sigma), sigma, self._most, hint, *ends)
         return Way(begin, far, fewest, posterior)
 
     def _by_centre(
@@ -471,17 +365,3 @@ def _bisected(
 def near_sides(s: float, n: int, sigma: float) -> float:
     """How many sides count as those near a point, where counts have this deviation."""
     return _NEAR * max(min(s, _AT_MOST / _NEAR * n), sigma)
-
-
-def _odds_of_cost(cost: float | None, cheapest: float, far: float) -> tuple[float, float] | None:
-    """Odds near those of a hinted cost on the way; ``None`` if it does not lie on it."""
-    if cost is None or not cheapest < cost < far:
-        return None
-    odds = math.log((cost - cheapest) / (far - cost))
-    return odds + _NEAR_HINT[0], odds + _NEAR_HINT[1]
-
-
-def _between(low: float, high: float) -> float:
-    """Odds of the middle of two places."""
-    share = 0.5 * (expit(low) + expit(high))
-    return float(logit(share)) if 0 < share < 1 else 0.5 * (low + high)
