@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -33,9 +32,6 @@ _FARTHEST = 1e9
 # Variables times noise, over s or over the number of soft rows, up to which most draws succeed:
 # docs/results/unknown.md, fallback.md.
 _DIFFICULT, _SOFT_DIFFICULT = 1.5, 0.016
-# An answer on soft rows is given up where it seems to cost more than a public point by so many
-# deviations: up to this difficulty, where the plan is rough, and where there are too few rows.
-_DOUBT, _MOSTLY = (2.0, 0.0, -2.0), 1.9
 _RANK = 3  # Where "auto" places it among methods for hard rows.
 
 
@@ -128,9 +124,7 @@ class Perturbed(RowsMethod):
         width = None if request.width is None else of_usual_size(request.width, "width")
         charges = PerturbedCharges.soft(request, clipped=width is None, s=s)
         easy = (request.n - prices.hard) * _SOFT_DIFFICULT
-        difficulty = region.size * charges.sigma / easy
-        doubt = _DOUBT[bisect_left((_MOSTLY, HOPELESS), difficulty)]
-        options: dict[str, Any] = {"prices": prices, "width": width, "doubt": doubt}
+        options: dict[str, Any] = {"prices": prices, "width": width}
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Solver:
             if s is None:

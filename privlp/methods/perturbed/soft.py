@@ -11,7 +11,7 @@ import numpy as np
 
 from privlp.checks import FloatArray
 from privlp.methods.counts import NoisyCounts, StagedSearch
-from privlp.methods.fallback import reach
+from privlp.methods.fallback import keeps, reach
 from privlp.methods.perturbed.draws import Bend, Draws, draws_of_stages, prices_of_public_rows
 from privlp.methods.perturbed.paths import SCALES, above, scaled_or
 from privlp.methods.request import SolveRequest
@@ -58,14 +58,13 @@ class SoftRowSearch(StagedSearch):
         *,
         prices: SoftPrices,
         width: float | None,
-        doubt: float,
     ) -> None:
         self._shares, self._moments, *rest = draws
         self._bound = rest.pop(0) if width is None else width
         self._line, self._choice, *rest = rest
         self._stages = draws_of_stages(rest)
         super().__init__(request, 1 + len(self._stages), region.point(region.inside))
-        self._n, self._k, self._doubt = request.n, request.public.rows_of_one_record, doubt
+        self._n, self._k = request.n, request.public.rows_of_one_record
         self._soft = self._n - prices.hard
         self._price, self._bend = float(prices.largest), Bend.of(request.public)
         self._rows, self._public, self._region = rows, public, region
@@ -121,10 +120,9 @@ class SoftRowSearch(StagedSearch):
 
     def _is_worse(self, compared: Comparison, simple: FloatArray) -> bool:
         """Whether a noisy comparison speaks against the answer, or where it must, not for it."""
-        sigma = self._choice.sigma
-        most = reach(sigma, self._n // self._k, _REACH)
-        costlier = compared.difference(self._x, simple, self._choice, most)
-        return sigma > 0 and costlier > self._doubt * sigma
+        sigma, records = self._choice.sigma, self._n // self._k
+        most = reach(sigma, records, _REACH)
+        return not keeps(compared.difference(self._x, simple, self._choice, most), sigma, records)
 
     def _equalised(self) -> ReducedPolytope:
         """The region in which variables have equal shares of the norms, and rows vary alike."""
