@@ -107,6 +107,29 @@ def test_without_noise_the_exact_optimum_is_found(family):
     assert best * (1 - 1e-9) <= objective(lp, found.x) <= best * (1 + 1e-3)
 
 
+@pytest.mark.parametrize("orders", [False, True])
+def test_wide_bounds_cost_little(orders):
+    """A region a thousand times as wide as the rows ask for, about 0 and on one side of it."""
+    rng, n = np.random.default_rng(7), 2000
+    X, good = np.column_stack([np.ones(n), rng.normal(size=(n, 3))]), rng.integers(0, 3, n)
+    y = 20 + X[:, 1:] @ [3, -5, 2] + rng.laplace(0, 2, n)
+    need = rng.gamma(3, 20, n) * np.array([1, 2, 4])[good]
+
+    def program(far):
+        if orders:
+            costs, shares = np.full(3, 0.1), np.full(n, 1 / n)
+            return LinearProgram(costs, -np.eye(3)[good], -need, penalty=shares, bounds=(0, far))
+        return LinearProgram(
+            np.zeros(4), X, y, row_lower=y, penalty=1 / n, bounds=(-far / 10, far / 10)
+        )
+
+    wide = program(1e6)
+    least = solve_exact(wide).objective
+    costs = [objective(wide, private(of, 4.0, rng=3).x) for of in (program(1e3), wide)]
+    assert costs[0] <= 1.02 * least
+    assert costs[1] <= 1.05 * least
+
+
 def test_features_that_vary_together_are_told_apart():
     """One direction has 1/3000 of the variance: without turned coordinates the error is 130 %."""
     rng = np.random.default_rng(1)

@@ -31,7 +31,9 @@ _NOT_PREDICTED = (
     " public point, or one of a public line, is released."
 )
 _AT_MOST = (
-    " The cost should exceed the least possible by 5 % at most, unless that is next to nothing."
+    " The cost should exceed the least possible by 5 % at most, unless that is next to nothing, or"
+    " few rows make most of it, as the worst tenth of losses do (CVaR): then by more, in"
+    " proportion."
 )
 
 

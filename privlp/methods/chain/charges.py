@@ -41,6 +41,8 @@ _WAY_COUNTS, _SLACK_COUNTS, _COUNTS, _LAST_COUNTS = 8, 6, (5, 3, 3), (7, 4, 8)
 # share of all rows. Not if 0 is cheapest: sizes of rows, beside which they count as missed, are
 # distances from there.
 _OF_CENTRE = 0.13
+# The share of slopes where there is one variable.
+_SLOPES_OF_ONE = 0.1
 # Times that a way is divided into cells, if a cell with this share of all rows stands out.
 _DIVIDED, _IN_A_CELL = 2, 0.6
 # Stages, rounds of slopes in all, and those of a descent to a deep point: at most so many of these,
@@ -165,6 +167,9 @@ class ChainCharges:
         by_purpose += [other for other, asked in zip(others, told, strict=True) if asked]
         shares = [between(share) if share else 0.0 for _, share, _, _ in by_purpose]
         checked = share_of_check(request, s)
+        if size == 1:  # Counts tell all that slopes do.
+            times = (1 - _SLOPES_OF_ONE - checked) / math.fsum(shares)
+            shares = [times * share for share in shares]
         shares[1] = 1 - math.fsum(shares) - checked
 
         def make(intensity: float) -> list[ChargeRequest]:

@@ -182,12 +182,15 @@ class ChainSearch(StagedSearch):
     def _on_the_way(self, start: Start) -> FloatArray:
         """The next point of the way with few missed rows, in steps that double."""
         counts, on = self._counts(self._draws.deep), start.on
-        few = max(_FEWER * self._s, SURE * counts.sigma)
+        few, before = max(_FEWER * self._s, SURE * counts.sigma), False
         while True:
             deep = start.way.part(min(start.share + on, 1.0))
             count = counts(deep)
-            if count <= few or not counts.left or start.share + on >= 1:
+            # Else noise may hide that s are missed there, from which nothing leads but this way.
+            clear = before or few <= FEW * self._s or self._region.size > 1
+            if (count <= few and clear) or not counts.left or start.share + on >= 1:
                 break
+            before = count <= few
             on *= 2
         self._know(deep, count, counts)
         if on > start.on:

@@ -26,6 +26,8 @@ from privlp.rows.in_coordinates import RowsInCoordinates
 # The search of a minimum begins with so many rows, or so many a coordinate if that is more.
 _FEWEST_ROWS, _ROWS = 2**13, 100
 _LEAST_TOLERANCE, _UNIT_ROUNDOFF = 2.0**-24, 2.0**-53
+# It is this share of the softness where that is less, as in a region far larger than what rows ask.
+_OF_SOFTNESS = 2.0**-14
 # The quadratic is at least this strong, in units of the secret term's deviation: a weaker one
 # would let rounding, which the cover has to hide, move the minimum far.
 _LEAST_STRENGTH = 0.1
@@ -123,7 +125,8 @@ class Draws:
         gradient = _rounding(n, region, softness, shift, self.sigma, cost)
         rounding = gradient / strength + 2.0**-49 * region.radius
         steepest = n + float(np.linalg.norm(cost)) + 8 * self.sigma * math.sqrt(p)
-        tolerance = max(_LEAST_TOLERANCE, 4 * rounding, _attainable(steepest, strength, p))
+        wanted = min(_LEAST_TOLERANCE, _OF_SOFTNESS * softness)
+        tolerance = max(wanted, 4 * rounding, _attainable(steepest, strength, p))
         # The certificate takes half the tolerance. The other half covers twice the rounding: of the
         # gradient, of the secret term and the quadratic's, and of z / tolerance.
         z = program.minimise(tolerance / 2, sharp=self.sigma == 0)

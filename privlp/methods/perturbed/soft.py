@@ -36,7 +36,8 @@ _NORMS = (-40.0, 40.0)
 # What a row says is bounded by so many typical changes of a row: the shorter, the more is told.
 _REACH = 1.5
 _SURELY = 2.0  # An end stays where a comparison speaks against it by so many deviations.
-_STEP = 0.125  # How far beside the middle of a line costs are compared, as a share of it.
+# Places of what is left of a line at which costs are compared; and after so many steps to one end.
+_BESIDE, _CLOSE, _AGAIN = (0.375, 0.625), (0.02, 0.2), 3
 # Limits of what a row says, where two points are the same, and without noise.
 _TINY, _HUGE = 1e-150, 1e150
 _INSTEAD = (
@@ -175,20 +176,26 @@ class Comparison(NamedTuple):
     unit: float
 
     def along(self, inside: FloatArray, draws: ChargedDraws) -> FloatArray:
-        """A point inside, or one of a public line nearer to its best, where costs surely say so."""
+        """A point inside, or one of a public line nearer to its best, where costs surely say so.
+
+        Where they say so again and again the best may be close to an end of a far longer line.
+        """
         ends = [self.public.best(np.full(len(inside), sign)) for sign in (1.0, -1.0)]
-        low, high = (inside if end is None else end for end in ends)
-        near, far, told, asked = 0.0, 1.0, 0.0, 0
+        first, last = (inside if end is None else end for end in ends)
+        near, far, told, asked, nearer = 0.0, 1.0, 0.0, 0, 0
         while draws.remaining:
-            middle, step = 0.5 * (near + far), _STEP * (far - near)
-            points = [low + (middle + side * step) * (high - low) for side in (1, -1)]
+            low, high = _BESIDE if abs(nearer) < _AGAIN else _CLOSE
+            low, high = (1 - high, 1 - low) if nearer < 0 else (low, high)
+            low, high = (near + part * (far - near) for part in (low, high))
+            points = [first + part * (last - first) for part in (high, low)]
             told, asked = told + self.difference(points[0], points[1], draws, _REACH), asked + 1
             if abs(told) > _SURELY * math.sqrt(asked) * draws.sigma:
-                near, far = (near, middle + step) if told > 0 else (middle - step, far)
+                near, far = (near, high) if told > 0 else (low, far)
+                nearer = max(nearer, 0) + 1 if told > 0 else min(nearer, 0) - 1
                 told, asked = 0.0, 0
         if near < 0.5 < far:
             return inside
-        found = low + (far if far < 0.5 else near) * (high - low)
+        found = first + (far if far < 0.5 else near) * (last - first)
         return self.region.point(self.region.within(self.region.coordinates(found)))
 
     def difference(
