@@ -61,6 +61,15 @@ def test_guide(path, tmp_path, monkeypatch):
             assert language.startswith("{"), "what is not run is prose"
 
 
+def test_three_programs_take_at_most_25_lines_in_any_library():
+    page = next(path for path in PAGES if path.stem == "modellers").read_text(encoding="utf-8")
+    blocks = [
+        re.findall(r"^(?:>>>|\.\.\.) ", text, flags=re.MULTILINE) for _, text in BLOCK.findall(page)
+    ]
+    assert len(blocks) == 7
+    assert max(map(len, blocks)) <= 25
+
+
 def test_the_readme_is_read_in_one_sitting():
     lines = README.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 120
