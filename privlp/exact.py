@@ -9,9 +9,9 @@ from typing import Any
 import highspy
 import numpy as np
 
-from privlp.checks import FloatArray, positive, require_kind
+from privlp.checks import FloatArray, positive
 from privlp.float_errors import unnoticed
-from privlp.linear_program import LinearProgram
+from privlp.linear_program import LinearProgram, require_program
 from privlp.problem.highs import quiet_highs, run, to_highs
 from privlp.readers.model_objects import assign
 from privlp.status import Status
@@ -141,7 +141,7 @@ def solve_exact(lp: LinearProgram, *, time_limit: float | None = None) -> ExactS
     >>> exact.objective, exact.x, exact.status
     (2.5, array([1.5, 0.5]), <Status.OPTIMAL: 'optimal'>)
     """
-    require_kind(lp, LinearProgram, "lp", "a LinearProgram")
+    require_program(lp)
     lp = lp.in_memory()
     limit = math.inf if time_limit is None else positive(time_limit, "time_limit")
     highs, model = quiet_highs(time_limit=limit), to_highs(lp)

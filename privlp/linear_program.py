@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import WHY, unquoted
+from privlp.checks import WHY, require, unquoted
 from privlp.float_errors import unnoticed
 from privlp.pictures import draw_program
 from privlp.problem import bands
@@ -362,3 +362,13 @@ class LinearProgram(ModelReaders, ProgramData):
             f"LinearProgram({title}{self.sense}, {rows}, {d} variables, {storage},"
             f" {self.neighbours.describe(self)}{known})"
         )
+
+
+def require_program(lp: Any) -> None:
+    """Refuse what is no program, and say what makes one of it."""
+    require(
+        isinstance(lp, LinearProgram),
+        f"lp must be a LinearProgram, got {type(lp).__name__}. LinearProgram.from_model makes one"
+        " of a model, from_mps of a file, from_linprog of SciPy's arguments.",
+        "lp",
+    )

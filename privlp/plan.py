@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tabulate import tabulate
 
-from privlp.checks import require, require_flag, require_kind
+from privlp.checks import require, require_flag
 from privlp.errors import UnsupportedProblemError
 from privlp.float_errors import unnoticed
-from privlp.linear_program import LinearProgram
+from privlp.linear_program import LinearProgram, require_program
 from privlp.methods.advice import advise, least_missed
 from privlp.methods.auto import Proposals, candidates, in_short, protecting, refuse_unused_width
 from privlp.methods.base import Method, Prediction
@@ -303,7 +303,7 @@ def plan(
     tightened (auto)  right-hand sides b  0.676      1.35       8
     ...
     """
-    require_kind(lp, LinearProgram, "lp", "a LinearProgram")
+    require_program(lp)
     require_flag(every, "every")
     with unnoticed():
         options = {"opt": opt, "width": width, "feasible": feasible, "prices": prices}

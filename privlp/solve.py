@@ -22,7 +22,7 @@ from privlp.checks import (
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError
 from privlp.float_errors import unnoticed
 from privlp.game.loop import Released, drive
-from privlp.linear_program import LinearProgram
+from privlp.linear_program import LinearProgram, require_program
 from privlp.methods import REPLACED
 from privlp.methods.advice import advise
 from privlp.methods.auto import best_run, promises, protecting
@@ -194,7 +194,7 @@ def solve(
     >>> solution.method, bool((lp.A @ solution.x <= lp.b).all())
     ('tightened', True)
     """
-    require_kind(lp, LinearProgram, "lp", "a LinearProgram")
+    require_program(lp)
     require_kind(budget, Budget | None, "budget", "a privlp.Budget")
     require_flag(progress, "progress")
     if time_limit is not None:

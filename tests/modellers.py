@@ -102,14 +102,47 @@ def in_mathopt(needs=NEEDS, costs=COSTS, *, integer=False, square=False, sense="
     return model, private
 
 
-def in_cvxpy(needs=NEEDS, costs=COSTS):
+def in_cvxpy(needs=NEEDS, costs=COSTS, *, integer=False, square=False):
     import cvxpy as cp
 
-    x = cp.Variable(4, nonneg=True, name="x")
+    x = cp.Variable(4, nonneg=True, name="x", integer=integer)
     private = [needs @ x >= 1]
     rest = [x[3] <= 3, x[0] - x[1] == 0.5]
-    return cp.Problem(cp.Minimize(np.array(costs) @ x), private + rest), private
+    cost = np.array(costs) @ x + (cp.square(x[0]) if square else 0)
+    return cp.Problem(cp.Minimize(cost), private + rest), private
 
 
 #: By the name of the distribution that must be installed.
 MODELS = {"linopy": in_linopy, "pyomo": in_pyomo, "pulp": in_pulp, "ortools": in_mathopt}
+READ = MODELS | {"cvxpy": in_cvxpy}
+
+
+def empty(library, variables=0):
+    """A model without rows, with so many variables, of which it minimises the sum."""
+    if library == "linopy":
+        import linopy
+
+        model = linopy.Model()
+        if variables:
+            model.add_objective(1 * model.add_variables(lower=0, name="x"))
+    elif library == "pyomo":
+        import pyomo.environ as pyo
+
+        model = pyo.ConcreteModel()
+        model.x = pyo.Var(range(variables))
+        model.cost = pyo.Objective(expr=pyo.quicksum(model.x.values()))
+    elif library == "pulp":
+        import pulp
+
+        model = pulp.LpProblem("empty")
+        model += pulp.lpSum(pulp.LpVariable(f"x{j}") for j in range(variables))
+    elif library == "ortools":
+        from ortools.math_opt.python import mathopt
+
+        model = mathopt.Model()
+        model.minimize(mathopt.fast_sum([model.add_variable(lb=0) for _ in range(variables)]))
+    else:
+        import cvxpy as cp
+
+        model = cp.Problem(cp.Minimize(cp.sum(cp.Variable(variables)) if variables else 0))
+    return model

@@ -4,7 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from modellers import COSTS, FOODS, MODELS, NEEDS, in_cvxpy
+from effort import pairs
+from modellers import COSTS, FOODS, MODELS, NEEDS, READ, empty, in_cvxpy
 
 from privlp import (
     ConstraintPrivate,
@@ -188,23 +189,6 @@ def test_prices_by_constraint_name_and_pattern(made):
             read(model, penalty=penalty)
 
 
-def test_what_is_no_linear_program_is_refused(made):
-    relax = {
-        "linopy": "relax",
-        "pyomo": "relax_integer",
-        "pulp": "Continuous",
-        "ortools": "= False",
-    }
-    library = next(name for name, make in MODELS.items() if make is made)
-    integer = f"that is not continuous, .*; privlp solves .* its bounds: .*{relax[library]}"
-    cases = [({"integer": True}, integer), ({"costs": None}, "has no objective. State one")]
-    if library != "pulp":
-        cases.append(({"square": True}, "has an objective that is not linear; privlp solves"))
-    for options, message in cases:
-        with pytest.raises(ReadError, match=message):
-            read(made(**options)[0])
-
-
 def test_malformed_numbers_are_refused(made):
     needs = NEEDS.copy()
     needs[2, 1] = np.nan
@@ -218,22 +202,91 @@ def test_malformed_numbers_are_refused(made):
         read(made(needs)[0])
 
 
-def test_what_is_no_constraint_of_the_model_is_refused(made):
-    model, _ = made()
-    _, foreign = made()
-    for private, message in (
-        (
-            "nobody*",
-            r"No constraint has a name that matches private='nobody\*'. The first rows are",
-        ),
-        (["patient*", "x[oats]"], "No constraint has a name that matches private='x"),
-        (foreign, "private lists what is no constraint of this"),
-        (["mix", 3.5], "private lists what is no constraint of this .*: 3.5. List"),
-        ([True, False], "private is a mask of shape"),
-        (model, "private lists what is no constraint of this"),
-    ):
-        with pytest.raises(InvalidProblemError, match=message):
-            read(model, private=private)
+#: What is passed, and what the message says; of a model, and of another one like it.
+BAD = {
+    "no row's name": (
+        lambda own, _: {"private": [*own, "nobody*"]},
+        "matches private='nobody\\*'",
+    ),
+    "a name beside rows": (lambda own, _: {"private": [*own, "x"]}, "that matches private='x'"),
+    "another model's row": (lambda _, of: {"private": of}, "private lists .* constraint"),
+    "a row beside numbers": (lambda own, _: {"private": [*own, 3.5]}, "private (lists|must be)"),
+    "a mask of two rows": (lambda _, of: {"private": [True, False]}, "private (is a mask|must be)"),
+    "no owners": (lambda own, _: {"private": own, "groups": [1]}, r"groups has shape \(1,\)"),
+    "a column": (lambda own, _: {"groups": "home"}, "groups='home' would name a column of a table"),
+    "a price in words": (
+        lambda own, _: {"penalty": "low"},
+        "penalty must be a positive number, or",
+    ),
+    "another's price": (
+        lambda _, of: {"penalty": {of[0]: 1.0}},
+        "penalty (lists|names) what is no",
+    ),
+    "no box": (lambda own, _: {"box": -1.0}, "box must be a positive finite number, got -1.0"),
+    "no relation": (
+        lambda own, _: {"neighbours": "one"},
+        "neighbours must be a neighbour relation",
+    ),
+}
+
+
+@pytest.mark.parametrize(("library", "fault"), pairs(READ, BAD))
+def test_bad_input_is_named_before_anything_is_read(library, fault):
+    pytest.importorskip(library, reason="the library whose models are read")
+    (model, own), (_, other) = READ[library](NEEDS[:2]), READ[library](NEEDS[:2])
+    own, other = (each if isinstance(each, list) else [each] for each in (own, other))
+    options, message = BAD[fault]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MissedRowsWarning)
+        with pytest.raises((InvalidProblemError, InvalidParameterError, ReadError), match=message):
+            read(model, **options(own, other))
+        with pytest.raises(
+            InvalidParameterError, match=r"LinearProgram, got .*from_model makes one"
+        ):
+            solve(model, eps=1.0, delta=1e-6, s=1)
+
+
+RELAX = {
+    "linopy": "relax",
+    "pyomo": "relax_integer",
+    "pulp": "Continuous",
+    "ortools": "= False",
+    "cvxpy": "Variable",
+}
+NO_PROGRAM = {
+    "integer": "continuous|integer, boolean",
+    "square": "objective that is not linear; privlp solves|The objective of the CVXPY problem is not",
+    "costs": "has no objective. State one",
+}
+
+
+@pytest.mark.parametrize(("library", "fault"), pairs(READ, NO_PROGRAM))
+def test_what_is_no_linear_program_is_refused(library, fault):
+    pytest.importorskip(library, reason="the library whose models are read")
+    if (library, fault) in {("pulp", "square"), ("cvxpy", "costs")}:
+        pytest.skip("the library itself refuses it, or has an objective always")
+    message = NO_PROGRAM[fault]
+    if fault == "integer":
+        message = f"({message}).* its bounds: .*{RELAX[library]}"
+    with pytest.raises(ReadError, match=message):
+        read(READ[library](NEEDS[:2], **{fault: None if fault == "costs" else True})[0])
+
+
+@pytest.mark.parametrize("library", READ)
+def test_an_empty_model_is_refused(library):
+    """Without variables, and without rows."""
+    pytest.importorskip(library, reason="the library whose models are read")
+    with pytest.raises(ReadError, match=r"(is empty: it )?has no variables"):
+        read(empty(library))
+    with pytest.raises(ReadError, match=r"(is empty: it )?has no constraints"):
+        read(empty(library, variables=1))
+
+
+@pytest.mark.parametrize("other", [None, "model.mps", object(), np.eye(2)])
+def test_what_is_no_model_is_refused(other):
+    message = "from_model takes a linopy.Model, .* a cvxpy.Problem, got .*. from_mps reads files"
+    with pytest.raises(ReadError, match=message):
+        read(other)
 
 
 def test_several_constraints_of_linopy_at_once_but_no_variables():
@@ -245,23 +298,6 @@ def test_several_constraints_of_linopy_at_once_but_no_variables():
     for wrong in (model.variables["x"], model.variables):
         with pytest.raises(InvalidProblemError, match="private lists what is no constraint of"):
             read(model, private=wrong)
-
-
-def test_an_empty_model_is_refused():
-    linopy, pyo, pulp = map(pytest.importorskip, ("linopy", "pyomo.environ", "pulp"))
-    mathopt = pytest.importorskip("ortools.math_opt.python.mathopt")
-    for model in (linopy.Model(), pyo.ConcreteModel(), pulp.LpProblem("a"), mathopt.Model()):
-        with pytest.raises(ReadError, match="is empty: it has no variables"):
-            read(model)
-    model = mathopt.Model()
-    model.minimize(model.add_variable(lb=0))
-    with pytest.raises(ReadError, match="The MathOpt model is empty: it has no constraints"):
-        read(model)
-    for other in (None, "model.mps", object(), np.eye(2)):
-        with pytest.raises(
-            ReadError, match=r"from_model takes a linopy.Model, .* a cvxpy.Problem, got"
-        ):
-            read(other)
 
 
 def test_add_remove_tells_no_number_of_rows(made):
@@ -406,7 +442,11 @@ def test_pyomo_ranges_offsets_fixed_variables_and_blocks():
     for name, part, message in (
         ("sos", pyo.SOSConstraint(var=model.people.z, sos=1), "has a SOSConstraint, which no"),
         ("other", pyo.Objective(expr=model.x), "several active objectives. Deactivate"),
-        ("curve", pyo.Constraint(expr=model.x**2 <= 1), "has a constraint that is not linear"),
+        (
+            "curve",
+            pyo.Constraint(expr=model.x**2 <= 1),
+            "has a constraint that is not linear, 'curve'",
+        ),
         ("far", pyo.Constraint(expr=pyo.ConcreteModel(rule=_with_x).x <= 1), "of another model"),
     ):
         model.add_component(name, part)

@@ -18,11 +18,11 @@ from scipy.stats import binomtest
 from tqdm import tqdm
 
 from privlp import examples
-from privlp.checks import FloatArray, are_places, require, require_flag, require_kind, whole
+from privlp.checks import FloatArray, are_places, require, require_flag, whole
 from privlp.errors import MissingDependencyError, UnsupportedProblemError
 from privlp.explore.grid import EPSILONS, TOLERANCE, Answers, Grid, Pair, computed
 from privlp.files import write_whole
-from privlp.linear_program import LinearProgram
+from privlp.linear_program import LinearProgram, require_program
 from privlp.pictures import half_planes, label_of, polygon
 from privlp.privacy.budget_rule import validated_budget
 
@@ -99,7 +99,7 @@ def explore(
     ...     "not for release" in page.read_text(encoding="utf-8")
     True
     """
-    require_kind(lp, LinearProgram, "lp", "a LinearProgram")
+    require_program(lp)
     require_flag(not_private, "not_private")
     require(
         len(eps) > 0 and all(np.isfinite(eps)) and list(eps) == sorted(set(eps)),

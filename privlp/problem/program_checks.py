@@ -23,6 +23,7 @@ from privlp.checks import (
     real,
     require_kind,
     require_one_of,
+    shown,
     unquoted,
 )
 from privlp.errors import InvalidParameterError, InvalidProblemError
@@ -310,7 +311,9 @@ def record_ids(groups: Any, n: int, *, quote: bool) -> npt.NDArray[Any] | None:
 
     ids, some_are_missing = unquoted(read, f"{must}, all of one type.", "groups")
     fault = ""
-    if ids.shape != (n,):
+    if isinstance(groups, str):
+        fault = f"{must}: groups={shown(groups)} would name a column of a table, and A is none."
+    elif ids.shape != (n,):
         given = f"groups has shape {ids.shape}; it needs one record id for {each}."
         fault = given if quote else f"{must}."
     elif some_are_missing:

@@ -133,10 +133,12 @@ class ModelReaders(ProgramReaders):
             options = {"neighbours": neighbours, "groups": groups, "box": box, "penalty": penalty}
             return cls.from_cvxpy(model, private=private, **options)
         if found is None:
-            raise ReadError(f"from_model takes {_TAKEN}, got {type(model).__name__}.")
-        quote = not hides_rows(neighbours)
+            raise ReadError(
+                f"from_model takes {_TAKEN}, got {type(model).__name__}. from_mps reads files."
+            )
+        quote = found.quote = not hides_rows(neighbours)
         fields, mask, prices = unquoted(
-            lambda: _read(found, private, penalty, quote),
+            lambda: _read(found, private, penalty),
             f"The {found.says} could not be read. {WHY}",
         )
         lp: Any = cls._read(fields, neighbours, mask, groups, box, prices)
@@ -164,12 +166,12 @@ def _modeller(model: Any) -> Modeller | None:
     return next((kind(model) for of, kind in _KINDS.items() if is_a(model, *of)), None)
 
 
-def _read(model: Modeller, private: Any, penalty: Any, quote: bool) -> tuple[Any, Any, Any]:
+def _read(model: Modeller, private: Any, penalty: Any) -> tuple[Any, Any, Any]:
     """Fields of the program of a model, its private rows and the prices of its rows."""
-    fields = model.read()
+    fields, quote = model.read(), model.quote
     if not fields["row_names"] and quote:
         raise ReadError(f"The {model.says} is empty: it has no constraints.")
-    rows = _Rows(model, {name: i for i, name in enumerate(fields["row_names"])}, quote)
+    rows = _Rows(model, {name: i for i, name in enumerate(fields["row_names"])})
     mask = rows.mask(private)
     if mask is None and quote:
         mask = fields["row_lower"] != fields["b"]
@@ -226,7 +228,6 @@ class _Rows:
 
     model: Modeller
     index: dict[str, int]
-    quote: bool
 
     def mask(self, private: Any) -> Any:
         """The private rows, (n,), or None."""
@@ -237,7 +238,7 @@ class _Rows:
         )
         items = list(private) if several else [private]
         if items and all(is_real(each) or isinstance(each, bool | np.bool_) for each in items):
-            return row_mask(private, len(self.index), None, quote=self.quote)
+            return row_mask(private, len(self.index), None, quote=self.model.quote)
         mask = np.zeros(len(self.index), dtype=bool)
         for each in items:
             mask[self._of(each, "private")] = True
@@ -271,7 +272,7 @@ class _Rows:
         """Rows of a constraint object, of a name, of a container's name, or of a pattern."""
         if not isinstance(given, str):
             rows = self.model.rows_of(given)
-            if rows is None or (self.quote and not rows):
+            if rows is None or (self.model.quote and not rows):
                 raise InvalidProblemError(
                     f"{argument} lists what is no constraint of this {self.model.says}:"
                     f" {shown(given)}. List constraint objects, names and patterns.",
@@ -282,7 +283,7 @@ class _Rows:
             return [self.index[given]]
         matches = names_like(given)
         rows = [i for name, i in self.index.items() if matches(name)]
-        if self.quote and not rows:
+        if self.model.quote and not rows:
             first = ", ".join(list(self.index)[:5])
             raise InvalidProblemError(
                 f"No constraint has a name that matches {argument}={given!r}. The first rows are:"

@@ -44,6 +44,8 @@ class Modeller:
 
     def __init__(self, model: Any) -> None:
         self.model = model
+        #: Whether messages may name rows.
+        self.quote = True
         #: Places of rows by what identifies a constraint; filled by `read`.
         self.place: dict[Any, int] = {}
 
@@ -135,8 +137,10 @@ class Pyomo(Modeller):
         self.check(variables, apart, goals, curved=goal.nonlinear_expr is not None)
         if len(goals) > 1:
             raise self.refusal("has several active objectives. Deactivate all but one.")
-        if any(repn.nonlinear_expr is not None for repn in terms):
-            raise self.refusal("has a constraint that is not linear.")
+        for row, repn in zip(rows, terms, strict=True):
+            if repn.nonlinear_expr is not None:
+                which = f", {row.name!r}" if self.quote else ""
+                raise self.refusal(f"has a constraint that is not linear{which}.")
         self.place = {id(row): i for i, row in enumerate(rows)}
         place = {id(variable): j for j, variable in enumerate(variables)}
         used = [id(v) for repn in (goal, *terms) for v in repn.linear_vars]

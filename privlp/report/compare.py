@@ -13,7 +13,7 @@ from privlp.checks import FloatArray, real, require, require_flag, require_kind,
 from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution, solve_exact
 from privlp.float_errors import unnoticed
-from privlp.linear_program import LinearProgram
+from privlp.linear_program import LinearProgram, require_program
 from privlp.pictures import GREY, drawing_on, marks, place_legend
 from privlp.problem.data import ProgramData
 from privlp.problem.highs import quiet_highs, run, to_highs
@@ -252,7 +252,7 @@ def compare(
     >>> comparison.violations, round(comparison.objective_gap, 3), comparison.n_violated(0.5)
     (array([1., 0.]), -0.333, 1)
     """
-    require_kind(lp, LinearProgram, "lp", "a LinearProgram")
+    require_program(lp)
     require_kind(exact, ExactSolution | None, "exact", "an ExactSolution")
     if s is not None:
         s = _rows_given_up(rows_of_share(s, int(np.count_nonzero(lp.private))))

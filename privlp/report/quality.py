@@ -12,7 +12,7 @@ from privlp.checks import FloatArray, real, require, require_kind
 from privlp.errors import UnsupportedProblemError
 from privlp.exact import ExactSolution
 from privlp.float_errors import unnoticed
-from privlp.linear_program import LinearProgram
+from privlp.linear_program import LinearProgram, require_program
 from privlp.privacy import Budget, LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.privacy.randomness import RandomSource
 from privlp.relations import ConstraintPrivate, RowPrivate
@@ -124,7 +124,7 @@ def quality(
     >>> report.n_violated <= 100, round(report.margin, 1), budget.spent() <= 2.5
     (True, 6.0, True)
     """
-    require_kind(lp, LinearProgram, "lp", "a LinearProgram")
+    require_program(lp)
     require(
         not isinstance(solution, ExactSolution),
         "An exact solution depends on private rows without noise; a report on it would not be"
