@@ -4,18 +4,21 @@ Run with ``python -m benchmarks.readers``, some minutes. Times are those of the 
 library has a process of its own, in which the solve and the reading follow one another.
 """
 
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
+import narwhals.stable.v2 as narwhals
 import numpy as np
 
 from benchmarks.measure import in_fresh_process, resident_bytes
 from benchmarks.published import write_page
 from benchmarks.tables import Table
-from privlp import LinearProgram, solve_exact
+from privlp import ConstraintPrivate, LinearProgram, solve_exact
 
 SIZE, SEED = (20_000, 50), 0
 FOODS = [f"food{j}" for j in range(SIZE[1])]
@@ -114,6 +117,8 @@ MODELLERS = {
     "CVXPY": in_cvxpy,
 }
 TABLES = ("pandas", "polars", "polars, lazy", "PyArrow", "DuckDB", "Ibis")
+#: Lazy tables, and rows of one whose owners are asked for: these rows are held in memory.
+LAZY, OWNED = ("polars, lazy", "DuckDB", "Ibis"), 1_000_000
 
 
 def measured(action: Callable[[], Any]) -> tuple[float, int, Any]:
@@ -127,6 +132,38 @@ def measured(action: Callable[[], Any]) -> tuple[float, int, Any]:
     found = action()
     taken = time.process_time() - start
     return taken, max(0, resident_bytes("VmHWM") - before), found
+
+
+def owned(name: str, n: int) -> list[float]:
+    """Bytes that a query takes alone, and then the program of its rows and their owners."""
+    import polars as pl  # noqa: PLC0415
+
+    def query(path: Path) -> Any:
+        if name == "DuckDB":
+            import duckdb  # noqa: PLC0415
+
+            return duckdb.read_parquet(str(path))
+        if name == "Ibis":
+            import ibis  # noqa: PLC0415
+
+            return ibis.read_parquet(path)
+        return pl.scan_parquet(path)
+
+    with tempfile.TemporaryDirectory() as folder:
+        for size in (50, n):
+            path, (A, c) = Path(folder, f"{size}.parquet"), needs(size)
+            rows = pl.DataFrame(-A, schema=FOODS).with_columns(home=pl.int_range(size) // 2)
+            rows.with_columns(side=pl.lit(-1.0)).write_parquet(path)
+            del A, rows
+            costs, pairs = dict(zip(FOODS, c, strict=True)), ConstraintPrivate(rows_per_record=2)
+            options = {"groups": "home", "neighbours": pairs}
+            frame = narwhals.from_native(query(path))
+            _, alone, _ = measured(partial(frame.sink_parquet, Path(folder, "written.parquet")))
+            taken, peak, lp = measured(
+                partial(LinearProgram, costs, query(path), "side", **options)
+            )
+    assert lp.shape == (n, SIZE[1])
+    return [alone, peak, taken]
 
 
 def one(name: str, n: int) -> list[float]:
@@ -168,6 +205,12 @@ def main(rows: int) -> None:
             )
         headers = ("", solver, "reading", "ratio", "memory of the solve", "memory of reading")
         tables.append((headers, lines))
+    large = 8 * SIZE[1] * OWNED
+    lines = []
+    for name in LAZY:
+        alone, peak, taken = in_fresh_process(owned, name, OWNED)
+        lines.append((name, f"{taken:.1f} s", f"{peak / large:.2f}", f"{alone / large:.2f}"))
+    tables.append((("", "reading", "memory", "memory of the query alone, before"), lines))
     write_page("readers", *tables)
 
 

@@ -194,7 +194,10 @@ def test_the_length_of_the_longest_text_is_not_told(entries, kind):
     [
         ([1], r"groups has shape \(1,\); it needs one record id for each of the 2 rows"),
         ([[1, 2]], r"groups has shape \(1, 2\); it needs one record id"),
-        ("ab", r"groups has shape \(\); it needs one record id"),
+        (
+            "ab",
+            "groups must hold one .*: groups='ab' would name a column of a table, and A is none",
+        ),
         ([[1], [1, 2]], r"groups .*one record id"),
         ([1, None], r"groups .*record id"),
     ],
@@ -202,7 +205,7 @@ def test_the_length_of_the_longest_text_is_not_told(entries, kind):
 def test_refuses_bad_groups(groups, message):
     with pytest.raises(InvalidProblemError, match=message):
         program(groups=groups)
-    unquoted = r"^groups must hold one record id for each row(, all of one type)?\.$"
+    unquoted = r"^groups must hold one record id for each row(, all of one type|: groups='ab' .*)?\.$"
     with pytest.raises(InvalidProblemError, match=unquoted):
         program(groups=groups, neighbours=ADD)
 

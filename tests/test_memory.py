@@ -4,6 +4,7 @@ import gc
 import importlib
 import inspect
 import pkgutil
+import tracemalloc
 import weakref
 
 import numpy as np
@@ -42,3 +43,14 @@ def test_nothing_of_a_program_outlives_its_solve(method):
     gc.collect()
     assert gone() is None
     assert solution.success
+
+
+def test_owners_are_read_without_an_object_for_each():
+    """Beyond the rows: sides, flags, owners and a flag of each while it is read."""
+    n, A = 20_000, -np.ones((20_000, 1))
+    A.flags.writeable = False
+    tracemalloc.start()
+    privlp.LinearProgram([1.0], A, np.full(n, -1.0), groups=np.arange(n))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40 * n

@@ -226,6 +226,16 @@ def test_a_lazy_table_has_no_order(table):
         LinearProgram.from_linprog([1.0], table({"x": X}), X)
 
 
+def test_rows_of_several_row_groups_keep_their_order():
+    """DuckDB writes groups of 122,880."""
+    many = pytest.importorskip("duckdb", reason="makes the table").sql(
+        "select -i - 1.0 as x, -1.0 as b, i as home from range(125000) t(i)"
+    )
+    lp = LinearProgram({"x": 1.0}, many, b="b", groups="home")
+    assert (lp.A[:, 0] == -1.0 - lp.groups).all()
+    assert len(lp.A) == 125_000
+
+
 @pytest.mark.parametrize("table", [pandas, polars])
 def test_no_columns_and_names_given_twice(table):
     with pytest.raises(InvalidProblemError, match="The problem is empty: A has no column"):

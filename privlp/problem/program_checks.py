@@ -305,7 +305,8 @@ def record_ids(groups: Any, n: int, *, quote: bool) -> npt.NDArray[Any] | None:
 
     def read() -> tuple[npt.NDArray[Any], bool]:
         masked, ids = np.ma.is_masked(groups), np.array(groups)
-        np.unique(ids)
+        if ids.dtype.kind == "O":
+            np.unique(ids)  # refused if they cannot be sorted
         # NaN differs from itself.
         return ids, bool(masked or (ids.size and (ids != ids).any()))  # noqa: PLR0124
 
@@ -321,7 +322,7 @@ def record_ids(groups: Any, n: int, *, quote: bool) -> npt.NDArray[Any] | None:
             "groups has missing record ids. Rows without a known owner may belong to one record:"
             " give each row its owner."
         )
-    elif n and all(isinstance(own, bool) for own in ids.tolist()):
+    elif n and ids.dtype.kind in "bO" and all(isinstance(own, bool) for own in ids.tolist()):
         fault = f"{must}, and a mask holds none. Say by private which rows are private."
     if fault:
         raise InvalidProblemError(fault, parameter="groups")

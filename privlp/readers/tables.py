@@ -61,12 +61,14 @@ class LazyRows(ParquetRows):
         """All rows at once, as those of an array lie."""
         A = np.empty((sum(place.rows for place in self._places), len(self.columns)))
         low = 0
-        with self._opened(Path()) as data:
-            step = max(1, _ENTRIES // A.shape[1])
-            for batch in data.iter_batches(step, columns=list(self.columns)):
+        with self._opened(Path()) as data:  # column by column: of each a page is held
+            for group in range(data.metadata.num_row_groups):
                 for j, name in enumerate(self.columns):
-                    A[low : low + len(batch), j] = self._numbers(batch, name, np.float64, Path())
-                low += len(batch)
+                    high = low
+                    for batch in data.iter_batches(_ENTRIES, row_groups=[group], columns=[name]):
+                        first, high = high, high + len(batch)
+                        A[first:high, j] = self._numbers(batch, name, np.float64, Path())
+                low = high
         return frozen(A)
 
     def column(self, name: str, argument: str) -> npt.NDArray[Any]:
