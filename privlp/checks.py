@@ -105,8 +105,9 @@ def rows_of_share(s: Any, n: int) -> Any:
     """A number of rows: of a text such as ``"5%"``, that share of n public rows, rounded down."""
     require(
         not isinstance(s, dict | list | tuple),
-        "s is one number for all hard private rows together. Those that matter more, or less, than"
-        " others: give them a price, penalty={rows: price}; only the others count towards s then.",
+        "s is one number for all hard private rows together. Of several kinds of rows none misses"
+        " more than the smallest s: take that. Or give those that matter less a price,"
+        " penalty={rows: price}; only the others count towards s then.",
         "s",
     )
     if not isinstance(s, str):
