@@ -10,6 +10,8 @@ import scipy.sparse as sp
 
 from privlp import LinearProgram, ScalarPrivate
 
+_RESERVE = 1.25
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -71,6 +73,16 @@ def read_case(path: Path) -> Grid:
     return Grid(f"{len(bus)} buses", loads, np.array(generators), branches)
 
 
+def _lines(grid: Grid) -> tuple[sp.csr_array, sp.csr_array]:
+    """Between which buses lines lead, and their flows by angles of buses, in MW of 100 MVA."""
+    start, end, x, _ = grid.lines.T
+    count, each = len(x), np.arange(len(x))
+    shape = (count, len(grid.loads))
+    ends = sp.csr_array((np.ones(count), (each, start.astype(int))), shape=shape)
+    ends = ends - sp.csr_array((np.ones(count), (each, end.astype(int))), shape=shape)
+    return ends, sp.csr_array(sp.diags_array(100.0 / x) @ ends)
+
+
 def dc_opf(
     grid: Grid, relation: dict[str, Any], *, angles: bool = True, known: float = 0.2
 ) -> LinearProgram:
@@ -97,11 +109,7 @@ def dc_opf(
             neighbours=ScalarPrivate(**relation),
             name=f"{grid.name}, sum of loads",
         )
-    start, end, x, limit = grid.lines.T
-    count, each = len(x), np.arange(len(x))
-    ends = sp.csr_array((np.ones(count), (each, start.astype(int))), shape=(count, buses))
-    ends = ends - sp.csr_array((np.ones(count), (each, end.astype(int))), shape=(count, buses))
-    flows = sp.csr_array(sp.diags_array(100.0 / x) @ ends)  # MW at a base of 100 MVA
+    limit, (ends, flows) = grid.lines[:, 3], _lines(grid)
     limited = np.flatnonzero(limit > 0)
     A = sp.vstack(
         [
@@ -125,4 +133,42 @@ def dc_opf(
         private=private,
         neighbours=ScalarPrivate(**relation),
         name=f"{grid.name}, each bus",
+    )
+
+
+def dc_opf_with_control(
+    grid: Grid, relation: dict[str, Any], *, known: float = 0.2
+) -> LinearProgram:
+    """Each bus balances; all generators follow the loads in public shares, within a reserve.
+
+    A generator makes what is decided beforehand and its share of `control`, at most the reserve
+    either way: a quarter more than loads may differ from what is known. Lines have no limits.
+    """
+    at, most, cost = grid.generators.T
+    buses, generators, reserve = (
+        len(grid.loads),
+        len(at),
+        _RESERVE * known * float(grid.loads.sum()),
+    )
+    made = sp.csr_array(
+        (np.ones(generators), (at.astype(int), np.arange(generators))), shape=(buses, generators)
+    )
+    ends, flows = _lines(grid)
+    share = most / most.sum()
+    angles = -(ends.T @ flows)[:, 1:]
+    held = share * reserve
+    free = np.tile([-np.inf, np.inf], (buses - 1, 1))
+    return LinearProgram(
+        np.concatenate([cost, np.zeros(buses - 1), [share @ cost]]),
+        sp.csr_array(sp.hstack([made, angles, sp.csr_array(made @ share[:, None])])),
+        grid.loads,
+        row_lower=grid.loads,
+        bounds=np.vstack([np.column_stack([held, most - held]), free, [-reserve, reserve]]),
+        neighbours=ScalarPrivate(
+            **{"lower": (1 - known) * grid.loads, "upper": (1 + known) * grid.loads, **relation}
+        ),
+        variable_names=[f"generator{k}" for k in range(generators)]
+        + [f"angle{k}" for k in range(1, buses)]
+        + ["control"],
+        name=grid.name,
     )

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import privlp
+from benchmarks.never_violated import fails_with_control
+from benchmarks.power_flow import CASE14, dc_opf_with_control
 from privlp import ConstraintPrivate, LinearProgram, ScalarPrivate, solve, solve_exact
 from privlp.errors import PrivLPError
 from privlp.problem.standard_form import StandardForm
@@ -148,6 +150,35 @@ def test_a_column_without_an_end_leaves_one_side():
 def test_an_audit_passes(fields):
     lp = stock(**fields).with_recourse("y*")
     assert privlp.audit_solve(lp, 1.0, 1e-6, feasible="always", pairs=3, runs=0, rng=0).passed
+
+
+@pytest.mark.parametrize(("relation", "moved"), [({"norm": "1"}, 2), ({}, 11)])
+def test_generators_that_follow_see_the_sum_of_loads_alone(relation, moved):
+    """Eleven loads move. Rows of angles without bounds say nothing, so they add nothing."""
+    lp = dc_opf_with_control(CASE14, {"sensitivity": 0.01, **relation})
+    small, rng = lp.with_recourse(["angle*", "control"]), np.random.default_rng(0)
+    assert small.neighbours.sensitivity == pytest.approx(0.01 * moved, rel=1e-9)
+    most = 0.0
+    for _ in range(10):
+        pair = lp.neighbours.extreme_pair(StandardForm.of(lp), rng)
+        one, other = (of.with_recourse(["angle*", "control"]) for of in pair)
+        assert one.public() == other.public()
+        sides = [(of.b[of.b < INF], of.row_lower[of.row_lower > -INF]) for of in (one, other)]
+        change = np.abs(np.concatenate(sides[0]) - np.concatenate(sides[1]))
+        size = change.sum() if relation else change.max()
+        assert size <= small.neighbours.sensitivity
+        most = max(most, size)
+    assert most > 0.8 * small.neighbours.sensitivity
+
+
+def test_a_control_balances_a_grid_at_little_loss():
+    lp = dc_opf_with_control(CASE14, {"sensitivity": 0.1, "norm": "1"})
+    small = lp.with_recourse(["angle*", "control"])
+    found = solve(small, 1.0, 1e-6, feasible="always", rng=0)
+    assert not fails_with_control(lp, found.x)
+    lost = found.objective - solve_exact(small).objective
+    assert 0 < lost < 0.01 * solve_exact(lp).objective
+    assert privlp.audit_solve(small, 1.0, 1e-6, feasible="always", pairs=3, runs=0, rng=0).passed
 
 
 FREE = ConstraintPrivate("add-remove", nominal_n=T, rows_per_record=2)

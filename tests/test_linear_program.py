@@ -205,7 +205,9 @@ def test_the_length_of_the_longest_text_is_not_told(entries, kind):
 def test_refuses_bad_groups(groups, message):
     with pytest.raises(InvalidProblemError, match=message):
         program(groups=groups)
-    unquoted = r"^groups must hold one record id for each row(, all of one type|: groups='ab' .*)?\.$"
+    unquoted = (
+        r"^groups must hold one record id for each row(, all of one type|: groups='ab' .*)?\.$"
+    )
     with pytest.raises(InvalidProblemError, match=unquoted):
         program(groups=groups, neighbours=ADD)
 

@@ -188,8 +188,11 @@ class Recourse(NamedTuple):
         )
         size, moves = np.maximum(abs(low), abs(high)), low < high
         most = np.where(moves, np.minimum(size, _LARGEST_MULTIPLE * relation.sensitivity), size)
-        rounding, total = 2.0**-50 * (abs(W) @ most[rows]), relation.norm == "1"
-        gain = max(1.0, float(abs(W).sum(axis=0 if total else 1).max()) * (1 + 2.0**-40))
+        bounded = np.isfinite(lp.bounds[self.columns]).any(axis=1)  # others' rows say nothing
+        weights, total = abs(W[bounded]), relation.norm == "1"
+        rounding = 2.0**-50 * (weights @ most[rows])
+        of_numbers = (weights * moves[rows]).sum(axis=0 if total else 1)
+        gain = max(1.0, float(of_numbers.max(initial=0.0)) * (1 + 2.0**-40))
         b, lower = lp.b.copy(), lp.row_lower.copy()
         b[rows] = lower[rows] = _product(W, b[rows], b[rows])
         known = ~((W != 0) & moves[rows]).any(axis=1)  # their numbers are public: so is the sum
@@ -199,7 +202,9 @@ class Recourse(NamedTuple):
         at = [np.append(of(rows, len(rows)), others) for of in (np.repeat, np.tile)]
         S = sp.csr_array((np.append(W.ravel(), np.ones(len(others))), at), shape=(len(b),) * 2)
         S.eliminate_zeros()
-        moved = gain * relation.sensitivity + float(rounding.sum() if total else rounding.max())
+        moved = gain * relation.sensitivity + float(
+            rounding.sum() if total else rounding.max(initial=0.0)
+        )
         wider = replace(relation, sensitivity=moved, lower=low, upper=high)
         return lp.changed(A=S @ lp.A, b=b, row_lower=lower, neighbours=wider)
 
