@@ -144,6 +144,7 @@ def test_a_column_without_an_end_leaves_one_side():
     assert np.isneginf(released.row_lower).all()
     assert (released.b[:T] == stock().b[:T]).all()
     assert released.neighbours.upper.max() == 12
+    assert released.neighbours.sensitivity == pytest.approx(0.1)  # no number stands in two rows
 
 
 @pytest.mark.parametrize("fields", [{}, CARRIED])

@@ -84,12 +84,13 @@ def _band(lp: ProgramData, rows: BoolArray, below: FloatArray, above: FloatArray
         up = np.where(rows & np.isfinite(above), end + above, end)
         down = np.where(np.isfinite(below), end - below, end)[rows]
         ends.append(np.append(up, down))
-    # A number shows in two rows: both move, and the sum of every number that moves is rounded.
+    # A number may show in two rows: both move, and the sum of every number that moves is rounded.
     largest = np.abs([ends[0], ends[1]]).max(initial=0.0)
     rounding = 2.0**-51 * min(float(largest), _LARGEST_MULTIPLE * relation.sensitivity)
     in_sum = relation.norm == "1"
     sensitivity = relation.sensitivity + rounding * (int(rows.sum()) if in_sum else 1)
-    sensitivity *= 2 if in_sum else 1
+    both = bool((np.isfinite(below) & np.isfinite(above))[rows].any())
+    sensitivity *= 2 if in_sum and both else 1
     stack = sp.vstack if lp.is_sparse else np.vstack
     fields = {
         "A": stack([lp.A, lp.A[rows]]),
