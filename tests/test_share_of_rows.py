@@ -157,5 +157,8 @@ def test_a_solve_that_reads_a_share_misses_few_rows_wherever_they_stand(
 @pytest.mark.parametrize("s", [{"patient*": 3}, [3, 4]])
 def test_s_is_one_number_for_all_hard_rows(s):
     lp = LinearProgram([1, 2], -np.ones((50, 2)), -np.ones(50))
-    with pytest.raises(InvalidParameterError, match=r"s is one number for all hard .* give them a"):
+    with pytest.raises(
+        InvalidParameterError,
+        match=r"s is one number for all hard .* smallest s: take that. Or give those .* a",
+    ):
         solve(lp, 1.0, 1e-6, s=s)
