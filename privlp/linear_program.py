@@ -284,14 +284,16 @@ class LinearProgram(ModelReaders, ProgramData):
         ----------
         columns : names, patterns or places
             They stand in private equalities and nowhere else, are as many as these, and close them
-            whatever b is: each row has one of its own, or all together do, such as stocks.
+            whatever b is: each row has one of its own, or all together do, such as stocks, or
+            angles of a grid and a control by which generators follow its loads.
 
         Returns
         -------
         LinearProgram
             The other variables; rows as by :meth:`with_tolerance`. What y costs, linear in x, is in
             the costs of x, but for a constant that depends on b. Where a column stands in several
-            rows, they are those of R⁻¹A, and sides and sensitivity those of R⁻¹b.
+            rows, they are those of R⁻¹A, and sides and sensitivity those of R⁻¹b, where a column
+            has an end and a number moves.
 
         Raises
         ------
