@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 import privlp
 from privlp.audits.tape import Tape, changes, differences
 from privlp.methods.chain.descent import Descents
+from privlp.methods.published.multiplicative_weights import MovingRows
 from privlp.methods.staged.method import Stages
+from privlp.privacy import LaplaceMechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.rows import smoothed
 from privlp.rows.program_rows import MeasuredRows
@@ -221,6 +223,60 @@ def test_numbers_that_move_a_little(relation, method, quiet):
     assert_within_what_is_charged(
         lambda lp, tape: privlp.solve(lp, 1.0, 1e-3, rng=tape, **options), pair, quiet=quiet
     )
+
+
+def test_a_row_that_was_not_released_is_seen(monkeypatch):
+    """The twin makes its next point of the true row that was selected."""
+    relation = privlp.ColumnPrivate(0.5, lower=-20, upper=20)
+    A, b = np.tile([0.4, 1.0], (12, 1)), np.append(-30.0, np.full(11, 30.0))
+    pair = [
+        privlp.LinearProgram([1, 2], rows, b, neighbours=relation)
+        for rows in (A, np.add(A, [0.5, 0]))
+    ]
+    ask = partial(privlp.solve, eps=3.0, delta=0.0, opt=6.0, alpha=80.0, method="mw")
+    assert_within_what_is_charged(lambda lp, tape: ask(lp, rng=tape), pair)
+    nothing = lambda self, row: np.zeros(2, dtype=bool)  # noqa: E731
+    monkeypatch.setattr(MovingRows, "private_coefficients", nothing)
+    with pytest.raises(AssertionError):
+        assert_within_what_is_charged(lambda lp, tape: ask(lp, rng=tape), pair)
+
+
+@pytest.mark.parametrize("read_off", [False, True])
+def test_a_range_that_is_read_off_the_numbers_is_seen(read_off):
+    """Releases are clipped to the lower end."""
+    pair = [
+        privlp.LinearProgram(
+            [-1.0],
+            [[1.0]],
+            [b],
+            neighbours=privlp.ScalarPrivate(0.5, lower=b - 0.5 if read_off else 3.5),
+        )
+        for b in (4.0, 4.5)
+    ]
+    ask = partial(privlp.solve, eps=2.0, delta=0.02, method=method_of("truncated-laplace"))
+    with pytest.raises(AssertionError) if read_off else nullcontext():
+        assert_within_what_is_charged(lambda lp, tape: ask(lp, rng=tape), pair, quiet=False)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["as it is", "broken"])
+def test_each_part_has_noise_of_its_own(again, monkeypatch):
+    """The broken twin draws all parts of a run from the same stretch of random bits."""
+    if again:
+        original = LaplaceMechanism.release
+
+        def release(self, value, randomness):
+            bits = randomness.generator.bit_generator
+            start = bits.state
+            output = original(self, value, randomness)
+            bits.state = start
+            return output
+
+        monkeypatch.setattr(LaplaceMechanism, "release", release)
+    tape = Tape(0)
+    privlp.solve(numbers_of("b and column"), 1.0, 0.0, method="direct-noise", rng=tape)
+    noises = [(r.released - r.exact).ravel()[0] / r.mechanism.scale for r in tape.releases]
+    assert len(noises) == 2
+    assert (abs(noises[0] - noises[1]) < 1e-6) == again
 
 
 def test_every_method_is_here():

@@ -21,8 +21,7 @@ from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex, _within
 from privlp.rows.on_simplex import RowsOfOneSign, signs_and_spread
 from privlp.rows.program_rows import RowBlock
-from tests.conformance_kit import Patch, audited, claim_of, play, sampler_of, sharpest
-from tests.conformance_subjects import STAGED, of_any_sign, of_one_sign, replaced
+from tests.conformance_kit import play
 from tests.effort import THOROUGH, each, examples, runs
 from tests.programs import tight_covering
 
@@ -176,31 +175,6 @@ class TestSigns:
         values = np.array([2, 0.5, 8])
         of_second = np.linalg.norm(values - values.mean()) / np.linalg.norm(values)
         assert spread_low == pytest.approx(math.sqrt(2 / 3) + of_second, abs=1e-6)
-
-
-@pytest.mark.statistical
-class TestAUnitThatIsNotEnforced:
-    """Neighbours own opposite rows, among rows of one sign. Rates 0.001."""
-
-    subject = next(s for s in STAGED if s.name == "staged, rows of one sign: sum")
-    opposite = of_one_sign([10.0, 0, 0, 0], [-10.0, 0, 0, 0])
-
-    def result(self, patch):
-        pair = self.subject.widest(self.subject.plays(patch))
-        mechanism = sharpest(pair.mechanism)
-        return pair, audited(sampler_of(pair, mechanism), claim_of(mechanism), 20_000, 1)
-
-    def test_the_sign_is_enforced(self):
-        pair, result = self.result(Patch(data=self.opposite))
-        assert pair.share == pytest.approx(math.sqrt(0.5), rel=1e-5)
-        assert result.passed, str(result)
-
-    def test_rows_that_are_believed_are_caught(self):
-        pair, result = self.result(
-            Patch(replaced(RowsOfOneSign, "__init__", of_any_sign), self.opposite)
-        )
-        assert pair.share == pytest.approx(math.sqrt(2), rel=1e-5)
-        assert not result.passed, str(result)
 
 
 # what is found

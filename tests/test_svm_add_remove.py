@@ -2,7 +2,6 @@
 
 import math
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +23,6 @@ from svm_models.classifiers import perturbation
 from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.losses import huber, logistic
 from svm_models.classifiers.minimise import RegularizedRisk
-from tests.conformance_kit import Claim, Played, audited, sampler_of, with_less_noise
 from tests.effort import each, pairs
 from tests.test_svm_hostile_records import (
     HOSTILE,
@@ -93,35 +91,6 @@ def test_a_twin_that_knows_the_true_number_is_seen(name, monkeypatch):
     one, two, labels = with_and_without("ordinary")
     with pytest.raises(AssertionError):
         assert_neighbours_are_alike(PRIVATE[name], one, two, labels, quiet=True)
-
-
-def test_a_twin_with_half_the_noise_is_seen(monkeypatch):
-    """Of a record that is replaced, at the price of one that is added or removed."""
-    monkeypatch.setattr(Neighbours, "replacing", classmethod(lambda cls, n: cls(n, n, 1)))
-    replaced = sm.PrivateLPSVC(delta=1e-3, fallback=False, fit_intercept=False)
-    pair = csr(rows_of([(0, 1.0)])), csr(rows_of([(0, -1.0)]))
-    with pytest.raises(AssertionError, match="release half of the sum"):
-        assert_neighbours_are_alike(replaced, *pair, (labels_ending_in(1),) * 2, quiet=True)
-
-
-@pytest.mark.statistical
-def test_audit_of_a_selection():
-    """Correct, and a twin with an eighth of the noise. False-alarm and miss rates 0.001."""
-    subject = Played(
-        "DMWSVC: selection, record added",
-        frozenset(),
-        lambda records: sm.DMWSVC(
-            1.0, 1e-6, 19.9, 0.09, radius=2.0, classes=(-1, 1), fit_intercept=False, **DECLARED
-        ).fit(*records),
-        ((np.eye(21, 1), np.ones(21, dtype=int)), (np.zeros((20, 1)), np.ones(20, dtype=int))),
-        "select a vertex",
-        {},
-    )
-    assert 0.45 <= subject.pair.share <= 1
-    mechanism = replace(subject.pair.mechanism, eps=1.0)
-    for noise, passes in ((1.0, True), (0.125, False)):
-        sampler = sampler_of(subject.pair, with_less_noise(mechanism, noise))
-        assert audited(sampler, Claim(mechanism.pure_eps), 5_000, 1).passed == passes
 
 
 @pytest.mark.parametrize(("name", "container"), each(PRIVATE, [np.array, sp.csr_array]))

@@ -117,19 +117,6 @@ def test_a_record_moves_no_release_by_more_than_is_charged(name, row, relation):
         )
 
 
-def test_records_left_long_are_seen(monkeypatch):
-    monkeypatch.setattr(
-        "svm_models.whitening.shortened",
-        lambda block, shorten, **options: shortened(block, shorten=False, **options),
-    )
-    monkeypatch.setattr("svm_models.whitening.ridge_of", lambda nu: 1e-4)
-    pair = hostile.csr(hostile.rows_of([(0, 1.0)])), hostile.csr(hostile.rows_of([(0, -1.0)]))
-    with pytest.raises(AssertionError, match="perturb the objective"):
-        hostile.assert_neighbours_are_alike(
-            WHITENED["SVC"], *pair, (hostile.labels_ending_in(1),) * 2, quiet=True
-        )
-
-
 def test_what_is_charged():
     budget = Budget(1.0, 1e-6)
     model = sm.ObjectivePerturbationSVC(delta=1e-6, whiten=True, budget=budget, **OPTIONS).fit(X, Y)

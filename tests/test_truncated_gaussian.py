@@ -16,11 +16,10 @@ from privlp.methods import SolveRequest
 from privlp.privacy import Randomness, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.privacy import gaussian_dp as tails
 from privlp.privacy.gaussian_dp import Change, log_delta_of
-from tests.conformance_kit import Claim, audited, release_many
 from tests.effort import each, examples, pairs
 from tests.programs import WAYS, way_of
-from tests.test_low_sensitivity_audits import exact_delta as exact_delta_of_laplace
-from tests.test_low_sensitivity_audits import on_the_grid
+from tests.test_truncated_laplace import exact_delta as exact_delta_of_laplace
+from tests.test_truncated_laplace import on_the_grid
 
 CLAIMS = [(0.1, 1e-3), (1.0, 0.1), (1.0, 1e-6), (4.0, 1e-3), (10.0, 1e-9)]
 
@@ -267,30 +266,6 @@ def test_budgets_outside_their_domain_are_refused():
 
 EPS, DELTA = 4.0, 0.02
 ONE = TruncatedGaussianMechanism.of_budget(1.0, EPS, DELTA)
-
-
-def releases(mechanism):
-    def sample(side, rng, runs):
-        return release_many(mechanism, np.array([float(side)]), Randomness(rng), runs)[
-            :, 0
-        ].tolist()
-
-    return sample
-
-
-@pytest.mark.statistical
-def test_correct_noise_passes():
-    """False-alarm rate 0.001; seed fixed."""
-    result = audited(releases(ONE), Claim(EPS, DELTA), 10_000, 1)
-    assert result.passed, str(result)
-    assert result.eps_lower > 0.6 * EPS
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("wrong", [{"width": 0.8 * ONE.width}, {"sigma": 0.6 * ONE.sigma}], ids=str)
-def test_noise_of_another_size_is_caught(wrong):
-    """Miss rate below 0.01; seed fixed."""
-    assert not audited(releases(replace(ONE, **wrong)), Claim(EPS, DELTA), 20_000, 1).passed
 
 
 def test_noise_that_is_not_one_sided_exceeds_the_truth():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from privlp import LinearProgram
 from privlp.problem.data import KnownProgram
 from privlp.problem.standard_form import StandardForm
 from privlp.rows.access import Rows
-from privlp.rows.blocks import InBlocks, MadeBlocks
+from privlp.rows.blocks import InBlocks
 from privlp.rows.program_rows import RowBlock
 
 
@@ -37,7 +38,7 @@ def split_rows(lp: LinearProgram, cuts: Sequence[int]) -> SplitRows:
 def read_anew(lp: LinearProgram, cuts: Sequence[int], limit: float) -> InBlocks:
     """The private rows in blocks that are made when they are read; so many bytes are held."""
     parts = np.split(np.flatnonzero(lp.private), cuts)
-    return InBlocks(MadeBlocks(len(parts), lambda number: _block(lp, parts[number])), limit)
+    return InBlocks(len(parts), partial(map, lambda number: _block(lp, parts[number])), limit)
 
 
 def _block(lp: LinearProgram, rows: Any) -> RowBlock:
