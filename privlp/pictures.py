@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray, are_places, as_floats, require_kind, whole
+from privlp.checks import FloatArray, are_places, as_floats, require, require_kind, whole
 from privlp.errors import (
     InvalidParameterError,
     InvalidProblemError,
@@ -108,9 +108,6 @@ def _pyplot() -> Any:
     return plt
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 # Unbounded regions are drawn up to this multiple of the points and corners that are shown.
 _FAR = 1e4
 # Rows are moved outwards by this share of the distance that is drawn, so that rounding does not
@@ -133,19 +130,13 @@ def draw_program(
         raise UnsupportedProblemError(
             f"Only programs in two variables can be drawn; this one has {lp.shape[1]}."
         )
-    if not isinstance(points, Mapping | None):
-        raise InvalidParameterError(
-            f"points must map a name to each point, got {type(points).__name__}.",
-            parameter="points",
-        )
+    wrong = f"points must map a name to each point, got {type(points).__name__}."
+    require(isinstance(points, Mapping | None), wrong, "points")
     shown_points = {name: _as_points(point, name) for name, point in (points or {}).items()}
     A, b, owner = half_planes(lp)
     marked = np.asarray(highlight)
-    if not are_places(marked, lp.shape[0]):
-        raise InvalidParameterError(
-            "highlight must hold row numbers of the program, counted from 0, each once.",
-            parameter="highlight",
-        )
+    wrong = "highlight must hold row numbers of the program, counted from 0, each once."
+    require(are_places(marked, lp.shape[0]), wrong, "highlight")
     shown = np.vstack([np.zeros((0, 2)), *shown_points.values()])
     corners, reach = _region(A, b, shown)
     near = _near(corners, reach)
@@ -323,9 +314,6 @@ def _draw_costs(ax: Axes, cost: FloatArray, low: FloatArray, high: FloatArray) -
     middle = {"ha": "center", "va": "center", "annotation_clip": True}
     ax.annotate("better", tuple(end), tuple(start), arrowprops=arrow, **middle)  # type: ignore[arg-type]
 
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MOST_STEPS = 400
 _POINTS, _SELECTED = "x after rounds", "selected"

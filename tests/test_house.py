@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import privlp
+import svm_models
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("privlp", "svm_models")
@@ -97,14 +98,37 @@ PLANNING = ("problem", "relations", "regions", "plan")
 PLANNING += tuple(f"methods.{name}" for name in ("request", "base", "auto"))
 
 
+def named_by(parts):
+    """The modules of these parts of privlp; of each, those of ours that it names, types included."""
+    trees, parts = modules(), tuple(f"privlp.{part}." for part in parts)
+    some = [name for name in trees if f"{name}.".startswith(parts)]
+    assert len(some) > 10
+    for name in some:
+        yield name, set().union(*(imported(node, set(trees)) for node in ast.walk(trees[name])))
+
+
 def test_what_plans_does_not_import_private_rows():
-    """Nor for types only."""
-    trees, parts = modules(), tuple(f"privlp.{part}." for part in PLANNING)
-    planning = [name for name in trees if f"{name}.".startswith(parts)]
-    assert len(planning) > 10
-    for name in planning:
-        named = set().union(*(imported(node, set(trees)) for node in ast.walk(trees[name])))
+    for name, named in named_by(PLANNING):
         assert not {module for module in named if "privlp.rows" in ancestors(module)}, name
+
+
+def test_privacy_knows_nothing_of_linear_programs_or_audits():
+    below = {f"privlp.{name}" for name in ("privacy", "errors", "checks", "files", "float_errors")}
+    for name, named in named_by(["privacy"]):
+        assert not {module for module in named if not below & ancestors(module)}, name
+
+
+#: Loaded where they are needed.
+SLOW = ("dp_accounting", "matplotlib", "mpmath", "randomgen", "scipy.optimize", "scipy.stats")
+SLOW += ("sqlite3", "tabulate")
+
+
+def test_slow_libraries_are_loaded_where_they_are_needed():
+    for name, _ in named_by(["privacy", "audits"]):
+        for node in modules()[name].body:
+            names = [alias.name for alias in getattr(node, "names", ())]
+            assert not getattr(node, "module", "").startswith(SLOW), name
+            assert not any(each.startswith(SLOW) for each in names), name
 
 
 @pytest.mark.parametrize(
@@ -145,14 +169,16 @@ def test_every_module_is_read():
 MODULES = ("examples", "models")
 
 
-def test_public_names_are_those_that_type_checkers_see():
+@pytest.mark.parametrize(("package", "whole"), [(privlp, MODULES), (svm_models, ())])
+def test_public_names_are_those_that_type_checkers_see(package, whole):
     """The table of lazy imports says the same as the imports for types."""
-    tree = modules()["privlp"]
+    tree, name = modules()[package.__name__], package.__name__
     block = next(node for node in tree.body if isinstance(node, ast.If))
     typed = {alias.asname: node.module for node in block.body for alias in node.names}
-    assert {typed.pop(module) for module in MODULES} == {"privlp"}
-    assert typed == privlp._HOME_OF
-    assert set(privlp.__all__) == {*MODULES, *typed}
+    assert {typed.pop(module) for module in whole} <= {name}
+    homes = {of: f"{name}.{home.removeprefix(f'{name}.')}" for of, home in package._HOME_OF.items()}
+    assert typed == homes
+    assert set(package.__all__) == {*whole, *typed}
 
 
 def test_public_names_are_there_and_others_are_not():
@@ -198,8 +224,15 @@ SOLVE = "import privlp; privlp.solve(privlp.examples.diet(), eps=1.0, delta=0.0)
         (VERSION, "numpy scipy", f"privlp, version {privlp.__version__}\n"),
         (SOLVE, "cvxpy dp_accounting matplotlib narwhals pandas sklearn", ""),
         (SEARCH, "cvxpy dp_accounting matplotlib narwhals pandas sklearn tqdm", ""),
+        ("import svm_models", "highspy numpy pandas scipy sklearn", ""),
+        ("from svm_models import hard_margin_lp, soft_margin_lp", "pandas scipy.stats sklearn", ""),
+        (
+            VERSION.replace("privlp", "svm_models"),
+            "highspy numpy pandas scipy sklearn",
+            f"svm-models, version {privlp.__version__}\n",
+        ),
     ],
-    ids=["import", "version", "solve", "search"],
+    ids=["import", "version", "solve", "search", "models", "matrices", "version of models"],
 )
 def test_what_is_not_needed_is_not_loaded(code, heavy, printed):
     shown = f"import sys; print(*{{*{heavy.split()}}} & {{*sys.modules}})"

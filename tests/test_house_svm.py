@@ -1,11 +1,8 @@
 """How the classifiers are laid out: a loss is one file, records leave as sums alone."""
 
-import ast
 import importlib.util
 import inspect
 import math
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 
 import svm_models as sm
-from privlp import __version__
 from privlp.rows.access import InMemory
 from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.dmw import _hinge_losses
@@ -166,39 +162,3 @@ def test_an_estimator_has_two_bases_of_ours(estimator):
     assert ours == [estimator.__name__, *of, "PrivateLinearClassifier", "LinearBinaryClassifier"]
     assert sm.DMWSVC in PRIVATE
     assert len(PRIVATE) == 9
-
-
-def test_public_names_are_those_that_type_checkers_see():
-    tree = ast.parse((ROOT / "svm_models" / "__init__.py").read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    typed = {alias.asname: node.module for node in block.body for alias in node.names}
-    homes = {name: f"svm_models.{home}" for name, home in sm._HOME_OF.items()}
-    assert typed == homes
-    assert set(sm.__all__) == set(typed)
-
-
-def ran(code):
-    """What a fresh interpreter prints."""
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
-
-
-def loaded(names):
-    return f"import sys; print(*sorted(set(sys.modules) & set({names})), '.')"
-
-
-def test_import_is_light():
-    heavy = ("highspy", "numpy", "pandas", "scipy", "sklearn")
-    assert ran(f"import svm_models; {loaded(heavy)}") == ".\n"
-
-
-def test_matrices_need_no_scikit_learn():
-    heavy = ("pandas", "scipy.stats", "sklearn")
-    assert ran(f"from svm_models import hard_margin_lp, soft_margin_lp; {loaded(heavy)}") == ".\n"
-
-
-def test_version_needs_no_scikit_learn():
-    heavy = ("highspy", "numpy", "pandas", "scipy", "sklearn")
-    code = "from svm_models.cli import main; main(['--version'], standalone_mode=False)"
-    expected = [f"svm-models, version {__version__}", "."]
-    assert ran(f"{code}; {loaded(heavy)}").splitlines() == expected

@@ -48,6 +48,11 @@ PRIVATE = {
     "objective, SVC, Gaussian": sm.ObjectivePerturbationSVC(reg=0.1, delta=1e-3, **DECLARED),
     "objective, logistic": sm.ObjectivePerturbationLogisticRegression(reg=0.1, **DECLARED),
     "objective, any loss": sm.ObjectivePerturbationClassifier(huber(0.25), reg=0.1, **COUNTED),
+    "objective, whitened": sm.ObjectivePerturbationSVC(
+        reg=0.1, delta=1e-3, whiten=True, **DECLARED
+    ),
+    "objective, weighted": sm.ObjectivePerturbationSVC(reg=0.1, class_weight={1: 3.0}, **DECLARED),
+    "output, threshold": sm.OutputPerturbationSVC(reg=0.1, threshold_share=0.3, **DECLARED),
     "LP": sm.PrivateLPSVC(delta=1e-3, **DECLARED),
     "LP, counted": sm.PrivateLPSVC(delta=1e-3, **COUNTED),
     "DMW": sm.DMWSVC(delta=1e-3, radius=2.0, alpha=2.0, **DECLARED),

@@ -16,7 +16,6 @@ from svm_models.classifiers.classes import private_threshold
 from svm_models.classifiers.losses import huber, logistic
 from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.records import decisions_of
-from tests import test_svm_hostile_records as hostile
 
 pytestmark = pytest.mark.usefixtures("short_advice")
 
@@ -84,23 +83,6 @@ def test_equal_weights_change_nothing(estimator):
     equal = estimator(class_weight={"rare": 1.0}, **options).fit(X, Y)
     np.testing.assert_allclose(equal.coef_, plain.coef_, rtol=1e-9)
     assert equal.privacy_.entries == plain.privacy_.entries
-
-
-@pytest.mark.parametrize("nominal_n", [None, 24])
-@pytest.mark.parametrize("estimator", WEIGHTED)
-def test_a_record_moves_no_release_by_more_than_is_charged(estimator, nominal_n):
-    relation = {"relation": "add-remove", "nominal_n": nominal_n} if nominal_n else {}
-    model = estimator(delta=1e-3, class_weight={1: 9.0, -1: 0.1}, **relation)
-    if estimator is not sm.PrivateLPSVC:
-        model.set_params(reg=0.1)
-    for row in ("ordinary", "huge", "cancel"):
-        rows, other = hostile.rows_of(hostile.HOSTILE[row]), hostile.rows_of([(0, 1.0)])
-        labels = hostile.labels_ending_in(1), hostile.labels_ending_in(1)
-        if relation:
-            other, labels = rows[:-1], (labels[0], hostile.LABELS[:-1])
-        hostile.assert_neighbours_are_alike(
-            model, hostile.csr(rows), hostile.csr(other), labels, quiet=True
-        )
 
 
 @pytest.mark.parametrize(
@@ -199,17 +181,3 @@ def test_wrong_shares_are_refused_before_anything_is_spent(share):
             threshold_share=0.99, relation="add-remove", budget=budget, **OPTIONS
         ).fit(X, Y)
     assert budget.spent() == 0.0
-
-
-@pytest.mark.parametrize("relation", [{}, {"relation": "add-remove"}])
-@pytest.mark.parametrize("row", ["ordinary", "huge", "zero"])
-def test_neighbours_move_scores_by_no_more_than_is_charged(row, relation):
-    model = sm.OutputPerturbationSVC(reg=0.1, threshold_share=0.3, **relation)
-    rows, other = hostile.rows_of(hostile.HOSTILE[row]), hostile.rows_of([(0, 1.0)])
-    labels = hostile.labels_ending_in(1), hostile.labels_ending_in(-1)
-    if relation:
-        other, labels = rows[:-1], (labels[0], hostile.LABELS[:-1])
-    for quiet in (True, False):
-        hostile.assert_neighbours_are_alike(
-            model, hostile.csr(rows), hostile.csr(other), labels, quiet=quiet
-        )

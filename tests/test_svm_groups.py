@@ -20,7 +20,6 @@ from svm_models.classifiers import perturbation
 from svm_models.classifiers.losses import huber, logistic
 from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.records import owners
-from tests.conformance_kit import Claim, Played, audited, sampler_of
 from tests.effort import pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore::privlp.MostlyNoiseWarning")
@@ -133,27 +132,6 @@ def test_rows_of_one_person_go_to_one_part_of_a_selector(monkeypatch):
     assert len(one) == len(two) == len(held_out) == 20
     assert len(one | two | held_out) == 60
     assert len(parts[0][0]) == len(parts[0][2]) == 60
-
-
-@pytest.mark.statistical
-def test_audit_of_a_person(monkeypatch):
-    """Correct, and a twin at the price of one row. False-alarm and miss rates 0.001."""
-
-    def call(records):
-        options = {"classes": (-1, 1), "fit_intercept": False}
-        return given(sm.OutputPerturbationSVC(2.0, reg=12.0), **options).fit(*records)
-
-    person = np.ones((ROWS, 1)), np.ones(ROWS, dtype=int), np.zeros(ROWS)
-    pair = (person, (-person[0], *person[1:]))
-    for passes in (True, False):
-        if not passes:
-            monkeypatch.setattr(Neighbours, "owned", lambda self, rows: self)
-        played = Played("a person", frozenset(), call, pair, "perturb the minimiser", {})
-        found = played.widest(played.plays())
-        assert found.share == pytest.approx(1 if passes else ROWS, rel=0.05)
-        mechanism = replace(found.mechanism, scale=found.mechanism.sensitivity / 2.5)
-        sampler = sampler_of(found, mechanism)
-        assert audited(sampler, Claim(mechanism.pure_eps), 5_000, 1).passed == passes
 
 
 @pytest.mark.parametrize("loss", [huber(), logistic()], ids=["Huber", "logistic"])

@@ -45,7 +45,13 @@ PRIVATE = {
     "objective, SVC, Gaussian": sm.ObjectivePerturbationSVC(reg=0.1, delta=1e-3),
     "objective, logistic": sm.ObjectivePerturbationLogisticRegression(reg=0.1),
     "objective, any loss": sm.ObjectivePerturbationClassifier(huber(0.25), reg=0.1, data_norm=1e5),
+    "objective, whitened": sm.ObjectivePerturbationSVC(
+        reg=0.1, delta=1e-3, whiten=True, data_norm=1e5, class_weight={1: 3.0}
+    ),
+    "objective, weighted": sm.ObjectivePerturbationSVC(reg=0.1, class_weight={1: 3.0}),
+    "output, threshold": sm.OutputPerturbationSVC(reg=0.1, threshold_share=0.3),
     "LP": sm.PrivateLPSVC(delta=1e-3, rounds=4),
+    "LP, weighted": sm.PrivateLPSVC(delta=1e-3, rounds=4, class_weight={1: 3.0}),
     "LP, short records": sm.PrivateLPSVC(delta=1e-3, rounds=4, data_norm=1e-90),
     "DMW": sm.DMWSVC(delta=1e-3, radius=2.0, alpha=2.0),
     "DMW, count": sm.DMWSVC(delta=1e-3, radius=2.0, alpha=2.0, score="count", phi=0.1),

@@ -9,7 +9,7 @@ from scipy.linalg import sqrtm
 
 import svm_models as sm
 from privlp import Budget, InvalidParameterError
-from svm_models.classifiers.losses import huber, logistic
+from svm_models.classifiers.losses import logistic
 from svm_models.classifiers.minimise import RegularizedRisk, Weighted
 from svm_models.whitening import (
     REACH,
@@ -19,17 +19,7 @@ from svm_models.whitening import (
     shortened,
     spread_of,
 )
-from tests import test_svm_hostile_records as hostile
-from tests.effort import pairs
 
-WHITENED = {
-    "SVC": sm.ObjectivePerturbationSVC(reg=0.1, delta=1e-3, whiten=True),
-    "logistic": sm.ObjectivePerturbationLogisticRegression(reg=0.1, delta=1e-3, whiten=True),
-    "any loss": sm.ObjectivePerturbationClassifier(huber(0.25), reg=0.1, delta=1e-3, whiten=True),
-    "weighted, long records": sm.ObjectivePerturbationSVC(
-        reg=0.1, delta=1e-3, whiten=True, data_norm=1e5, class_weight={1: 3.0}
-    ),
-}
 RNG = np.random.default_rng(0)
 X = np.abs(RNG.normal(1.0, 0.15, (3_000, 10)))
 Y = np.where(X[:, 0] > X[:, 1], 1, -1)
@@ -94,27 +84,6 @@ def test_the_computed_minimiser_needs_little_noise(relation):
     entries = model.fit(X, Y).privacy_.entries
     (cover,) = [entry for entry in entries if entry.purpose.startswith("cover")]
     assert float(cover.parameter.rpartition(" ")[2]) < 0.02
-
-
-@pytest.mark.parametrize(
-    ("name", "row", "relation"),
-    pairs(
-        WHITENED,
-        ["ordinary", "huge", "zero", "cancel"],
-        [(), (("relation", "add-remove"), ("nominal_n", 24))],
-    ),
-)
-def test_a_record_moves_no_release_by_more_than_is_charged(name, row, relation):
-    relation = dict(relation)
-    model = type(WHITENED[name])(**{**WHITENED[name].get_params(), **relation})
-    rows, other = hostile.rows_of(hostile.HOSTILE[row]), hostile.rows_of([(0, 1e6)])
-    labels = hostile.labels_ending_in(1), hostile.labels_ending_in(-1)
-    if relation:
-        other, labels = rows[:-1], (labels[0], hostile.LABELS[:-1])
-    for quiet in (True, False):
-        hostile.assert_neighbours_are_alike(
-            model, hostile.csr(rows), hostile.csr(other), labels, quiet=quiet
-        )
 
 
 def test_what_is_charged():

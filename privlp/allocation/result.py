@@ -133,7 +133,7 @@ class AllocationResult(Saved):
             largest_use=self.units[1],
             largest_limit=self.units[2],
         )
-        return self._shares(whole)[0]
+        return self.shares_of(whole)[0]
 
     def choose(self, values: Any, uses: Any = None, *, rng: RandomSource = None) -> int | None:
         """One whole option for one person, drawn with her shares as probabilities.
@@ -171,9 +171,6 @@ class AllocationResult(Saved):
         her than the prices do.
         """
         require_kind(allocation, Allocation, "allocation", "a privlp.Allocation")
-        return self._shares(allocation)
-
-    def _shares(self, allocation: Allocation) -> FloatArray:
         prices = self.prices * self.units[1] / self.units[0]
         least = np.where(allocation.uses > 0, self.served, 1.0).min(axis=-1)
         with unnoticed():  # values may be far below 0

@@ -162,16 +162,11 @@ def price_faults(lp: LinearProgram, tape: Tape, solution: Solution) -> tuple[str
         if drawn[of] > (count := paid[of])
     ]
     record, slack = solution.privacy, 1 + ROUNDING
-    requests = [
-        (mechanism, count, purpose)
-        for (mechanism, purpose), count in Counter(
-            (release.mechanism, release.purpose) for release in tape.releases
-        ).items()
-    ]
+    ledger = Ledger(record.eps_limit * slack, record.delta_limit * slack)
+    alike = Counter((release.mechanism, release.purpose) for release in tape.releases)
+    requests = [(mechanism, count, purpose) for (mechanism, purpose), count in alike.items()]
     try:
-        Ledger(record.eps_limit * slack, record.delta_limit * slack).charge_together(
-            requests, lp.neighbours, tape
-        )
+        ledger.charge_together(requests, lp.neighbours, tape)
     except BudgetExceededError:
         found.append(
             f"the draws that were made cost more than eps = {record.eps_limit:g}, delta ="

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_floats, as_sparse, is_integer, unquoted
+from privlp.checks import FloatArray, as_floats, as_sparse, is_integer, require, unquoted
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.data import ProgramData
 
@@ -265,8 +265,6 @@ def _columns(lp: ProgramData, columns: Any) -> npt.NDArray[np.int64]:
         f" {d - 1}; each must be there."
     )
     found = sorted(set(unquoted(read, refusal, "columns")))
-    if not found or len(found) == d:
-        raise InvalidParameterError(
-            "columns must name some of the variables, and not all.", parameter="columns"
-        )
+    wrong = "columns must name some of the variables, and not all."
+    require(found and len(found) != d, wrong, "columns")
     return np.array(found, dtype=np.int64)

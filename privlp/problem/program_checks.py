@@ -21,6 +21,8 @@ from privlp.checks import (
     frozen,
     is_real,
     real,
+    require,
+    require_data,
     require_kind,
     require_one_of,
     shown,
@@ -118,10 +120,8 @@ def _check_in_blocks(lp: ProgramData) -> None:
     plain = {"private": True, "row_lower": -np.inf}  # of a program that was made in blocks
     for name, advice in _ONLY_IN_MEMORY.items():
         value = getattr(lp, name)
-        if value is not None and not _is_constant(value, plain.get(name)):
-            raise InvalidParameterError(
-                f"{name} cannot be given for rows in blocks. {advice}", parameter=name
-            )
+        wrong = f"{name} cannot be given for rows in blocks. {advice}"
+        require(value is None or _is_constant(value, plain.get(name)), wrong, name)
     if not (lp.penalty is None or is_real(lp.penalty) or _is_constant(lp.penalty)):
         raise InvalidParameterError(
             "penalty must be one number for all rows where rows are in blocks. For a price of each"
@@ -150,10 +150,8 @@ def _check_options(lp: ProgramData) -> None:
     """Sense, offset and name."""
     require_one_of(lp.sense, "sense", ("min", "max"))
     set_fields(lp, offset=real(lp.offset, "offset"))
-    if not np.isfinite(lp.offset):
-        raise InvalidProblemError(
-            f"offset must be a finite number, got {lp.offset!r}.", parameter="offset"
-        )
+    wrong = f"offset must be a finite number, got {lp.offset!r}."
+    require_data(np.isfinite(lp.offset), wrong, "offset")
     require_kind(lp.name, str, "name", "a string")
     unquoted(lp.name.encode, "name must be text that can be written to a file (UTF-8).", "name")
 

@@ -114,10 +114,8 @@ class PublicRows:
         if costs is not None:
             self._require_reached(*costs)
             self.A = stacked(self.A, sp.csr_array(self.cost[None, :]))
-            self.lower, self.upper = (
-                np.append(self.lower, costs[0]),
-                np.append(self.upper, costs[1]),
-            )
+            self.lower = np.append(self.lower, costs[0])
+            self.upper = np.append(self.upper, costs[1])
 
     def _require_reached(self, low: float, high: float) -> None:
         """Refuse costs that no point has."""
@@ -304,10 +302,8 @@ def require_bounded(
     status, _ = optimum(
         np.zeros(lp.shape[1]), lp.A[public], lp.row_lower[public], lp.b[public], lp.bounds
     )
-    if status == highspy.HighsModelStatus.kInfeasible:
-        raise UnsupportedProblemError(
-            "The public rows and bounds contradict each other: no x satisfies them all."
-        )
+    if status == _INFEASIBLE:
+        raise UnsupportedProblemError(CONTRADICTION)
     limited = np.isfinite(lp.bounds)
     box = np.column_stack([np.where(limited[:, 0], 0.0, -1.0), np.where(limited[:, 1], 0.0, 1.0)])
     rows = _rows_of_directions(form, numbers, box, within_ranges=within_ranges)
@@ -347,7 +343,7 @@ def largest_size(lp: ProgramData) -> float:
     sign = np.where(mixed, 0.0, np.where(lower >= 0, 1.0, -1.0))
     rows = ~lp.private
     status, point = optimum(-sign, lp.A[rows], lp.row_lower[rows], lp.b[rows], lp.bounds)
-    if status != highspy.HighsModelStatus.kOptimal:
+    if status != _OPTIMAL:
         return float("inf")
     return float(sign @ point) + float(np.abs(lp.bounds[mixed]).max(axis=1, initial=0.0).sum())
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from privlp.checks import FloatArray, of_usual_size, real, shown
+from privlp.checks import FloatArray, of_usual_size, real, require, shown
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.standard_form import StandardForm
 
@@ -95,14 +95,9 @@ class Simplex:
     def __init__(
         self, form: StandardForm, opt: Any, *, cost: float | None = None, capped: bool = False
     ) -> None:
-        if opt is None and cost is None:
-            raise InvalidParameterError(_MISSING, parameter="opt")
-        if isinstance(opt, tuple | list | np.ndarray):
-            raise InvalidParameterError(_SEQUENCE, parameter="opt")
+        require(opt is not None or cost is not None, _MISSING, "opt")
+        require(not isinstance(opt, tuple | list | np.ndarray), _SEQUENCE, "opt")
         value = form.cost_of(real(opt, "opt")) if cost is None else cost
-        if not math.isfinite(value):
-            wrong = f"opt must be a finite number, got {opt!r}."
-            raise InvalidParameterError(wrong, parameter="opt")
         reasons = _reasons_against(form, value, capped=capped)
         if reasons:
             raise UnsupportedProblemError(

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, require_one_of, whole
-from privlp.errors import InvalidParameterError, InvalidProblemError, NotPrivateWarning
+from privlp.checks import FloatArray, require, require_one_of, whole
+from privlp.errors import InvalidProblemError, NotPrivateWarning
 from privlp.problem.data import KnownProgram, ProgramData, SoftPrices
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation
@@ -130,16 +130,10 @@ class ConstraintPrivate(NeighbourRelation):
         for name in ("rows_per_record", "nominal_n"):
             if name == "rows_per_record" or getattr(self, name) is not None:
                 object.__setattr__(self, name, whole(getattr(self, name), name))
-        if self.change == "add-remove" and self.nominal_n is None:
-            raise InvalidParameterError(
-                "change='add-remove' makes the number of rows private: give a public nominal_n.",
-                parameter="change",
-            )
-        if self.change == "replace" and self.nominal_n is not None:
-            raise InvalidParameterError(
-                "nominal_n has no use with change='replace', where the number of rows is public.",
-                parameter="nominal_n",
-            )
+        wrong = "change='add-remove' makes the number of rows private: give a public nominal_n."
+        require(self.change != "add-remove" or self.nominal_n is not None, wrong, "change")
+        wrong = "nominal_n has no use with change='replace', where the number of rows is public."
+        require(self.change != "replace" or self.nominal_n is None, wrong, "nominal_n")
 
     @property
     def description(self) -> str:

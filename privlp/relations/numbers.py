@@ -80,9 +80,7 @@ class ProgramNumbers:
     @classmethod
     def of(cls, form: StandardForm) -> ProgramNumbers:
         """The numbers that the program holds."""
-        lp, row = form.lp, form.row
-        rhs = np.where(form.row_sign > 0, lp.b[row], -lp.row_lower[row])
-        return cls(form, lp.c, lp.A, rhs)
+        return cls(form, form.lp.c, form.lp.A, form.sides(slice(None)))
 
     def values(self, numbers: PrivateNumbers) -> FloatArray:
         """The numbers at the given places, (m,)."""

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, require_one_of, shown
-from privlp.errors import InvalidParameterError
+from privlp.checks import FloatArray, require, require_one_of, shown
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.bounded_change import BoundedChange, no_solver_if, signs, split_among_few
@@ -278,10 +277,8 @@ class ScalarPrivate(BoundedChange):
     def __post_init__(self) -> None:
         super().__post_init__()
         name = {"1.0": "1"}.get(str(self.norm), str(self.norm))
-        if name not in ("inf", "1"):
-            raise InvalidParameterError(
-                f"norm must be 'inf' or '1', got {shown(self.norm)}.", parameter="norm"
-            )
+        wrong = f"norm must be 'inf' or '1', got {shown(self.norm)}."
+        require(name in ("inf", "1"), wrong, "norm")
         object.__setattr__(self, "norm", name)
         require_one_of(self.zeros, "zeros", ("private", "public"))
 

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from privlp.checks import FloatArray, real, require, require_flag, require_kind, rows_of_share
-from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution, solve_exact
 from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram, require_program
@@ -147,8 +146,7 @@ class Comparison:
         By default alpha is `tolerance`.
         """
         alpha = self.tolerance if alpha is None else alpha
-        if np.isnan(real(alpha, "alpha")):
-            raise InvalidParameterError("alpha must be a number, got nan.", parameter="alpha")
+        require(not np.isnan(real(alpha, "alpha")), "alpha must be a number, got nan.", "alpha")
         return int(np.count_nonzero(self.scaled_violations > alpha))
 
     def plot(
@@ -257,17 +255,14 @@ def compare(
     if s is not None:
         s = _rows_given_up(rows_of_share(s, int(np.count_nonzero(lp.private))))
     require_flag(give_up, "give_up")
-    if give_up and (s is None or lp.penalty is not None):
-        raise InvalidParameterError(
-            "give_up=True needs s, the number of rows to give up, and rows without a penalty: soft"
-            " rows may be violated as they are.",
-            parameter="give_up",
-        )
-    if not 0 <= real(tolerance, "tolerance") < np.inf:
-        raise InvalidParameterError(
-            f"tolerance must be a finite number of at least 0, got {tolerance!r}.",
-            parameter="tolerance",
-        )
+    require(
+        not give_up or (s is not None and lp.penalty is None),
+        "give_up=True needs s, the number of rows to give up, and rows without a penalty: soft rows"
+        " may be violated as they are.",
+        "give_up",
+    )
+    wrong = f"tolerance must be a finite number of at least 0, got {tolerance!r}."
+    require(0 <= real(tolerance, "tolerance") < np.inf, wrong, "tolerance")
     with unnoticed():
         x = point_of(lp, solution)
         exact = solve_exact(lp) if exact is None else exact

@@ -14,7 +14,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -132,37 +133,21 @@ def places_of_blocks(rows: int, columns: int) -> list[slice]:
     return [slice(k, min(k + step, rows)) for k in range(0, rows, step)] or [slice(0, 0)]
 
 
-class Blocks(Protocol[BlockT_co]):
-    """Blocks of rows that can be read again and again."""
-
-    def __len__(self) -> int: ...
-
-    def read(self, wanted: Sequence[int]) -> Iterator[BlockT_co]:
-        """These blocks, in this order, one at a time."""
-
-
-class MadeBlocks(Blocks[BlockT_co]):
-    """So many blocks, each made of its number."""
-
-    def __init__(self, number: int, make: Callable[[int], BlockT_co]) -> None:
-        self._number, self._make = number, make
-
-    def __len__(self) -> int:
-        return self._number
-
-    def read(self, wanted: Sequence[int]) -> Iterator[BlockT_co]:
-        return map(self._make, wanted)
-
-
 class InBlocks(Rows[BlockT_co]):
-    """Blocks of rows, read one after the other in every pass."""
+    """So many blocks of rows, read one after the other in every pass."""
 
-    def __init__(self, blocks: Blocks[BlockT_co], limit: float, folder: str | None = None) -> None:
-        self._blocks, self.memory = blocks, Memory(limit, folder)
+    def __init__(
+        self,
+        number: int,
+        read: Callable[[Sequence[int]], Iterator[BlockT_co]],
+        limit: float,
+        folder: str | None = None,
+    ) -> None:
+        self._number, self._read, self.memory = number, read, Memory(limit, folder)
         self._updates = False
 
     def __len__(self) -> int:
-        return len(self._blocks)
+        return self._number
 
     def _keep(self, prepare: Callable[[BlockT_co], State]) -> Rows[State]:
         return _Prepared(self, prepare)
@@ -179,7 +164,7 @@ class InBlocks(Rows[BlockT_co]):
 
     def states(self, wanted: Sequence[int], *, retain: bool = True) -> Iterator[Any]:  # noqa: ARG002
         """What is kept of these blocks, one at a time; retained if there is room, and need be."""
-        return self._blocks.read(wanted)
+        return self._read(wanted)
 
     def holds(self, number: int) -> bool:  # noqa: ARG002 (blocks as they are read are not held)
         """Whether what is kept of a block is in memory."""
@@ -266,7 +251,8 @@ def private_rows(lp: ProgramData) -> Rows[RowBlock]:
             return program_on(client, lp)
         source: RowSource = lp.A
         limit = memory_limit() if source.memory_limit is None else source.memory_limit
-        return InBlocks(SourceBlocks(lp), limit, source.spill_folder).keep(_as_they_are)
+        read = partial(_read, lp)
+        return InBlocks(len(source), read, limit, source.spill_folder).keep(lambda block: block)
     if is_mapped(lp.A) and lp.neighbours.changes_whole_rows:
         places = places_of_blocks(*lp.shape)
         names = [name for name in _OF_ROWS if getattr(lp, name) is not None]
@@ -277,26 +263,11 @@ def private_rows(lp: ProgramData) -> Rows[RowBlock]:
             own = {name: getattr(lp, name)[rows] for name in names}
             return RowBlock(StandardForm.of(KnownProgram.of(lp, **own)), first=rows.start)
 
-        return InBlocks(MadeBlocks(len(places), block), memory_limit())
+        return InBlocks(len(places), partial(map, block), memory_limit())
     return ProgramRows(StandardForm.of(lp))
 
 
-def _as_they_are(block: RowBlock) -> RowBlock:
-    """Rows as they were read, to be kept."""
-    return block
-
-
-class SourceBlocks:
-    """Blocks of a program that holds a source of rows."""
-
-    def __init__(self, lp: ProgramData) -> None:
-        self._lp, self._source = lp, lp.A
-
-    def __len__(self) -> int:
-        return len(self._source)
-
-    def read(self, wanted: Sequence[int]) -> Iterator[RowBlock]:
-        """These blocks, one at a time."""
-        for number, (A, b) in zip(wanted, self._source.read(wanted), strict=True):
-            form = StandardForm.of(of_a_block(self._lp, A, b))
-            yield RowBlock(form, first=self._source.first_rows[number])
+def _read(lp: ProgramData, wanted: Sequence[int]) -> Iterator[RowBlock]:
+    """These blocks of a program that holds a source of rows, one at a time."""
+    for number, (A, b) in zip(wanted, lp.A.read(wanted), strict=True):
+        yield RowBlock(StandardForm.of(of_a_block(lp, A, b)), first=lp.A.first_rows[number])

@@ -53,13 +53,12 @@ class RowBlock:
 
     def hard_rows(self) -> RowBlock:
         """The block without its soft rows."""
-        form, hard = self.form, np.isinf(np.asarray(self.price))
-        own: dict[str, Any] = {
-            "row": form.row[hard],
-            "row_sign": form.row_sign[hard],
-            "rhs": form.rhs[hard],
-        }
-        return RowBlock(dataclasses.replace(form, **own), first=self.first)
+        return self.some(np.isinf(np.asarray(self.price)))
+
+    def some(self, kept: npt.NDArray[np.bool_]) -> RowBlock:
+        """The block with these of its rows."""
+        own: Any = {name: getattr(self.form, name)[kept] for name in ("row", "row_sign", "rhs")}
+        return RowBlock(dataclasses.replace(self.form, **own), first=self.first)
 
     def parts(
         self, factors: FloatArray, columns: npt.NDArray[np.intp] | None = None
@@ -148,12 +147,8 @@ def share_of(block: RowBlock, share: float, key: int) -> RowBlock:
     places change nothing about the law of a sum over a share that independent coins decide. But a
     public pattern of places would read other rows thereafter, as many as moved.
     """
-    form = block.form
-    kept = (_coins(key, block.first, form.lp.shape[0]) < share * 2.0**32)[form.row]
-    smaller = dataclasses.replace(
-        form, row=form.row[kept], row_sign=form.row_sign[kept], rhs=form.rhs[kept]
-    )
-    return RowBlock(smaller, first=block.first)
+    chosen = _coins(key, block.first, block.lp.shape[0]) < share * 2.0**32
+    return block.some(chosen[block.form.row])
 
 
 def _coins(key: int, first: int, count: int) -> npt.NDArray[np.uint32]:
@@ -173,7 +168,7 @@ class SelectableRows:
         lp = block.lp
         self._form = form = StandardForm.of(lp, every_row=True)
         self._A = sp.csr_array(lp.A) if lp.is_sparse else lp.A
-        self._rhs = np.where(form.row_sign > 0, lp.b[form.row], -lp.row_lower[form.row])
+        self._rhs = form.sides(slice(None))
 
     def violations(self, x: FloatArray) -> FloatArray:
         """Violation of each row at a released point, in the order of the form."""
@@ -205,7 +200,8 @@ class MeasuredRows:
     """
 
     def __init__(self, block: RowBlock, alpha: float | None = None, share: float = SHARE) -> None:
-        self.block, self._form = block, block.form
+        self.block, self._form, A = block, block.form, block.lp.A
+        self._A = sp.csr_array(A) if sp.issparse(A) else A
         self._norms = None if alpha is None else alpha * self._form.row_norms()
         self._share = share
 
@@ -225,8 +221,7 @@ class MeasuredRows:
         A side counts once, for the variable that helps it most: it holds while that one alone
         returns to its end, until less than this part of its way is left.
         """
-        found, form, A = np.zeros((len(x), levels)), self._form, self._form.lp.A
-        A = sp.csr_array(A) if sp.issparse(A) else A
+        found, form, A = np.zeros((len(x), levels)), self._form, self._A
         activity = form.activity(x)
         for rows, sides, sizes in self._some(x, max(1, _ENTRIES // len(x))):
             row, sign = form.row[rows], form.row_sign[rows].astype(float)
@@ -244,10 +239,9 @@ class MeasuredRows:
 
     def near(self, x: FloatArray, lengths: FloatArray) -> FloatArray:
         """How many sides a move of each variable alone by its length, up or down, reaches, (d,)."""
-        found, A = np.zeros(len(x)), self._form.lp.A
-        A = sp.csr_array(A) if sp.issparse(A) else A
+        found = np.zeros(len(x))
         for rows, slack in self._slack(x, max(1, _ENTRIES // len(x))):
-            entries = abs(A[self._form.row[rows]])
+            entries = abs(self._A[self._form.row[rows]])
             if sp.issparse(entries):
                 room, sizes = np.repeat(slack, np.diff(entries.indptr)), entries.data
                 reached = (sizes * lengths[entries.indices] >= room) & (sizes > 0)
@@ -279,10 +273,9 @@ class MeasuredRows:
 
     def signs(self) -> FloatArray:
         """How many sides have a negative entry, and how many a positive one, (2,)."""
-        found, form, A = np.zeros(2), self._form, self._form.lp.A
-        A = sp.csr_array(A) if sp.issparse(A) else A
-        for rows in slices(len(form.row), max(1, _ENTRIES // A.shape[1])):
-            entries = A[form.row[rows]]
+        found, form = np.zeros(2), self._form
+        for rows in slices(len(form.row), max(1, _ENTRIES // self._A.shape[1])):
+            entries = self._A[form.row[rows]]
             negative, positive = (
                 np.asarray((sign * entries > 0).sum(axis=1)).ravel() > 0 for sign in (-1, 1)
             )

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import require_one_of, whole
-from privlp.errors import InvalidParameterError
+from privlp.checks import require, require_one_of, whole
 from svm_models.datasets.simulations import RandomState, generator
 from svm_models.datasets.sources import (
     ADULT,
@@ -147,10 +146,8 @@ def fetch_kddcup99(
         n = whole(n, "n")
     records = read_kddcup99(data_home)
     if n is not None:
-        if n > len(records):
-            raise InvalidParameterError(
-                f"n must be at most {len(records)}, the number of records, got {n}.", parameter="n"
-            )
+        wrong = f"n must be at most {len(records)}, the number of records, got {n}."
+        require(not n > len(records), wrong, "n")
         records = records.take(np.sort(rng.choice(len(records), n, replace=False)))
     return _delivered(records, KDDCUP99, preprocessing, return_X_y)
 

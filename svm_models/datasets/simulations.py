@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from privlp.checks import real, whole
+from privlp.checks import real, require, whole
 from privlp.errors import InvalidParameterError
 
 RandomState = None | int | np.random.Generator
@@ -89,19 +89,14 @@ def make_separable_sphere(
     """
     n, d, rng = whole(n, "n"), whole(n_features, "n_features", least=2), generator(random_state)
     margin = real(margin, "margin")
-    if not 0.0 <= margin < 1.0:
-        raise InvalidParameterError(
-            f"margin must lie in [0, 1): the sphere has radius 1. Got {margin}.", parameter="margin"
-        )
+    wrong = f"margin must lie in [0, 1): the sphere has radius 1. Got {margin}."
+    require(0.0 <= margin < 1.0, wrong, "margin")
     # The squared distance to the hyperplane of a uniform point of the sphere is Beta(1/2, (d -
     # 1)/2); here, its tail.
     shape = (0.5, (d - 1) / 2)
     mass = special.betaincc(*shape, margin**2)
-    if not mass > 0.0:
-        raise InvalidParameterError(
-            f"margin {margin} leaves nothing of the sphere in {d} dimensions. Take a smaller one.",
-            parameter="margin",
-        )
+    wrong = f"margin {margin} leaves nothing of the sphere in {d} dimensions. Take a smaller one."
+    require(mass > 0.0, wrong, "margin")
     normal = _on_sphere(rng, 1, d)[0]
     y = rng.choice([-1, 1], size=n)
     squared = np.maximum(special.betainccinv(*shape, mass * (1.0 - rng.random(n))), margin**2)
@@ -159,10 +154,8 @@ def _on_sphere(rng: np.random.Generator, n: int, d: int) -> npt.NDArray[np.float
 
 def _fraction(value: Any, name: str) -> float:
     number = real(value, name)
-    if not 0.0 <= number <= 1.0:
-        raise InvalidParameterError(
-            f"{name} must lie between 0 and 1, got {number}.", parameter=name
-        )
+    wrong = f"{name} must lie between 0 and 1, got {number}."
+    require(0.0 <= number <= 1.0, wrong, name)
     return number
 
 

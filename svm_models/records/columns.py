@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from privlp import InvalidParameterError, InvalidProblemError, tables
-from privlp.checks import as_floats, unquoted
+from privlp.checks import as_floats, require, require_data, unquoted
 from privlp.readers.blocks import is_sequence_of_blocks
 from svm_models.parameters import LEAST_SIZE, MOST_SIZE, FloatArray
 
@@ -61,11 +61,8 @@ class Columns:
     def entries(self, n_features: int) -> int:
         """How many entries so many columns, or entries, have."""
         count = len(self.ranges[0])
-        if n_features not in (len(self.declared), count):
-            raise InvalidParameterError(
-                f"X_bounds declares {len(self.declared)} columns, but n_features = {n_features}.",
-                parameter="n_features",
-            )
+        wrong = f"X_bounds declares {len(self.declared)} columns, but n_features = {n_features}."
+        require(n_features in (len(self.declared), count), wrong, "n_features")
         return count
 
     def numbers(self, X: Any) -> Any:
@@ -75,10 +72,8 @@ class Columns:
         if is_sequence_of_blocks(X):
             return [self.numbers(block) for block in X]
         X, names = in_memory(X), names_of(X)
-        if self.names is not None and names not in (None, self.names):
-            raise InvalidProblemError(
-                "X must have the columns that it had for fit, in their order.", parameter="X"
-            )
+        wrong = "X must have the columns that it had for fit, in their order."
+        require_data(self.names is None or names in (None, self.names), wrong, "X")
         columns = unquoted(lambda: _columns(X, names), _TABLE, "X")
         if len(columns) != len(self.declared):
             raise InvalidProblemError(_TABLE, parameter="X")
@@ -111,15 +106,11 @@ def pair_of(bounds: Any, name: str) -> Ranges:
     found: list[FloatArray] = []
     with suppress(TypeError, ValueError):
         found = [as_floats(side, name) for side in bounds]
-    if len(found) != 2:
-        raise InvalidParameterError(
-            f"{name} must be a pair (low, high) of public numbers.", parameter=name
-        )
+    wrong = f"{name} must be a pair (low, high) of public numbers."
+    require(len(found) == 2, wrong, name)
     low, high = found
-    if not (np.all(np.abs(low) <= MOST_SIZE) and np.all(np.abs(high) <= MOST_SIZE)):
-        raise InvalidParameterError(
-            f"{name} must be finite numbers of at most {MOST_SIZE:g} in size.", parameter=name
-        )
+    wrong = f"{name} must be finite numbers of at most {MOST_SIZE:g} in size."
+    require(np.all(np.abs(low) <= MOST_SIZE) and np.all(np.abs(high) <= MOST_SIZE), wrong, name)
     if low.ndim < 2 and high.ndim < 2 and not np.all(high - low >= LEAST_SIZE):
         raise InvalidParameterError(f"{name}: low must be below high.", parameter=name)
     return low, high

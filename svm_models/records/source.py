@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -22,7 +23,7 @@ from privlp.problem.validation import is_mapped
 from privlp.readers.blocks import in_blocks, is_sequence_of_blocks
 from privlp.rows.access import InMemory, Rows
 from privlp.rows.beyond_memory import OnCluster, current_client
-from privlp.rows.blocks import InBlocks, MadeBlocks, memory_limit, places_of_blocks
+from privlp.rows.blocks import InBlocks, memory_limit, places_of_blocks
 from privlp.tables import is_dask
 from svm_models.parameters import FloatArray
 from svm_models.records.grid import SignedRecords, few_at_a_time
@@ -96,7 +97,7 @@ class BlocksOfRecords(RecordSource):
             low, high = self.cuts[number]
             return _as_checked(_Expected(self._block(number), signs[low:high], self.shape[1]))
 
-        return InBlocks(MadeBlocks(len(self.lengths), made), self._limit)
+        return InBlocks(len(self.lengths), partial(map, made), self._limit)
 
 
 class DaskRecords(BlocksOfRecords):

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from privlp import InvalidProblemError, tables
-from privlp.checks import WHY, as_floats, harmless_warnings, unquoted
+from privlp.checks import WHY, as_floats, harmless_warnings, require_data, unquoted
 from privlp.float_errors import unnoticed
 from privlp.readers.tables import LazyRows, columns_of, read_table
 
@@ -221,11 +221,8 @@ def require_classes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:
     # Of many different labels scikit-learn warns, which depends on the records.
     with warnings.catch_warnings(action="ignore"):
         check_classification_targets(y)
-    if len(y) and _are_texts(y) != _are_texts(classes):
-        raise InvalidProblemError(
-            f"classes and labels must be of one kind, all numbers or all texts.{tables.NO_DIGITS}",
-            parameter="y",
-        )
+    wrong = f"classes and labels must be of one kind, all numbers or all texts.{tables.NO_DIGITS}"
+    require_data(not len(y) or _are_texts(y) == _are_texts(classes), wrong, "y")
 
 
 def _are_texts(labels: npt.NDArray[Any]) -> bool:
@@ -247,10 +244,8 @@ def _require_numbers(X: Any) -> None:
     """Refuse records that hold anything but numbers; columns are named, entries are not."""
     _require_unmasked(X, "X")
     if sp.issparse(X):
-        if X.dtype.kind not in "fiub":
-            raise InvalidProblemError(
-                _COMPLEX if X.dtype.kind == "c" else _MALFORMED, parameter="X"
-            )
+        wrong = _COMPLEX if X.dtype.kind == "c" else _MALFORMED
+        require_data(X.dtype.kind in "fiub", wrong, "X")
         return
     if not tables.is_table(X):
         columns = _columns_of_array(X)
