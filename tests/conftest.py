@@ -43,3 +43,13 @@ def short_advice() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(import_module("svm_models.plan"), "_least", lambda *_: None)
         yield
+
+
+@pytest.fixture
+def pyplot():
+    """Matplotlib that draws on no screen, and forgets its figures."""
+    plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is an extra")
+    plt.close("all")  # of other tests; old versions complain if a new backend does it
+    plt.switch_backend("Agg")
+    yield plt
+    plt.close("all")

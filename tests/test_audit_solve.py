@@ -706,17 +706,6 @@ def test_the_same_seed_finds_the_same():
     assert one != other
 
 
-def test_picture(monkeypatch):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    ax = quick().plot()
-    assert ax.get_yticklabels()[-1].get_text() == "noise on right-hand sides b"
-    assert "no fault found (no proof)" in ax.get_title()
-    patched(monkeypatch, ScalarPrivate, "_numbers", shrunk)
-    assert quick().plot(ax) is ax
-    assert "1 fault found" in ax.get_title()
-    plt.close(ax.figure)
-
-
 def test_progress_of_a_long_audit_is_an_estimate_and_a_bar(capfd, monkeypatch):
     quick(pairs=2)
     quick(pairs=2, progress=True)  # over before anybody wonders

@@ -342,14 +342,6 @@ def test_integer_variables_are_relaxed_on_request(tmp_path):
     assert "All 1 rows are private." in call("plan FILE SOLVE --relax", path).output
 
 
-def test_an_interruption_exits_with_130(model, monkeypatch):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("privlp.cli.solve.solve", interrupted)
-    assert "what was charged stays charged" in said("solve FILE SOLVE", model, code=130)
-
-
 def test_demo_solves_real_records_and_draws(tmp_path, monkeypatch):
     """With fewer draws; as its users see it, and as it is cited, in a thorough run."""
     pytest.importorskip("statsmodels")

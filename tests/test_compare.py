@@ -26,18 +26,6 @@ def comparison_of(violations, scaled=None):
     return Comparison(1.0, 1.0, np.array(violations, float), np.array(scaled, float))
 
 
-@pytest.fixture
-def pyplot():
-    """Matplotlib that draws on no screen."""
-    before = mpl.get_backend()
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    yield plt
-    plt.close("all")
-    mpl.use(before)
-
-
 # values
 
 

@@ -99,45 +99,7 @@ def test_certain_and_impossible_coins():
 # additive noise
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    ("mechanism", "law"),
-    [
-        (LaplaceMechanism(5.0, 1e-3), stats.laplace(scale=1e-3)),
-        (GaussianMechanism(0.1, 1e4), stats.norm(scale=1e4)),
-    ],
-)
-def test_noise_follows_its_law(mechanism, law):
-    """Kolmogorov-Smirnov test of 100,000 entries of one vector, then of 2,000 single draws.
-
-    False-alarm rate 1e-6 each.
-    """
-    value = np.linspace(-3, 3, 100_000)
-    for noise in (
-        mechanism.release(value, Randomness(9)) - value,
-        draws(mechanism, 2.0, 2_000, seed=10) - 2.0,
-    ):
-        assert stats.kstest(noise, law.cdf).pvalue > FALSE_ALARM
-
-
 NOISES = [LaplaceMechanism, GaussianMechanism, EuclideanLaplaceMechanism]
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("mechanism", [LaplaceMechanism(1.0, 1.0), GaussianMechanism(1.0, 1.0)])
-def test_noise_is_independent_over_entries_and_draws(mechanism):
-    """Correlations stay below 5 standard errors, false-alarm rate below 1e-6 each, seed fixed.
-
-    Of the entries of a vector, of draws in a row, and of numbers drawn alone in a row.
-    """
-    count = runs(50_000, 5_000)
-    noise, alone = draws(mechanism, np.zeros(2), count, 11), draws(mechanism, 0.0, count, 12)
-    for pair in (
-        (noise[:, 0], noise[:, 1]),
-        (noise[1:, 0], noise[:-1, 0]),
-        (alone[1:], alone[:-1]),
-    ):
-        assert abs(np.corrcoef(*pair)[0, 1]) < 5 / math.sqrt(count)
 
 
 @pytest.mark.parametrize("kind", NOISES)

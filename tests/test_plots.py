@@ -17,20 +17,10 @@ from privlp.game.loop import Path
 from privlp.methods.tightened.noise import TruncatedGaussian
 from privlp.pictures import COLOURS, STYLE, new_axes
 
+pytestmark = pytest.mark.usefixtures("pyplot")
 NEEDS = np.random.default_rng(1).uniform(0.2, 1.0, size=(300, 4))
 COVERING = LinearProgram([1.0, 2.0, 1.0, 3.0], -NEEDS, -np.ones(300))
 TRIANGLE = LinearProgram([-1.0, -1.0], [[1.0, 2.0], [3.0, 1.0]], [4.0, 6.0])
-
-
-@pytest.fixture(autouse=True)
-def pyplot():
-    """Matplotlib that draws on no screen, and forgets its figures."""
-    from matplotlib import pyplot as plt
-
-    plt.close("all")  # of other tests; old versions complain if a new backend does it
-    mpl.use("Agg", force=True)
-    yield plt
-    plt.close("all")
 
 
 def legend_of(ax):
