@@ -13,16 +13,13 @@ import pytest
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.errors import InvalidProblemError
-from privlp.methods.perturbed import draws as perturbed_draws
 from privlp.methods.staged import charges as staged_charges
 from privlp.privacy import Randomness
 from privlp.rows.beyond_memory import OnCluster
 from privlp.rows.blocks import InBlocks
-from tests import programs
 from tests.effort import THOROUGH
-from tests.programs import methods_for
 from tests.test_row_blocks import COSTS, METHODS, OPT, N, assert_same, solved, table
-from tests.test_rows import DATA, SCALED, of_each_row, quoting, quoting_the_shape, request_of
+from tests.test_rows import DATA, SCALED, of_each_row, quoting, quoting_the_shape
 
 dask = pytest.importorskip("dask", reason="Dask is an extra")
 distributed = pytest.importorskip("distributed", reason="Dask is an extra")
@@ -108,20 +105,6 @@ class TestTheSameAsInMemory:
         with dask.config.set(scheduler="synchronous"):
             assert_same(solved(LinearProgram(COSTS, *table()), "dmw"), solved(lp, "dmw"))
 
-    @pytest.mark.slow
-    @pytest.mark.parametrize("method", methods_for(ConstraintPrivate()))
-    def test_every_method(self, on_cluster, method):
-        base = programs.covering(40, costs=COSTS)
-        A, b = da.from_array(base.A, chunks=(15, 4)), base.b
-        request = request_of(method) | {"method": method, "rng": 0}
-        if method.startswith(("dmw", "mw")):
-            request["alpha"] = 20.0  # few rounds
-        one, other = (
-            privlp.solve(LinearProgram(COSTS, *rows, bounds=base.bounds), 1.0, 1e-6, **request)
-            for rows in ((base.A, b), (A, b))
-        )
-        assert_same(one, other)
-
     def test_names_of_columns(self):
         lp = LinearProgram(COSTS, *COLLECTIONS["frames"]())
         assert lp.variable_names == tuple("wxyz")
@@ -140,18 +123,6 @@ class TestTheSameAsInMemory:
             lp = LinearProgram(COSTS, *arrays([3, 50]))
             whole = LinearProgram(COSTS, *table())
             assert_same(solved(whole, "staged"), solved(lp, "staged"))
-
-    @pytest.mark.parametrize(
-        "places", [pytest.param("on workers", marks=pytest.mark.slow), "without a cluster"]
-    )
-    def test_a_search_that_begins_with_a_share_of_the_rows(self, cluster, places, monkeypatch):
-        monkeypatch.setattr(perturbed_draws, "_FEWEST_ROWS", 20)
-        monkeypatch.setattr(perturbed_draws, "_ROWS", 1)
-        with cluster.as_current() if places == "on workers" else nullcontext():
-            lp = LinearProgram(COSTS, *arrays([3, 50]))
-            assert_same(
-                solved(LinearProgram(COSTS, *table()), "perturbed"), solved(lp, "perturbed")
-            )
 
     def test_exact_solution_and_private_report(self, on_cluster):
         whole, lp = LinearProgram(COSTS, *table()), LinearProgram(COSTS, *arrays())

@@ -267,13 +267,6 @@ def test_whole_constraints_and_private_equalities_are_refused():
         privlp.solve(lp, 1.0, 0.0, feasible=0.99)
 
 
-@pytest.mark.slow
-def test_an_audit_of_solve_passes():
-    lp, effort = examples.advertising(private="both"), {"pairs": runs(3, 2), "runs": runs(200, 100)}
-    result = privlp.audit_solve(lp, 1.0, 0.0, feasible=0.99, rng=0, **effort)
-    assert result.passed, str(result)
-
-
 def test_a_method_of_your_own_must_promise_what_is_asked_for():
     lp = examples.advertising()
     nearly = "method='direct-noise' does not promise feasible=.*: its rows hold nearly"
