@@ -35,24 +35,22 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _feasible(value: str | float) -> str | float:
-    """The word ``always``, or a number."""
-    if value == "always" or isinstance(value, float):
-        return value
-    try:
-        return float(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is neither 'always' nor a probability.") from None
+def _number_or(what: str, is_text: Callable[[str], bool]) -> Callable[[str | float], str | float]:
+    """Reads a number, or a text of one kind."""
+
+    def read(value: str | float) -> str | float:
+        if isinstance(value, str) and is_text(value):
+            return value
+        try:
+            return float(value)
+        except ValueError:
+            raise click.BadParameter(f"{value!r} is neither {what}.") from None
+
+    return read
 
 
-def _number_or_share(value: str | float) -> str | float:
-    """A number of rows, or a text such as 5%."""
-    if isinstance(value, str) and value.strip().endswith("%"):
-        return value
-    try:
-        return float(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is neither a number nor a share such as 5%.") from None
+_ROWS = _number_or("a number nor a share such as 5%", lambda text: text.strip().endswith("%"))
+_FEASIBLE = _number_or("'always' nor a probability", lambda text: text == "always")
 
 
 class _GroupedOption(click.Option):
@@ -172,7 +170,7 @@ _SEVERAL: dict[str, Any] = {"multiple": True}
 REQUEST = options(
     privacy("--delta", type=float, required=True),
     privacy("--private", "patterns", **_SEVERAL),
-    _rows("--s", type=_number_or_share, metavar="ROWS|PERCENT%"),
+    _rows("--s", type=_ROWS, metavar="ROWS|PERCENT%"),
     _rows("--rows-per-record", type=int, default=1, show_default=True),
     _rows("--nominal-n", type=int),
     *(_numbers(f"--{part}-private", **_STEP) for part in ("scalar", "row", "column", "objective")),
@@ -185,7 +183,7 @@ REQUEST = options(
     method("--opt", type=float),
     method("--opt-range", **_RANGE),
     method("--alpha", type=float),
-    method("--feasible", type=_feasible, metavar="always|P"),
+    method("--feasible", type=_FEASIBLE, metavar="always|P"),
     method("--penalty", "penalties", metavar="[PATTERN=]PRICE", **_SEVERAL),
     method("--relax", is_flag=True),
     method("--box", type=float),

@@ -68,14 +68,14 @@ _NOTE = """\
 """
 
 
+def _written(name: str, file: str, what: str) -> options.Decorator:
+    """The option for the file that a command writes."""
+    kind = click.Path(dir_okay=False)
+    return click.option(name, default=file, show_default=True, type=kind, help=f"{what} to write.")
+
+
 @click.command("demo", epilog=options.example("privlp demo --output demo.png"))
-@click.option(
-    "--output",
-    default="privlp-demo.png",
-    show_default=True,
-    type=click.Path(dir_okay=False),
-    help="Picture to write.",
-)
+@_written("--output", "privlp-demo.png", "Picture")
 @click.option("--seed", type=int, help="Reproducible noise.")
 @plain_errors
 def demo_command(output: str, seed: int | None) -> None:
@@ -192,13 +192,7 @@ def _dots(
     ),
 )
 @click.argument("program")
-@click.option(
-    "--out",
-    default="page.html",
-    show_default=True,
-    type=click.Path(dir_okay=False),
-    help="Page to write.",
-)
+@_written("--out", "page.html", "Page")
 @click.option("--not-private", is_flag=True, help="The rows of this model file may be shown.")
 @click.option("--private", "patterns", multiple=True, help="As for privlp solve.")
 @click.option("--variables", type=int, nargs=2, help="Which two to draw, counted from 0.")

@@ -204,7 +204,11 @@ def row_mask(
             patterns = map(str, np.asarray(selection, dtype=object))
             return _named(patterns, size, row_names, quote=quote)
         if kinds == {"flag"}:
-            return _given_mask(np.array(selection, dtype=bool), size, quote=quote)
+            flags = np.array(selection, dtype=bool)
+            shapes = f"of shape {flags.shape}, but there are {size} rows"
+            shapes = shapes if quote else "without one entry for each row"
+            require_data(flags.shape == (size,), f"private is a mask {shapes}.", "private")
+            return flags
         rows = np.asarray(selection)
         if not kinds <= {"number"} or not _are_indices(rows, size):
             raise InvalidProblemError(refusal, parameter="private")
@@ -234,15 +238,6 @@ def _kind(entry: Any) -> str:
     if isinstance(entry, bool | np.bool_):
         return "flag"
     return "name" if isinstance(entry, str) else "number" if checks.is_integer(entry) else "else"
-
-
-def _given_mask(mask: BoolArray, size: int, *, quote: bool) -> BoolArray:
-    if mask.shape != (size,):
-        shapes = "without one entry for each row"
-        if quote:
-            shapes = f"of shape {mask.shape}, but there are {size} rows"
-        raise InvalidProblemError(f"private is a mask {shapes}.", parameter="private")
-    return mask
 
 
 def _named(

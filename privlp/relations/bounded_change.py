@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from privlp.checks import FloatArray, as_floats, frozen, real
+from privlp.checks import FloatArray, as_floats, frozen, real, require, require_data
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
@@ -59,7 +59,11 @@ class BoundedChange(LowSensitivity):
     unbounded: ClassVar[str]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitivity", self._checked_sensitivity())
+        value = real(self.sensitivity, "sensitivity")
+        wrong = f"must be positive and finite, got {self.sensitivity!r}."
+        wrong = f"must be finite: {self.unbounded}" if value == math.inf else wrong
+        require(0 < value < math.inf, f"sensitivity {wrong}", "sensitivity")
+        object.__setattr__(self, "sensitivity", value)
         object.__setattr__(self, "lower", _declared_end(self.lower, "lower", -np.inf))
         object.__setattr__(self, "upper", _declared_end(self.upper, "upper", np.inf))
         shapes, wrong = (self.lower.shape, self.upper.shape), ""
@@ -70,14 +74,6 @@ class BoundedChange(LowSensitivity):
             wrong = f"lower has shape {shapes[0]} and upper {shapes[1]}: they must agree."
         if wrong:
             raise InvalidParameterError(wrong, parameter="lower")
-
-    def _checked_sensitivity(self) -> float:
-        value = real(self.sensitivity, "sensitivity")
-        if 0 < value < math.inf:
-            return value
-        wrong = f"must be positive and finite, got {self.sensitivity!r}."
-        wrong = f"must be finite: {self.unbounded}" if value == math.inf else wrong
-        raise InvalidParameterError(f"sensitivity {wrong}", parameter="sensitivity")
 
     @property
     def private_parts(self) -> frozenset[str]:
@@ -130,12 +126,12 @@ class BoundedChange(LowSensitivity):
 
     def check(self, lp: ProgramData) -> None:
         """Refuse groups, numbers outside their range, and numbers that cannot carry their noise."""
-        if lp.groups is not None:
-            raise InvalidProblemError(
-                "groups has no use where numbers change a little: the sensitivity says what one"
-                " record moves. Leave it out.",
-                parameter="groups",
-            )
+        require_data(
+            lp.groups is None,
+            "groups has no use where numbers change a little: the sensitivity says what one record"
+            " moves. Leave it out.",
+            "groups",
+        )
         try:
             lower, upper, values, private = self._range_of(lp)
         except ValueError:

@@ -68,16 +68,12 @@ class Memory:
 
     def __init__(self, limit: float, folder: str | None = None) -> None:
         self._limit, self._folder = limit, folder
-        self._holders: WeakSet[_Prepared] = WeakSet()
+        self.holders: WeakSet[_Prepared] = WeakSet()  # what they hold counts while they are used
         self._full = False
-
-    def join(self, holder: _Prepared) -> None:
-        """Count what a holder holds, as long as it is used."""
-        self._holders.add(holder)
 
     def has_room(self, size: int) -> bool:
         """Whether so many bytes more may be held."""
-        return sum(holder.held_bytes for holder in self._holders) + size <= self._limit
+        return sum(holder.held_bytes for holder in self.holders) + size <= self._limit
 
     def write(self, state: Any, holder: _Prepared) -> BlockInFile | None:
         """Write a state to the holder's file; ``None`` if that fails."""
@@ -186,7 +182,7 @@ class _Prepared(InBlocks[Any]):
         self._written: dict[int, BlockInFile] = {}
         # Blocks of which nothing is retained here.
         self._passing: set[int] = set()
-        self.memory.join(self)
+        self.memory.holders.add(self)
 
     def __len__(self) -> int:
         return len(self._rows)

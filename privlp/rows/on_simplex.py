@@ -173,11 +173,10 @@ class RowsOfEqualNorm(RowsOnGrid):
 class RowsOfOneSign(RowsOnGrid):
     """Rows g_i = sqrt(2) a_i/||a_i||_2 whose entries all have a given sign; all other rows are 0.
 
-    The inner product of two such rows is not
-    negative. So for weights z, z' in [0, 1] the difference of z g and z' g' has a norm of at most
-    sqrt(2 + 2) = 2: no more than that of two rows of norm 1 of any sign
-    (:class:`RowsOfEqualNorm`), although these are longer by sqrt(2). The
-    sign is enforced: a row with an entry of the other sign counts for nothing, whatever the data.
+    The inner product of two such rows is not negative. So for weights z, z' in [0, 1] the
+    difference of z g and z' g' has a norm of at most sqrt(2 + 2) = 2: no more than that of two rows
+    of norm 1 of any sign (:class:`RowsOfEqualNorm`), although these are longer by sqrt(2). The sign
+    is enforced: a row with an entry of the other sign counts for nothing, whatever the data.
     Rounding keeps a sign, or makes a 0 of it.
     """
 
