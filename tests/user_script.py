@@ -12,7 +12,7 @@ def main() -> None:
     plan: privlp.Plan = privlp.plan(lp, eps=1.0, delta=1e-6, s=100)
     budget = privlp.Budget(1.0, 1e-6)
     solution: privlp.Solution = privlp.solve(lp, 1.0, 1e-6, s="5%", budget=budget, rng=0)
-    seen: privlp.Comparison = privlp.compare(lp, solution, tolerance=0.01)
+    seen: privlp.Comparison = privlp.compare(lp, solution)
     missed: int = seen.n_violated()
     assert not plan.verdict.worrying
     assert solution.success

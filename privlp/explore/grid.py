@@ -21,8 +21,6 @@ from privlp.solve import solve
 
 #: Where the slider for eps stops.
 EPSILONS = (0.1, 0.5, 2.0, 10.0)
-#: Rows that are missed by less than this, per unit of their norm, are not counted.
-TOLERANCE = 1e-6
 _SHARES = (0.01, 0.05, 0.2)
 # The largest number of people is divided by these.
 _PARTS = (16, 4, 1)
@@ -78,7 +76,7 @@ class World:
                 found.append(solve(self.lp, *asked, rng=np.random.default_rng(seed)))
                 tick()
         points = [one.x for one in found if one.x is not None]
-        seen = [compare(self.lp, x, self.exact, tolerance=TOLERANCE) for x in points]
+        seen = [compare(self.lp, x, self.exact) for x in points]
         return Answers(
             np.reshape(points, (len(points), self.lp.shape[1])),
             np.array([one.objective for one in seen]),

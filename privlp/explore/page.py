@@ -20,7 +20,7 @@ from tqdm import tqdm
 from privlp import examples
 from privlp.checks import FloatArray, are_places, require, require_flag, whole
 from privlp.errors import MissingDependencyError, UnsupportedProblemError
-from privlp.explore.grid import EPSILONS, TOLERANCE, Answers, Grid, Pair, computed
+from privlp.explore.grid import EPSILONS, Answers, Grid, Pair, computed
 from privlp.files import write_whole
 from privlp.linear_program import LinearProgram, require_program
 from privlp.pictures import half_planes, label_of, polygon
@@ -210,7 +210,6 @@ def _shown(grid: Grid, variables: Sequence[int] | None) -> dict[str, Any]:
         "costs": _plain(costs),
         "wholeRows": whole_rows,
         "delta": grid.delta,
-        "tolerance": TOLERANCE,
         "sense": lp.sense,
         "solves": sum(len(pair.answers) * 2 * grid.draws for pair in grid.pairs),
         "draws": grid.draws,
