@@ -60,7 +60,7 @@ def test_answers_are_those_of_solve_and_one_person_goes(quick, tmp_path):
     expected = [*solution.x, seen.objective, seen.n_violated()]
     np.testing.assert_allclose(last["cells"][1]["answers"][0][0], expected, rtol=1e-4)
     assert last["cells"][1]["advice"] == solution.advice
-    # the darker region holds the exact optimum, and the row that goes is drawn first
+    # the stronger region holds the exact optimum, and the row that goes is drawn first
     assert min(np.hypot(*(np.array(last["feasible"]) - exact.x).T)) < 1e-3
     assert data["lines"][0][0] == 0
 

@@ -74,7 +74,7 @@ def test_sliders_move_what_they_should_by_keyboard(opened):
     ]
     for name, output, first, moved in (
         ("Privacy", "#eps-out", "ε = 10", "ε = 0.5"),
-        ("Missed, at most", "#s-out", "s = 16 (20 %)", "s = 4 (5 %)"),
+        ("May miss", "#s-out", "s = 16 (20 %)", "s = 4 (5 %)"),
         ("People", "#n-out", "n = 80", "n = 20"),
     ):
         slider = page.get_by_role("slider", name=name, exact=True)

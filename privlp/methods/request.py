@@ -159,8 +159,7 @@ class SolveRequest:
         self._require_private_rows()
         if self.s is None:
             raise InvalidParameterError(
-                "s is missing: the number of private rows that the solution may violate by more"
-                " than alpha.",
+                "s is missing: how many private rows may be missed, such as s=100 or s='5%'.",
                 parameter="s",
             )
         s, (most, hard) = real(self.s, "s"), self._rows_of_s()

@@ -18,7 +18,8 @@ from privlp.problem.standard_form import StandardForm
 
 _MISSING = (
     "opt is missing. Give the optimal value, or a public guess of it, as opt=... in the objective's"
-    " own units. It must be public: do not compute it from private rows."
+    " own units. It must be public: do not compute it from private rows. With delta > 0,"
+    " such as 1e-6, whole private rows need none."
 )
 _SEQUENCE = (
     "opt must be a number with this method, got a sequence. Methods 'chain', 'staged' and"
