@@ -10,7 +10,7 @@ import privlp
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-RECIPE = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
+RECIPE = (ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ RECIPE = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
     [
         ("CITATION.cff", r"^version: (\S+)$"),
         ("CHANGELOG.md", r"^## (\d\S*)"),
-        ("recipe/meta.yaml", r'set version = "(\S+)"'),
+        ("recipe/recipe.yaml", r"^  version: \"(\S+)\"$"),
     ],
 )
 def test_every_file_has_the_version_of_the_package(file, line):
