@@ -9,7 +9,7 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-MOST_SECONDS = 40  # of the processor: twice what a quiet one takes, for a busy one takes longer
+MOST_SECONDS = 30  # of the processor: twice what a quiet one takes, for a busy one takes longer
 GOALS, QUESTION, EXERCISE = "## Goals", "**Question.**", "**Exercise "
 # Real sliders, of which each is read once: an error below them is an error of the cell.
 PREAMBLE = {
