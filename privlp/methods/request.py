@@ -159,7 +159,7 @@ class SolveRequest:
         self._require_private_rows()
         if self.s is None:
             raise InvalidParameterError(
-                "s is missing: how many private rows may be missed: a number, or a share such as '5%'.",
+                "s is missing: how many private rows may be missed, a number or a share like '5%'.",
                 parameter="s",
             )
         s, (most, hard) = real(self.s, "s"), self._rows_of_s()
