@@ -24,7 +24,7 @@ FILL_IN = (
     " neighbour among other records is made of private numbers that no budget pays for."
 )
 #: What says that a text is none.
-NO_DIGITS = " A string of digits is no number."
+NO_DIGITS = " Text such as '5' is no number."
 _DATES = datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64
 #: What is no number: types of entries, kinds of arrays, and what to do.
 _FAULTS: dict[str, tuple[Any, str, str]] = {
