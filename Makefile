@@ -138,5 +138,5 @@ bench-svm: $(VENV)/dev  ## Published tables and figures of private classifiers, 
 	for page in $(SVM_PAGES); do $(BIN)/python -m benchmarks.$$page || exit 1; done
 
 clean:  ## Remove everything that was made here
-	rm -rf docs/_build docs/reference/generated docs/proofs docs/tutorial/*.ipynb
+	rm -rf docs/_build docs/reference/generated docs/proofs docs/tutorial/*.ipynb docs/tutorial/kitchen.html
 	rm -rf $(VENV) .venv-* dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
