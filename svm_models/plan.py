@@ -18,7 +18,7 @@ from tabulate import tabulate
 
 from privlp import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError, Verdict
 from privlp.checks import whole
-from privlp.privacy import LaplaceMechanism, Mechanism
+from privlp.privacy import ExponentialMechanism, LaplaceMechanism, Mechanism
 from svm_models.account import SHARE_OF_THE_COUNT, accounted, counts, rows_of
 from svm_models.parameters import privacy, require_delta
 
@@ -54,7 +54,8 @@ class FitPlan:
         The verdict in words, with the number of records or the eps that would be enough.
     prediction_noise : float
         Standard deviation by which noise moves a typical prediction, in units of the standard
-        deviation of the residuals of the best fit. Of several quantiles, the noisiest. Of a
+        deviation of the residuals of the best fit. Of several quantiles, the noisiest. Infinite
+        where one prediction for everyone is all that is looked for. Of a
         classifier, the length of noise beside a mean of records of norm data_norm.
     excess_loss : float
         By what share the mean loss exceeds that of the exact fit at most: it held for 97 % of fits
@@ -250,6 +251,8 @@ def noise_in(mechanism: Mechanism) -> float:
     """The standard deviation of its noise."""
     if isinstance(mechanism, LaplaceMechanism):
         return math.sqrt(2) * mechanism.scale
+    if isinstance(mechanism, ExponentialMechanism):  # scores fall by one count as from a Laplace
+        return math.sqrt(8) * mechanism.sensitivity / mechanism.eps
     return float(mechanism.sigma)  # type: ignore[attr-defined]
 
 

@@ -32,6 +32,8 @@ from svm_models.records import grid as records_on_grid
 from svm_models.records import scaled
 from svm_models.records.grid import WhitenedRecords
 from svm_models.regression import descent as regression_descent
+from svm_models.regression import losses as regression_losses
+from svm_models.regression import plan as regression_plan
 from svm_models.regression import records as regression_records
 from svm_models.regression.base import PrivateLinearRegressor
 from svm_models.regression.losses import Together
@@ -956,7 +958,9 @@ def _numbers(*pairs: tuple[float, float]) -> Records:
 def _regress(estimator: Callable[..., Any] = sm.PrivateQuantileRegressor, **options: Any) -> Any:
     def call(records: Records) -> Any:
         given = {"delta": 1e-6, "X_bounds": (-1, 1), "y_bounds": (-1, 1), **options}
-        return estimator(1.0, random_state=0, **given).fit(*records)
+        # So few records would have one prediction for everyone.
+        with mock.patch.object(regression_plan, "tells", return_value=True):
+            return estimator(1.0, random_state=0, **given).fit(*records)
 
     return call
 
@@ -1074,16 +1078,50 @@ def _twice_as_far(self: Together, draws: Any, sums: Any) -> Any:
     return np.linalg.solve(2 * self.shape, np.asarray(draws(2 * self.shape @ sums)))
 
 
-def _of_y_alone(records: Records) -> Any:
-    return sm.PrivateQuantileRegressor(
-        1.0, 1e-6, (0.1, 0.3, 0.5, 0.9), y_bounds=(-1, 1), random_state=0
-    ).fit(None, records[1])
+def _of_y_alone(quantile: Any, **options: Any) -> Any:
+    made = sm.PrivateQuantileRegressor(
+        1.0, 1e-6, quantile, y_bounds=(-1, 1), random_state=0, **options
+    )
+
+    def call(records: Records) -> Any:
+        two = np.array([-0.5, 0.5])  # two levels are the hardest case of a selection
+        with (
+            mock.patch.object(regression_losses, "public_levels", return_value=two),
+            mock.patch.object(regression_descent, "public_levels", return_value=two),
+        ):
+            return made.fit(None, records[1])
+
+    return call
+
+
+def _counted_twice(beyond: Any, *rest: Any, real: Any = regression_descent.selected) -> float:
+    return real(2 * beyond, *rest)
+
+
+def _selection(which: str, data: Any, quantile: float = 0.5, **options: Any) -> kit.Played:
+    return played(
+        f"PrivateQuantileRegressor: a level of y alone{which}",
+        _of_y_alone(quantile, **options),
+        data,
+        OF_ANSWER,
+        SCALE=kit.Patch(replaced(regression_descent, "selected", _counted_twice)),
+        RELATION=_EITHER_WAY,
+        STOP="it is the only draw",
+        COUNT=ONE_DRAW,
+    )
 
 
 _REGRESSION: list[kit.Subject] = [
+    _selection("", (_numbers((0.0, 1.0), (0.0, 0.0)), _numbers((0.0, -1.0), (0.0, 0.0)))),
+    _selection(
+        ", record added",
+        _without_the_first(_numbers((0.0, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, -1.0))),
+        quantile=0.75,
+        **_added(60),
+    ),
     played(
         "PrivateQuantileRegressor: several quantiles of y alone",
-        _of_y_alone,
+        _of_y_alone((0.1, 0.3, 0.5, 0.9)),
         (_numbers((0.0, 1.0), *_SPREAD), _numbers((0.0, -1.0), *_SPREAD)),
         OF_ANSWER,
         SCALE=kit.Patch(replaced(Together, "released", _twice_as_far)),

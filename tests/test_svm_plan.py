@@ -72,10 +72,9 @@ def warned(estimator, X, y):
         (
             0.1,
             200,
-            "Too few rows for this eps: noise hides the counts and second moments from which the"
-            " fit starts, so one prediction for everyone will most likely take its place, and even"
-            " that may lie anywhere between y_bounds. About 16,000 records, or eps = 13, would be"
-            " enough.",
+            "Too few rows for this eps: noise hides all that features tell, so one prediction for"
+            " everyone is released, and even that may lie anywhere between y_bounds. About 16,000"
+            " records, or eps = 13, would be enough.",
         ),
     ],
 )
@@ -153,7 +152,7 @@ def test_small_residuals_lose_far_more_than_supposed_and_large_ones_less():
 
 def test_one_way_out_is_named_without_a_comma():
     words = sm.plan(KINDS["median"](1.0), 40, 5).advice
-    assert words.endswith("between y_bounds. About 1,900 records would be enough.")
+    assert words.endswith("is released. About 1,900 records would be enough.")
 
 
 def test_print_shows_the_parts_and_the_advice():

@@ -22,6 +22,9 @@ _CHOICE, _LEAST_CHOICE, _MOST_CHOICE = 0.02, 0.005, 0.12
 # A sum is held against a fit beyond so many deviations of its noise. A fit half as bad again as
 # the cheap answer adds about this share of the records: a sum must be so many deviations below it.
 _AGAINST, HALF_AS_BAD_AGAIN, _DOUBT = 2.0, 0.1, 2.5
+# No fit seen was better than the cheap answer by so much that its sum fell by this share of the
+# records: where that could not be told, none is looked for. Found on the same families.
+_AT_BEST = 0.2
 # What a record says is bounded by five typical sizes, or by more where noise is small beside this
 # share of the records.
 LEAST_REACH, _REACH = 5.0, 0.1
@@ -45,6 +48,11 @@ def keeps(total: FloatArray | float, sigma: float, n: float) -> npt.NDArray[np.b
     if sigma == 0:  # without noise the fit is exact
         return np.ones(total.shape, dtype=bool)
     return np.asarray(total <= min(_AGAINST * sigma, HALF_AS_BAD_AGAIN * n - _DOUBT * sigma))
+
+
+def tells(sigma: float, n: float) -> bool:
+    """Whether such a sum can speak for the best fit; by public numbers."""
+    return HALF_AS_BAD_AGAIN * n - _DOUBT * sigma > -_AT_BEST * n
 
 
 def reach(sigma: float, n: int, least: float = LEAST_REACH) -> float:

@@ -25,7 +25,9 @@ from svm_models.regression.losses import (
     ResidualLoss,
     Together,
     crossings,
+    public_levels,
     normal_quantile,
+    selected,
 )
 from svm_models.regression.plan import COUNTS, OF_A_MEAN, SIZES, TURNS, Plan, Stage
 from svm_models.regression.records import (
@@ -34,6 +36,7 @@ from svm_models.regression.records import (
     WhitenedPairs,
     above,
     second_moments,
+    up_to,
 )
 from svm_models.whitening import second_moments as released_moments
 
@@ -76,7 +79,9 @@ def descend(rows: Rows[Pairs], lift: FloatArray, plan: Plan, account: Account) -
     first = plan.paid(account)
     best = _constants(rows, first.pop(0), plan) if plan.constant else np.zeros(loss.count)
     if plan.alone:
-        return Fit(best[:, None], best, np.zeros(loss.count), np.ones(loss.count, dtype=bool))
+        points = np.zeros((loss.count, p))
+        points[:, 0] = best
+        return Fit(points, best, np.zeros(loss.count), np.full(loss.count, p == plan.constant))
     *first, choice = first
     moments, of_norms, sizes, *stages = first
     of_levels, last = (stages.pop(0), stages.pop(0)) if levels else (None, None)
@@ -117,6 +122,8 @@ def descend(rows: Rows[Pairs], lift: FloatArray, plan: Plan, account: Account) -
 
 def _constants(rows: Rows[Pairs], draws: ChargedDraws, plan: Plan) -> FloatArray:
     """Quantiles of y alone, (K,), by counts."""
+    if plan.selected:
+        return np.array([selected(rows.total(up_to, public_levels()), draws, *plan.answers)])
     of_y = 1 - np.array(plan.answers)
 
     def excess(level: FloatArray) -> FloatArray:

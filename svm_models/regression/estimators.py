@@ -75,8 +75,10 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
     scaled to norm 1: sqrt(2), or 1. Counts: 1, and 1 for K of them in public coordinates in which
     that is all that one record can move them. All sums are exact.
 
-    *Budget*: one ledger. All draws are Gaussian and charged before the first. Proof:
-    ``docs/proofs.md``, "Regression by averaged descent".
+    *Budget*: one ledger, charged before the first draw. All are Gaussian; where public numbers show
+    that noise would hide whatever features tell, one draw by the exponential mechanism, or counts,
+    buy quantiles of y alone with all of it. Proof: ``docs/proofs.md``, "Regression by averaged
+    descent", "The better of a fit and a constant".
 
     Parameters
     ----------

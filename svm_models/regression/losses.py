@@ -257,7 +257,44 @@ def crossings(
     return np.asarray(0.5 * (edges[at] + edges[at + 1]))
 
 
+# Levels of which one is selected: most of them with equal ratios of their distances from the lower
+# end, which is 0 or near it for most that is counted or paid, the others with equal distances.
+# Chosen with the quantiles between which the answer is looked for, and _COUNTED, on seeds 0 to 2 of
+# five families (docs/results/fallback.md).
+_LEVELS, _OF_EQUAL_DISTANCE, _OCTAVES, _INNER = 2**14, 0.25, 10, 0.25
+# Where counts would have to look so far inside, a selection comes nearer.
+_COUNTED = 0.25
+
+
+def public_levels() -> FloatArray:
+    """Public levels between -1 and 1, rising."""
+    even = int(_LEVELS * _OF_EQUAL_DISTANCE)
+    ratios = 2 * np.geomspace(2.0**-_OCTAVES, 1.0, _LEVELS - even) - 1
+    return np.sort(np.append(np.linspace(-1.0, 1.0, even), ratios))
+
+
+def selected(beyond: FloatArray, draw: ChargedDraws, quantile: float) -> float:
+    """The level at which about 1 - q of the records are above: a selection (Smith 2011).
+
+    `beyond` are numbers of records beyond k levels. Scores are the negative sizes of
+    sum_i (1[y_i > level] - (1 - q)). A record that is replaced moves each by 1 at most, one that
+    comes or goes by q or 1 - q.
+    """
+    above = np.cumsum(beyond[::-1])[::-1]
+    return float(public_levels()[int(draw(-np.abs(above[1:] - (1 - quantile) * above[0])))])
+
+
 def told(quantiles: tuple[float, ...], noise: float) -> tuple[float, ...]:
     """The quantiles of y that counts of this noise, a share of the records, tell from its ends."""
     least = min((_TOLD if len(quantiles) == 1 else _SEVERAL_TOLD) * noise, 0.5)
+    return inside(quantiles, least)
+
+
+def inside(quantiles: tuple[float, ...], least: float = _INNER) -> tuple[float, ...]:
+    """Quantiles no nearer to 0 and to 1 than so."""
     return tuple(min(max(q, least), 1 - least) for q in quantiles)
+
+
+def is_selected(quantiles: tuple[float, ...], noise: float) -> bool:
+    """Whether the quantile of y is selected among levels: one, of which counts tell little."""
+    return len(quantiles) == 1 and math.isfinite(noise) and _TOLD * noise > _COUNTED

@@ -9,11 +9,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from privlp.methods.fallback import shares as cheap
-from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism, Mechanism
+from privlp.methods.fallback import tells
+from privlp.privacy import (
+    Accountant,
+    ChargedDraws,
+    ExponentialMechanism,
+    GaussianMechanism,
+    Mechanism,
+)
 from privlp.status import Verdict
 from svm_models.account import Account, Neighbours, at_whole_budget
 from svm_models.plan import OF_ANSWER, OF_CHOICE, Part, noise_in, parts_of, ways_out
-from svm_models.regression.losses import MEDIAN, ResidualLoss, Together, told
+from svm_models.regression.losses import (
+    MEDIAN,
+    ResidualLoss,
+    Together,
+    inside,
+    is_selected,
+    told,
+)
 from svm_models.whitening import noise_of_one_sum
 
 OF_MOMENTS = "sum the second moments of records of norm 1 or less"
@@ -93,8 +107,8 @@ class Plan:
 
     A record has `p` entries, the first of them 1 if `constant`. Last intercepts start at
     `quantiles`, `answers` are the quantiles of y without features, `longer` the share of records
-    that may be longer than the bound. `charge` gives mechanisms, draws and purposes at an
-    intensity.
+    that may be longer than the bound. Without `stages` the answers are all that is released. One
+    is `selected`, or counts find it. `charge` gives mechanisms, draws and purposes at an intensity.
     """
 
     neighbours: Neighbours
@@ -106,6 +120,7 @@ class Plan:
     answers: tuple[float, ...]
     longer: float
     charge: Callable[[float], list[tuple[Mechanism, int, str]]]
+    selected: bool = False
 
     @classmethod
     def of(
@@ -132,19 +147,19 @@ class Plan:
         steps = STEPS if many == 1 else joint.steps if math.isfinite(ledger.eps) else _EXACT_STEPS
         counted = float(joint.noise.max())
         of_counts = counted * count_noise / n
-        of_answer, of_choice = cheap(
-            of_counts / (2 * least) ** _OF_FEW, math.sqrt(many / (2 * least)) * sum_noise / n, STEPS
-        )
-        alone = p == constant
-        if alone:  # there are no features
-            of_answer, of_choice = 1.0, 0.0
-        answers = told(asked, of_counts / math.sqrt(of_answer))
-        of_answer *= constant
+        compared = math.sqrt(many / (2 * least)) * sum_noise / n
+        of_answer, of_choice = cheap(of_counts / (2 * least) ** _OF_FEW, compared, STEPS)
         together = rows * (1 + len(asked) ** 2 * (rounding - 1))
         answering = (together, steps, OF_ANSWER)
-        if alone:
-            charge = _charging([1.0], [answering])
-            return cls(neighbours, p, constant, loss, [], quantiles, answers, 0.0, charge)
+        # There are no features, or what they tell is hidden.
+        if p == constant or (constant and not tells(compared / math.sqrt(of_choice), 1.0)):
+            selected = is_selected(asked, of_counts)
+            answers = inside(asked) if selected else told(asked, of_counts)
+            one = together * (1.0 if neighbours.replaced else max(answers[0], 1 - answers[0]))
+            charge = _selecting(one) if selected else _charging([1.0], [answering])
+            return cls(neighbours, p, constant, loss, [], quantiles, answers, 0.0, charge, selected)
+        answers = told(asked, of_counts / math.sqrt(of_answer))
+        of_answer *= constant
         of_fit = 1 - of_answer - of_choice
         sum_noise, count_noise = (noise / math.sqrt(of_fit) for noise in (sum_noise, count_noise))
         nu = sum_noise * math.sqrt(p) / n
@@ -183,8 +198,8 @@ class Plan:
 
     @property
     def alone(self) -> bool:
-        """Whether there are no features."""
-        return self.p == self.constant
+        """Whether quantiles of y are all that is released."""
+        return not self.stages
 
     def together(self, quantiles: tuple[float, ...]) -> Together:
         """How counts above rising levels, one for each quantile, are released."""
@@ -212,6 +227,11 @@ def _charging(
         ]
 
     return charge
+
+
+def _selecting(size: float) -> Callable[[float], list[tuple[Mechanism, int, str]]]:
+    """What is charged at an intensity for a level that is selected."""
+    return lambda intensity: [(ExponentialMechanism(size, intensity), 1, OF_ANSWER)]
 
 
 def least_of(quantiles: tuple[float, ...]) -> float:
@@ -296,10 +316,20 @@ class Forecast:
             answer = float(noise.max()) * noise_in(mechanism) / math.sqrt(steps) / n
         if plan.alone:
             by = _OF_ROUNDS * answer / curvature
-            excess = float(loss.excess(by).max()) * _TIMES
-            parts = parts_of(charges, n)
+            # One quantile in place of a fit, or of another quantile.
+            none = p > plan.constant
+            other = plan.selected and plan.answers != (plan.quantiles or (0.5,))
             return cls(
-                parts, float(by.max()), excess + _BESIDES, answer, 0.0, 0.0, answer, alone=True
+                parts=parts_of(charges, n),
+                moved=math.inf if none else float(by.max()),
+                excess=math.inf
+                if none or other
+                else _TIMES * float(loss.excess(by).max()) + _BESIDES,
+                counts=math.inf if none else answer,
+                moments=math.inf if none else 0.0,
+                ignored=none * loss.ignored,
+                answer=answer,
+                alone=not none,
             )
         # Of all stages it is the noise of the last that is kept here.
         rounds = charges[-2][1]
@@ -359,7 +389,9 @@ class Forecast:
         if self.alone:
             off = f"noise moves quantiles by about {100 * self.answer:.2g} % of the records"
             would = "" if verdict is Verdict.ENOUGH_ROWS else ways_out(forecast, records, eps)
-            return f"{verdict}: {off}.{would}"
+            nearer = math.isinf(self.excess)
+            inner = ", and one of the quartiles is looked for in place of a farther one" * nearer
+            return f"{verdict}: {off}{inner}.{would}"
         if verdict is Verdict.ENOUGH_ROWS:
             return (
                 f"{verdict}: noise moves a typical prediction by about {self.moved:.2g} standard"
@@ -379,6 +411,8 @@ class Forecast:
             else "the counts and second moments from which the fit starts"
         )
         so = "so one prediction for everyone will most likely take its place"
+        if math.isinf(self.excess):
+            because, so = "all that features tell", "so one prediction for everyone is released"
         if told((0.0,), self.answer) == (0.5,):
             so = f"{so}, and even that may lie anywhere between y_bounds"
         return f"{verdict}: noise hides {because}, {so}.{would}{supposed}"

@@ -271,6 +271,11 @@ def above(pairs: tuple[Any, FloatArray], levels: FloatArray, shares: FloatArray)
     return (y[:, None] > levels).sum(axis=0) - shares * len(y)
 
 
+def up_to(pairs: tuple[Any, FloatArray], levels: FloatArray) -> Any:
+    """How many y_i are beyond k of K rising levels, k = 0, ..., K: (K + 1,)."""
+    return np.bincount(np.searchsorted(levels, pairs[1]), minlength=len(levels) + 1).astype(float)
+
+
 def lost(
     y: FloatArray, moved: FloatArray, constant: FloatArray, limit: FloatArray, loss: ResidualLoss
 ) -> FloatArray:
