@@ -25,8 +25,8 @@ from svm_models.regression.losses import (
     ResidualLoss,
     Together,
     crossings,
-    public_levels,
     normal_quantile,
+    public_levels,
     selected,
 )
 from svm_models.regression.plan import COUNTS, OF_A_MEAN, SIZES, TURNS, Plan, Stage
