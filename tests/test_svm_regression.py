@@ -26,9 +26,21 @@ from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantile
 from svm_models.account import Neighbours
 from svm_models.records.grid import RecordGrid, Whitening
 from svm_models.regression.descent import _Descent, towards
-from svm_models.regression.losses import EpsilonInsensitive, Pinball, Together
+from svm_models.regression.losses import (
+    EpsilonInsensitive,
+    Pinball,
+    Together,
+    public_levels,
+    selected,
+)
 from svm_models.regression.plan import sensitivity_of_slopes
-from svm_models.regression.records import MeasuredPairs, Units, WhitenedPairs, second_moments
+from svm_models.regression.records import (
+    MeasuredPairs,
+    Units,
+    WhitenedPairs,
+    second_moments,
+    up_to,
+)
 from tests.effort import runs
 
 pytestmark = pytest.mark.usefixtures("short_advice")
@@ -579,3 +591,45 @@ def test_predictions_of_a_fit_without_features():
         assert fit.score(None, y) == fit.score(np.empty((400, 0)), y)
     with pytest.raises(InvalidParameterError, match="X is missing: fit had 3 features"):
         LPQuantileRegressor().fit(np.eye(3), y[:3]).predict(None)
+
+
+# where noise hides whatever features tell
+
+
+def least_scored(scores):
+    """A selection without noise."""
+    return scores.argmax()
+
+
+@pytest.mark.parametrize("quantile", [0.25, 0.5, 0.7])
+def test_a_level_selected_without_noise_is_the_quantile(quantile):
+    y = np.sort(np.random.default_rng(0).uniform(-1, 1, 999))
+    levels = public_levels()
+    assert -1 == levels[0] < levels[-1] == 1
+    assert (np.diff(levels) >= 0).all()
+    found = selected(up_to((None, y), levels), least_scored, quantile)
+    assert abs(np.mean(y <= found) - quantile) < 2e-3
+
+
+@pytest.mark.parametrize("kind", [PrivateQuantileRegressor, PrivateLPSVR])
+@pytest.mark.parametrize("added", [{}, {"relation": "add-remove", "nominal_n": 300}])
+def test_one_quantile_takes_the_whole_budget_where_noise_hides_all_else(kind, added):
+    rng = np.random.default_rng(0)
+    rows, targets = rng.uniform(0, 1, (300, 4)), rng.gamma(2, 3, 300)
+    asked = kind(0.1, 1e-6, X_bounds=(0, 1), y_bounds=(0, 200), random_state=0, **added)
+    with pytest.warns(MostlyNoiseWarning, match="noise hides all that features tell"):
+        fit = asked.fit(rows, targets)
+    (entry,) = fit.privacy_.entries
+    assert (entry.mechanism, entry.draws) == ("exponential mechanism", 1)
+    assert 0.1 * (1 - 1e-6) < float(entry.parameter.removeprefix("eps = ")) < 0.101
+    assert not fit.coef_.any()
+    assert 0.3 < np.mean(targets <= fit.intercept_) < 0.7
+    assert len(plan(asked, 300, 4).parts) == 1
+    counts = kind(0.3, 1e-6, X_bounds=(0, 1), y_bounds=(0, 200), **added)
+    assert [part.draws for part in plan(counts, 300, 4).parts] == [28]
+
+
+def test_a_far_quantile_is_looked_for_farther_inside_and_the_plan_says_so():
+    found = plan(PrivateQuantileRegressor(0.1, 1e-6, 0.9, y_bounds=(0, 200)), 300, 0)
+    assert "one of the quartiles is looked for in place of a farther one" in found.advice
+    assert math.isinf(found.excess_loss)
