@@ -13,10 +13,11 @@ from svm_models.account import Neighbours
 from svm_models.classifiers import lp_svc
 from svm_models.plan import OF_ANSWER, OF_CHOICE
 from svm_models.regression import descent as regression_descent
-from svm_models.regression import plan as regression_plan
 from svm_models.regression.losses import Pinball
 from svm_models.regression.plan import OF_LEVELS, Plan
 from svm_models.regression.records import above, lost
+
+pytestmark = pytest.mark.usefixtures("fits_of_few")
 
 QUANTILES = (0.1, 0.5, 0.9)
 RULES = [(lp_svc, "keeps"), (regression_descent, "keeps"), (regression_descent, "reach")]
@@ -30,12 +31,6 @@ def sum_of(side, purpose):
         moved = side * np.array([[0.5, -0.5, -0.5]])
         return lost(y, moved, constant, limit, Pinball(QUANTILES))
     return above((y[:, None], y), np.zeros(3), 1 - np.array(QUANTILES))
-
-
-@pytest.fixture(autouse=True)
-def few_records_are_enough(monkeypatch):
-    """For a fit: with so few, one prediction for everyone would be all that is charged."""
-    monkeypatch.setattr(regression_plan, "tells", lambda *_: True)
 
 
 @pytest.mark.parametrize("purpose", [OF_ANSWER, OF_LEVELS, OF_CHOICE])

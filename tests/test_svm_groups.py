@@ -22,7 +22,10 @@ from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.records import owners
 from tests.effort import pairs
 
-pytestmark = pytest.mark.filterwarnings("ignore::privlp.MostlyNoiseWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::privlp.MostlyNoiseWarning"),
+    pytest.mark.usefixtures("fits_of_few"),
+]
 
 ROWS = 3
 OF_Y = {"y_bounds": (-1, 1), "data_norm": 1.0}

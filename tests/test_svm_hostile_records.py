@@ -28,7 +28,7 @@ from svm_models.records import scaled, within_norm
 from tests.conformance_estimators import ESTIMATORS as CONFORMING
 from tests.effort import THOROUGH, each, examples, runs
 
-pytestmark = pytest.mark.usefixtures("short_advice")
+pytestmark = pytest.mark.usefixtures("short_advice", "fits_of_few")
 
 N, P = 24, 3
 RNG = np.random.default_rng(0)
