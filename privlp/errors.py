@@ -168,6 +168,8 @@ class MissedRowsWarning(UserWarning):
 class MostlyNoiseWarning(UserWarning):
     """The prediction, from public numbers, says that the result will be mostly noise.
 
+    Or x lies where a search ended because it met no limit of the program.
+
     Examples
     --------
     >>> import warnings

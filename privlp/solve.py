@@ -156,7 +156,8 @@ def solve(
     PublicPointWarning
         If rows are to hold, but x had to be taken from public numbers, in whole or in part.
     MostlyNoiseWarning
-        If public numbers say that the result will be mostly noise; see ``advice`` of the result.
+        If public numbers say that the result will be mostly noise; see ``advice`` of the result. Or
+        if no limit was found to how far the objective improves: ``status`` is then ``UNBOUNDED``.
 
     Notes
     -----
@@ -249,6 +250,8 @@ def _run(
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
     prices, missed = released.prices, released.missed
+    if released.status is Status.UNBOUNDED:
+        verdict, advice = Verdict.NO_LIMIT, f"{Verdict.NO_LIMIT}: {released.warning}"
     if prices is not None and lp.neighbours.changes_whole_rows:  # known of public rows alone
         prices = np.full(lp.shape[0], np.nan)
         prices[~lp.private] = released.prices

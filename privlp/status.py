@@ -52,6 +52,8 @@ class Verdict(StrEnum):
     ENOUGH_ROWS = "Enough rows for this eps"
     ROUGH = "Rough"
     TOO_FEW_ROWS = "Too few rows for this eps"
+    #: Said of an answer: nothing public limits it, and by noisy counts private rows do not either.
+    NO_LIMIT = "No limit was found"
     #: Violations are predicted, but what rows typically vary by is not known publicly.
     UNKNOWN = "Unknown"
     ROWS_HOLD = "Only costs are private"  #: Only costs are private, so that every row holds.
@@ -71,8 +73,8 @@ class Verdict(StrEnum):
     @property
     def worrying(self) -> bool:
         """Whether an answer may be far off: look at the advice before you rely on it."""
-        worrying = (self.ROUGH, self.TOO_FEW_ROWS, self.TOO_MUCH_NOISE, self.TOO_LITTLE_SUPPLY)
-        return self in worrying
+        noisy = self.ROUGH, self.TOO_FEW_ROWS, self.TOO_MUCH_NOISE, self.TOO_LITTLE_SUPPLY
+        return self in (self.NO_LIMIT, *noisy)
 
 
 # A normal deviate beyond which there is a chance of 2.5 % at either side. The answer may be one of

@@ -111,7 +111,7 @@ def test_what_is_said_when_there_are_too_few_rows():
 
 def test_verdicts_that_worry():
     for verdict in Verdict:
-        assert verdict.worrying == any(word in verdict for word in ("Rough", "Too"))
+        assert verdict.worrying == any(word in verdict for word in ("Rough", "Too", "No limit"))
     assert privlp.plan(examples.advertising(), 1.0, 1e-3).verdict is Verdict.NEARLY_HOLD
     diet = privlp.plan(examples.diet(), 1.0, 1e-3)
     assert diet.verdict is Verdict.ROWS_HOLD

@@ -424,3 +424,29 @@ def test_shares_within_caps(data, d):
     if free.any():  # those below their caps grow alike, and the others less
         assert ratio[free] == pytest.approx(ratio[free].max(), rel=1e-6)
         assert (ratio[~free] <= ratio[free].max() * (1 + 1e-6)).all()
+
+
+# where nothing limits the objective
+
+
+@pytest.mark.parametrize(("eps", "s"), [(1.0, 100), (4.0, 20)])
+def test_an_answer_that_nothing_limits_is_called_none(eps, s):
+    lp = covering(1000, 3)
+    lp = LinearProgram(-lp.c, lp.A, lp.b, variable_names=("wine", "beer", "tea"))
+    nothing = "No public bound or row limits variable 'wine', variable 'beer', variable 'tea' where"
+    assert nothing in privlp.plan(lp, eps, 1e-6, s).advice
+    with pytest.warns(privlp.MostlyNoiseWarning, match=f"x is no answer: .* {nothing}") as caught:
+        solution = privlp.solve(lp, eps, 1e-6, s, rng=0)
+    assert (solution.status, solution.success) == (privlp.Status.UNBOUNDED, False)
+    assert solution.advice == f"No limit was found: {caught[0].message}"
+    assert solution.privacy.eps > 0 and solution.x.max() > 1e7  # it is paid for, and shown
+
+
+def test_a_packing_that_private_rows_limit_is_solved_at_any_size():
+    A = np.random.default_rng(0).uniform(0.2, 1.0, (1000, 3))
+    for size in (1e-6, 1.0, 1e6, 1e8):
+        lp = LinearProgram([1, 2, 3], A / size, np.ones(1000), sense="max")
+        assert solve(lp, 1.0, 50).status is privlp.Status.COMPLETED
+    bounded = lp.changed(bounds=np.array([[0.0, 9.0]] * 3))
+    for lp in (bounded, covering(), lp.changed(sense="min", c=np.ones(3), A=-A, b=-np.ones(1000))):
+        assert "limits" not in privlp.plan(lp, 1.0, 1e-6, 50).advice  # nothing to say

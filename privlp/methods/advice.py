@@ -128,7 +128,7 @@ def _advice_on_difficulty(
         given_up = "" if soft else f" Up to s = {request.density():g} rows are given up where that"
         more = f".{_AT_MOST}" if soft else f".{given_up} improves the objective."
         verdict = Verdict.ENOUGH_ROWS
-    return verdict, f"{verdict}: {compared}{more}"
+    return verdict, f"{verdict}: {compared}{more} {prediction.note}".rstrip()
 
 
 def _enough_eps(request: SolveRequest, difficulty: float) -> float:

@@ -23,7 +23,7 @@ from privlp.privacy import ChargedDraws, GaussianMechanism
 from privlp.rows.access import Rows
 from privlp.rows.grid import Grid
 from privlp.rows.program_rows import OF_SOLVERS, SHARE, MeasuredRows
-from privlp.status import MissedRows
+from privlp.status import MissedRows, Status
 
 
 def grid_of(request: SolveRequest) -> Grid:
@@ -185,6 +185,8 @@ class StagedSearch(ABC):
     def __init__(self, request: SolveRequest, rounds: int, x: FloatArray) -> None:
         self.rounds, self._x, self._lp = rounds, x, request.lp
         self.known: list[tuple[float, FloatArray]] = []
+        #: What to say of a point where the search ends because nothing has limited it; or nothing.
+        self.far: Callable[[FloatArray], str] = lambda x: ""
         self._trace: dict[str, list[Any]] = {}
         self._prices: FloatArray | None = None
         self._warning = ""
@@ -277,14 +279,15 @@ class Checked:
         else:
             mean, sigma = 0.5 * (first + counts(x)), sigma / math.sqrt(2)
         missed = MissedRows.of(mean, sigma, self._request.largest_n)
-        of_missed = missed.warning(s, self._request.ledger.eps)
+        of_missed, far = missed.warning(s, self._request.ledger.eps), self._search.far(x)
         self._released = replace(
             found,
             x=x,
             objective=self._request.lp.objective(x),
             missed=missed,
-            warning=" ".join(filter(None, (of_missed, found.warning))),
-            category=MissedRowsWarning if of_missed else found.category,
+            status=Status.UNBOUNDED if far else found.status,
+            warning=far or " ".join(filter(None, (of_missed, found.warning))),
+            category=MissedRowsWarning if of_missed and not far else found.category,
         )
 
     def _cost(self, x: FloatArray) -> float:

@@ -19,10 +19,12 @@ from privlp.methods.staged.trim import share_of_trim
 from privlp.privacy import GaussianMechanism, WeightedGaussianMechanism
 from privlp.problem.data import ProgramData
 from privlp.regions.simplex import Simplex
+from privlp.tables import listed
 
 # Sizes are looked for within this factor (its logarithm) of variables near 1. A hint farther off
 # than the second takes their place.
 _WIDE, _FARTHEST_HINT = 21.0, 14.0
+_FAR = 3.0  # An answer so near the far end of that is none: optima of hints are farther from it.
 # The first size, at equal shares, is likely between these factors of a hint (their logarithms).
 _AROUND = (-1.5, 3.0)
 _EVEN = 0.02  # So much of the shares of a known point is spread evenly: a share of 0 would stay 0.
@@ -62,6 +64,29 @@ class Sizes:
         self.ends = max(places[0], self.middle - _WIDE), min(places[1], self.middle + _WIDE)
         for end in self.ends:  # refuses regions that are no simplices
             self.region(end)
+        #: What is said where only private rows can limit how far the objective improves.
+        self.note = self._unlimited() if self._sign < 0 and math.isinf(largest) else ""
+
+    def _unlimited(self) -> str:
+        columns = self.form.column[np.isinf(self.form.upper)]
+        return (
+            "No public bound or row limits"
+            f" {listed([*map(self.form.lp.variable_name, columns.tolist())])} where the objective"
+            " improves. If private rows do not either, x is at the end of the search, and solve"
+            " says so."
+        )
+
+    def far(self, x: FloatArray) -> str:
+        """What to warn of if nothing was found to limit this released point."""
+        found = self.known(x) if self.note else None
+        if found is None or found[0] > self.middle - _WIDE + _FAR:
+            return ""
+        return (
+            "x is no answer: it lies where the search ends, far out, and no limit of the program"
+            f" was found on the way. {self.note.partition('. ')[0]}, and noisy counts do not show"
+            " that private rows do. Check the signs of costs and rows, and the sense; or give"
+            " bounds. If numbers of this size are meant, give opt, a public guess of the optimum."
+        )
 
     def known(self, x: FloatArray) -> tuple[float, FloatArray] | None:
         """The place of a point, and its shares, all of them positive; None at the bounds."""

@@ -77,8 +77,8 @@ class Stages(StagedSearch):
         self._charges, self._draws, self._coins = charges, iter(draws), draws[0]
         self._rows, self._sizes, self._place = rows, sizes, sizes.middle
         self._even_from, self._best = math.inf, (math.inf, self._share)
-        # Rows that are missed at the bounds of the variables at most.
-        self._at_bounds = float(request.n)
+        self._at_bounds = float(request.n)  # Rows missed at the bounds of variables, at most.
+        self.far = sizes.far
         self._last_aim = last_target(request, charges.requests) / self._s
         self._measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy()))
         self._start = request.start if request.has_noise else None
@@ -373,10 +373,9 @@ class Staged(RowsMethod):
             if sizes.likely is not None:
                 region = sizes.region(sizes.likely)
                 typical = region.typical_norm / math.sqrt(size)
-            hard = difficulty(charges.noise, size, s)
-            return Prediction.of_difficulty(
-                self.name, hard, typical, charges.rounds + 1, charges.noise_of_a_round
-            )
+            hard, rounds = difficulty(charges.noise, size, s), charges.rounds + 1
+            noise, note = charges.noise_of_a_round, sizes.note
+            return Prediction.of_difficulty(self.name, hard, typical, rounds, noise, note=note)
 
         return PlannedRun(charges.requests, start, predict)
 
