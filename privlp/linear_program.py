@@ -48,10 +48,11 @@ class LinearProgram(ModelReaders, ProgramData):
         CSR array of such arrays, is not copied.
 
         Or a table that narwhals reads, of pandas, polars, PyArrow, DuckDB or Ibis for instance. It
-        names the variables, and pandas the rows. Of `b`, `groups`, `row_lower`, `penalty` and
-        `row_names` each may be the name of a column, which then is no variable. A lazy table is
-        computed once, into a temporary file, and read in blocks where no more than `b` is asked of
-        it.
+        names the variables, and pandas the rows: what is given for rows with an index of its own is
+        matched to them by their labels, and refused if it has others. Of `b`, `groups`,
+        `row_lower`, `penalty` and `row_names` each may be the name of a column, which then is no
+        variable. A lazy table is computed once, into a temporary file, and read in blocks where no
+        more than `b` is asked of it.
 
         Or a sequence of such blocks of rows, which are read one after the other and not copied, or
         a ``dask.array`` or ``dask.dataframe``. Then all rows are private. See the guide "Rows that

@@ -169,6 +169,50 @@ def labels(values: Any, axis: int) -> list[str] | None:
     return [*map(str, opened(values, "A table").columns if axis and is_table(values) else index)]
 
 
+def index_of(*blocks: Any) -> Any:
+    """The labels that pandas has for the rows of some tables one below the other, or ``None``."""
+    found = [None if is_dask(block) else getattr(block, "index", None) for block in blocks]
+    if not found or not all(hasattr(index, "get_indexer") for index in found):
+        return None
+    return found[0].append(found[1:]) if found[1:] else found[0]
+
+
+def places(values: Any, rows: Any, name: str, of: str) -> npt.NDArray[Any] | None:
+    """Where labelled values have the entries of labelled rows; ``None`` where order tells it.
+
+    Labels that only count are places, unless both sides have the same ones.
+    """
+    own = index_of(values)
+    if own is None or rows is None or len(own) != len(rows) or own.equals(rows):
+        return None
+    at = own.get_indexer(rows) if own.is_unique and rows.is_unique else np.array([-1])
+    if (at >= 0).all():
+        return np.asarray(at)
+    if any(type(of).__name__ == "RangeIndex" and of[0] == 0 for of in (own, rows)):
+        return None
+    raise InvalidProblemError(
+        f"{name} has other labels (index) than the rows of {of}. Give it theirs, in any order; or"
+        f" match rows by their order: {name}.to_numpy().",
+        parameter=name,
+    )
+
+
+def require_order(values: Any, table: Any, name: str) -> None:
+    """Refuse labels of records in another order than theirs: scikit-learn would not heed it."""
+    if places(values, index_of(table), name, "X") is not None:
+        raise InvalidProblemError(
+            f"{name} has the labels (index) of the rows of X, in another order. Give"
+            f" {name}.loc[X.index]; or match rows by their order: {name}.to_numpy().",
+            parameter=name,
+        )
+
+
+def aligned(given: Mapping[str, Any], rows: Any, of: str) -> dict[str, Any]:
+    """What is given for rows, in the order of their labels where both sides have labels."""
+    found = {key: places(value, rows, key, of) for key, value in given.items()}
+    return {k: v if found[k] is None else v.iloc[found[k]] for k, v in given.items()}
+
+
 def by_name(c: Any, names: Sequence[str] | None) -> Any:
     """Costs that are given by name, in the order of the variables; others as they are."""
     if not isinstance(c, Mapping):

@@ -318,3 +318,77 @@ def test_what_is_not_installed(module, table, message, monkeypatch):
 def test_models_read_names(table):
     content = table({"oats": [1.0], "milk": [2.0]})
     assert models.diet([1.0, 3.0], content, [[1.0], [2.0]]).variable_names == ("oats", "milk")
+
+
+# labels of rows
+
+
+def _labelled(order):
+    """A program of four people whose numbers come in this order, all but those of A."""
+    labels, o = [*"abcd"], [*order]
+    A = pd.DataFrame(ROWS[:4], index=labels, columns=FOODS)
+    mask = pd.Series([True, False, True, True], index=labels)
+    sides = pd.DataFrame({"low": mask * 2.0, "high": 3.0}, index=labels).where(mask, np.inf)
+    given = {"b": NEED[:4], "row_lower": NEED[:4] - 1, "groups": [1, 1, 2, 2]}
+    given = {name: pd.Series(values, index=labels)[o] for name, values in given.items()}
+    return A, given | {"private": mask[o], "penalty": sides.loc[o]}
+
+
+FIELDS = ("b", "row_lower", "groups", "private", "penalty")
+
+
+@pytest.mark.parametrize("order", ["abcd", "dbca"])
+def test_what_is_given_for_rows_is_matched_by_their_labels(order):
+    A, given = _labelled(order)
+    by_order = {key: value.loc[[*"abcd"]].to_numpy() for key, value in given.items()}
+    found, plain = (LinearProgram([1, 2, 3], A, **fields) for fields in (given, by_order))
+    for field in FIELDS:
+        assert np.array_equal(getattr(found, field), getattr(plain, field))
+    found, plain = (
+        LinearProgram.from_linprog([1, 2, 3], A, b_ub=fields.pop("b"), **fields)
+        for fields in (dict(part) for part in (given, by_order))
+        if fields.pop("row_lower") is not None
+    )
+    for field in FIELDS:
+        assert np.array_equal(getattr(found, field), getattr(plain, field))
+
+
+def test_labels_of_inequalities_and_equalities_are_matched_together():
+    A, given = _labelled("dbca")
+    whole = pd.DataFrame([[1.0, 1.0, 1.0]], index=["sum"], columns=FOODS)
+    groups = given["groups"].reindex([*"cda", "sum", "b"], fill_value=0)
+    lp = LinearProgram.from_linprog([1, 2, 3], A, given["b"], whole, [3], groups=groups)
+    assert lp.groups.tolist() == [1, 1, 2, 2, 0]
+    assert lp.b.tolist() == [*NEED[:4], 3.0]
+
+
+@pytest.mark.parametrize("labels", ["abce", "aabc"])
+def test_other_labels_are_refused(labels):
+    A, given = _labelled("abcd")
+    for name in ("b_ub", "groups"):
+        asked = {"b_ub": given["b"], "groups": given["groups"]}
+        asked[name] = asked[name].set_axis([*labels])
+        with pytest.raises(InvalidProblemError, match=rf"^{name} has other labels \(index\) than "):
+            LinearProgram.from_linprog([1, 2, 3], A, **asked)
+
+
+def test_labels_that_only_count_are_places():
+    A, given = _labelled("abcd")
+    for b in (given["b"].reset_index(drop=True), [*given["b"]]):
+        assert LinearProgram([1, 2, 3], A, b).b.tolist() == NEED[:4].tolist()
+    A, b = A.set_axis([3, 1, 2, 0]), pd.Series([0.0, 1.0, 2.0, 3.0])
+    assert LinearProgram([1, 2, 3], A, b).b.tolist() == [3.0, 1.0, 2.0, 0.0]
+
+
+@pytest.mark.parametrize("given", ["y", "groups"])
+def test_records_are_not_matched_to_labels_of_another_order(given):
+    X = pd.DataFrame(ROWS, columns=FOODS, index=WHO)
+    y = pd.Series(np.sign(ROWS[:, 0] + 0.6), index=WHO)
+    asked = {"y": y, "groups": pd.Series(HOME, index=WHO)}
+    asked[given] = asked[given][::-1]
+    for estimator in (
+        PrivateLPSVC(1.0, 1e-3, data_norm=2.0, rows_per_record=2, classes=(-1, 1)),
+        PrivateQuantileRegressor(1.0, 1e-3, X_bounds=(-1, 0), y_bounds=(-1, 1), rows_per_record=2),
+    ):
+        with pytest.raises(InvalidProblemError, match=f"^{given} has the labels .* another order"):
+            estimator.fit(X, **asked)

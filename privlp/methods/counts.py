@@ -186,7 +186,7 @@ class StagedSearch(ABC):
         self.rounds, self._x, self._lp = rounds, x, request.lp
         self.known: list[tuple[float, FloatArray]] = []
         #: What to say of a point where the search ends because nothing has limited it; or nothing.
-        self.far: Callable[[FloatArray], str] = lambda x: ""
+        self.far: Callable[[FloatArray], str] = lambda _: ""
         self._trace: dict[str, list[Any]] = {}
         self._prices: FloatArray | None = None
         self._warning = ""

@@ -12,7 +12,7 @@ from privlp.checks import as_floats
 from privlp.errors import InvalidProblemError
 from privlp.problem import validation
 from privlp.readers.tables import read_table
-from privlp.tables import is_table, listed
+from privlp.tables import aligned, index_of, is_table, listed
 
 
 def read_linprog(
@@ -23,10 +23,13 @@ def read_linprog(
     b_eq: Any,
     bounds: Any,
     *,
-    groups: Any = None,
+    of_rows: Mapping[str, Any],
     quote: bool = True,
 ) -> dict[str, Any]:
     """Fields of the program; without `quote` there may be no row, and errors count none."""
+    given = index_of(*(matrix for matrix in (A_ub, A_eq) if matrix is not None))
+    of_rows = aligned(of_rows, given, "A_ub" if A_eq is None else "A_ub and A_eq")
+    groups = of_rows["groups"]
     blocks, lower, upper, names = [], [], [], []
     size = len(c) if isinstance(c, Mapping) else np.size(c)
     for matrix, sides, name, equality in ((A_ub, b_ub, "ub", False), (A_eq, b_eq, "eq", True)):
@@ -79,6 +82,7 @@ def read_linprog(
         "row_lower": np.concatenate(lower),
         "bounds": np.column_stack([np.broadcast_to(end, d) for end in ends]),
         "variable_names": names[0] if names else None,
+        **of_rows,
         "groups": groups,
     }
 

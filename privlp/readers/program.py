@@ -249,11 +249,13 @@ class ProgramReaders:
         """
         require_continuous(integrality)
         quote = not hides_rows(neighbours)
+        of_rows = {"groups": groups, "private": private, "penalty": penalty}
         fields = unquoted(
-            lambda: read_linprog(c, A_ub, b_ub, A_eq, b_eq, bounds, groups=groups, quote=quote),
+            lambda: read_linprog(c, A_ub, b_ub, A_eq, b_eq, bounds, of_rows=of_rows, quote=quote),
             f"The arguments of linprog could not be read. {WHY}",
         )
-        return cls._read(fields, neighbours, private, fields["groups"], box, penalty)
+        private, groups, penalty = (fields.pop(key) for key in ("private", "groups", "penalty"))
+        return cls._read(fields, neighbours, private, groups, box, penalty)
 
     @classmethod
     def from_cvxpy(

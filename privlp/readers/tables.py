@@ -81,7 +81,7 @@ def read_table(
     table: Any, given: Mapping[str, Any], name: str = "A"
 ) -> tuple[Any, dict[str, Any], list[Any]]:
     """The numbers of a table, what is `given` beside them, and the names of the columns."""
-    frame = tables.opened(table, name)
+    frame, given = tables.opened(table, name), tables.aligned(given, tables.index_of(table), name)
     columns, named = columns_of(frame, given, name), _named(given)
     if tables.is_lazy(frame):
         rows = LazyRows(frame, columns, name=name)

@@ -118,6 +118,7 @@ def pair_of(bounds: Any, name: str) -> Ranges:
 
 def without_labels(bounds: Any, X: Any, y: Any) -> tuple[Any, Any]:
     """Records and labels, where y may name a column of a table with declared categories."""
+    tables.require_order(y, X, "y")
     if isinstance(bounds, Columns):
         declared: Iterable[Any] = bounds.declared
     else:

@@ -32,6 +32,7 @@ def with_owners(X: Any, groups: Any) -> tuple[Any, Any]:
 def _of_table(X: Any, groups: Any) -> tuple[Any, Any]:
     """Of a lazy table, whose rows have no order of their own, `groups` must be a column."""
     columns_of(tables.opened(X, "X"), {"groups": groups}, "X")
+    tables.require_order(groups, X, "groups")
     if not isinstance(groups, str):
         return X, groups
     X = in_memory(X)

@@ -112,6 +112,7 @@ def without_table(X: Any, y: Any = _NO_LABELS) -> tuple[Any, Any]:
     given = {} if isinstance(y, str) and y == _NO_LABELS else {"y": y}
 
     def read() -> tuple[Any, Any]:
+        tables.require_order(y, X, "y")
         found, others, columns = read_table(X, given, "X")
         return X if sp.issparse(found) else _named(found, columns), others.get("y", y)
 
