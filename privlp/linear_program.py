@@ -70,7 +70,8 @@ class LinearProgram(ModelReaders, ProgramData):
         only indices that could be such flags, 0 and 1 for two rows and 0 for one, name all rows.
     groups : array_like, shape (n,), optional
         Record that owns each row, for records with several rows. Only private rows count. Ids are
-        numbers or names, and none is missing.
+        numbers or names, and none is missing. They are public where records are replaced: noise is
+        for the record with the most rows. Where records come and go they are private.
     bounds : pair or sequence of pairs
         Bounds on x as in :func:`scipy.optimize.linprog`; public.
     penalty : float, array_like of shape (n,) or (n, 2), or dict, optional

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import re
 import tracemalloc
 import warnings
 
@@ -628,6 +629,17 @@ EQUALITY = {"row_lower": [-np.inf, 6.0]}  # row 0 is an inequality, row 1 an equ
 )
 def test_rows_of_one_record(relation, changes, rows):
     assert relation.rows_of_one_record(program(neighbours=relation, **changes)) == rows
+
+
+@pytest.mark.parametrize("declared", [1, 2, 3])
+def test_more_rows_by_public_groups_than_were_declared_are_protected_and_said(declared):
+    relation, groups = ConstraintPrivate(rows_per_record=declared), ["ann"] * 3 + ["bob"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lp = program(A=np.eye(4), b=np.ones(4), c=np.ones(4), groups=groups, neighbours=relation)
+    said = r"By groups one record owns 3 private rows, more than rows_per_record=2. Who owns .* so"
+    assert [bool(re.match(said, str(of.message))) for of in caught] == [True] * (declared == 2)
+    assert lp.public().rows_of_one_record == 3
 
 
 @pytest.mark.parametrize(

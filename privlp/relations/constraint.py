@@ -98,8 +98,9 @@ class ConstraintPrivate(NeighbourRelation):
     rows_per_record : int
         Bound on the number of rows of one record.
 
-        Under ``"replace"`` the program's ``groups``, where given, say it, and an equality or range
-        counts twice by itself. Under ``"add-remove"`` it is the declared bound on the ``<=`` rows
+        Under ``"replace"`` the program's ``groups``, where given, say it: who owns how many rows is
+        public, noise is for the record with the most, and a warning says so if that is more than
+        was declared. An equality or range counts twice by itself. Under ``"add-remove"`` it is the declared bound on the ``<=`` rows
         of any record that might ever join, and an equality or range counts as two.
     nominal_n : int, optional
         Public number in place of n, required for ``"add-remove"``: a round number near the truth
@@ -167,6 +168,7 @@ class ConstraintPrivate(NeighbourRelation):
         Both are declared; the data must fit them.
         """
         if self.nominal_n is None:
+            self._say_who_owns_more(lp)
             return
         if lp.private_sides() > self.largest_n():
             raise InvalidProblemError(
@@ -183,6 +185,22 @@ class ConstraintPrivate(NeighbourRelation):
                 parameter="rows_per_record",
             )
         self._say_what_is_public(lp, self.nominal_n)
+
+    def _say_who_owns_more(self, lp: ProgramData) -> None:
+        """Warn of a record with more rows than were declared: groups, which are public, tell it."""
+        if self.rows_per_record == 1 or lp.groups is None:
+            return
+        most = lp.vectors_of_largest_record()
+        if most > self.rows_per_record:
+            warnings.warn(
+                f"By groups one record owns {most} private rows, more than rows_per_record"
+                f"={self.rows_per_record}. Who owns which row is public here, so all {most} are"
+                " protected, with noise for as many. If that may not be known, keep no more than"
+                f" {self.rows_per_record} rows of each record, by a rule that looks at that record"
+                " alone; or take change='add-remove', under which owners are private.",
+                NotPrivateWarning,
+                stacklevel=2,
+            )
 
     @staticmethod
     def _say_what_is_public(lp: ProgramData, nominal_n: int) -> None:
