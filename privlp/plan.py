@@ -15,7 +15,7 @@ from privlp.checks import require, require_flag
 from privlp.errors import UnsupportedProblemError
 from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram, require_program
-from privlp.methods.advice import advise, least_missed
+from privlp.methods.advice import advise, least_missed, warn_of_request
 from privlp.methods.auto import Proposals, candidates, in_short, protecting, refuse_unused_width
 from privlp.methods.base import Method, Prediction
 from privlp.methods.foretold import foretell
@@ -270,6 +270,11 @@ def plan(
     InvalidParameterError, UnsupportedProblemError
         As :func:`solve` would.
 
+    Warns
+    -----
+    NotPrivateWarning, MissedRowsWarning
+        If delta is 1/n or more, or `s` counts all private rows.
+
     Notes
     -----
     Where only numbers are private, the printed plan says which parts of the program are public.
@@ -315,6 +320,7 @@ def plan(
             "eps",
         )
         methods = protecting(request.relation, feasible)
+        warn_of_request(request)
         if feasible is None:
             methods = [method for method in methods if method.rows_hold == "nearly"]
         methods = [method for method in methods if method.listed or every]

@@ -17,14 +17,13 @@ from privlp.checks import (
     require_flag,
     require_kind,
     shown,
-    warn_of_large_delta,
 )
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError
 from privlp.float_errors import unnoticed
 from privlp.game.loop import Released, drive
 from privlp.linear_program import LinearProgram, require_program
 from privlp.methods import REPLACED
-from privlp.methods.advice import advise
+from privlp.methods.advice import advise, warn_of_request
 from privlp.methods.auto import best_run, promises, protecting
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.request import SolveRequest
@@ -35,6 +34,11 @@ from privlp.rows.program_rows import ProgramRows
 from privlp.solution import Solution
 from privlp.start import said_of_start, start_of
 from privlp.status import Status, Verdict
+
+_A_PROGRAM = (
+    "a LinearProgram (LinearProgram.from_linprog takes SciPy's arguments, .from_model a model of"
+    " CVXPY, linopy, Pyomo, PuLP or MathOpt, .from_mps a file)"
+)
 
 
 def solve(
@@ -152,7 +156,8 @@ def solve(
     NotPrivateWarning
         If delta is 1/n or more.
     MissedRowsWarning
-        If more than `s` rows may be missed, by noisy counts at the answer: ``solution.missed``.
+        If more than `s` rows may be missed, by noisy counts at the answer: ``solution.missed``. Or
+        if `s` counts all private rows.
     PublicPointWarning
         If rows are to hold, but x had to be taken from public numbers, in whole or in part.
     MostlyNoiseWarning
@@ -217,7 +222,7 @@ def solve(
             start=start_of(lp, start, release=not randomness.seeded),
         )
         methods = protecting(request.relation, feasible)
-        warn_of_large_delta(request.ledger.eps, request.ledger.delta, request.public.records)
+        warn_of_request(request)
         return _run(lp, request, method, methods, randomness, progress=progress)
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -244,7 +245,9 @@ def test_method_specific_errors(method_name, change, message):
 
 
 def test_wrong_types_are_named():
-    with pytest.raises(privlp.InvalidParameterError, match="lp must be a LinearProgram, got str"):
+    with pytest.raises(
+        privlp.InvalidParameterError, match=r"^lp must be a LinearProgram \(.*from_model"
+    ):
         privlp.solve("model.mps", 1.0, 1e-6, 30)
     with pytest.raises(privlp.InvalidParameterError, match=r"budget must be a privlp\.Budget, got"):
         privlp.solve(covering(), 1.0, 1e-6, 30, budget=1.0)
@@ -315,6 +318,38 @@ def test_delta_of_one_over_n_warns(relation, method, records):
     message = f"delta = 0.3 is at least 1/n = {1 / records:.3g}"
     with pytest.warns(privlp.NotPrivateWarning, match=message):
         privlp.solve(covering(neighbours=relation), 1.0, 0.3, method=method, rng=0, **options)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "category", "message"),
+    [
+        ({"delta": 0.3}, privlp.NotPrivateWarning, "delta = 0.3 is at least 1/n = 0.00333"),
+        ({"s": 300}, privlp.MissedRowsWarning, "^s = 300 counts all private rows: x may miss each"),
+        (
+            {"s": "100%"},
+            privlp.MissedRowsWarning,
+            "^s = 300 counts all private rows: x may miss ea",
+        ),
+    ],
+)
+@pytest.mark.parametrize("call", [privlp.plan, privlp.solve])
+def test_what_promises_next_to_nothing_is_said_by_plan_and_before_a_charge(
+    call, wrong, category, message
+):
+    asked = {"eps": 1.0, "delta": 1e-6, "s": 30, "opt": 6.0} | wrong
+    budget = privlp.Budget(1.0, 0.3)
+    given = {"budget": budget, "method": "dmw", "rng": 0} if call is privlp.solve else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", category)
+        with pytest.raises(category, match=message):
+            call(covering(), **asked, **given)
+    assert budget.spent() == 0
+
+
+@pytest.mark.parametrize("method", ["auto", "dmw"])
+def test_without_delta_the_refusal_names_what_delta_rules_out(method):
+    with pytest.raises(privlp.InvalidParameterError, match=r"^delta = 0 rules out .* Give a"):
+        privlp.solve(covering(), 1.0, 0.0, 30, method=method)
 
 
 def test_rounds_and_noise_do_not_follow_the_true_number_of_rows(method):

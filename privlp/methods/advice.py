@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from numbers import Real
 
 import numpy as np
 
-from privlp.errors import UnsupportedProblemError
+from privlp.checks import warn_of_large_delta
+from privlp.errors import MissedRowsWarning, UnsupportedProblemError
 from privlp.methods.base import NoiseOnNumbers, Prediction
 from privlp.methods.counts import noise_of_one_release
 from privlp.methods.direct_noise import size_of_x
@@ -35,6 +37,19 @@ _AT_MOST = (
     " few rows make most of it, as the worst tenth of losses do (CVaR): then by more, in"
     " proportion."
 )
+
+
+def warn_of_request(request: SolveRequest) -> None:
+    """Warn of a delta or an s with which next to nothing is promised, before a draw is charged."""
+    ledger = request.ledger
+    warn_of_large_delta(ledger.eps, ledger.delta, request.public.records, stacklevel=4)
+    if request.s is not None and request.s == request.rows_of_s()[0] > 1:
+        warnings.warn(
+            f"s = {request.s:g} counts all private rows: x may miss each of them, so they ask for"
+            " nothing. Give a smaller s, such as s='5%'.",
+            MissedRowsWarning,
+            stacklevel=3,
+        )
 
 
 def advise(request: SolveRequest, prediction: Prediction | None) -> tuple[Verdict, str]:

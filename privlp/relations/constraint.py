@@ -100,8 +100,9 @@ class ConstraintPrivate(NeighbourRelation):
 
         Under ``"replace"`` the program's ``groups``, where given, say it: who owns how many rows is
         public, noise is for the record with the most, and a warning says so if that is more than
-        was declared. An equality or range counts twice by itself. Under ``"add-remove"`` it is the declared bound on the ``<=`` rows
-        of any record that might ever join, and an equality or range counts as two.
+        was declared. An equality or range counts twice by itself. Under ``"add-remove"`` it is the
+        declared bound on the ``<=`` rows of any record that might ever join, and an equality or
+        range counts as two.
     nominal_n : int, optional
         Public number in place of n, required for ``"add-remove"``: a round number near the truth
         that would be the same without any one person. Programs with more than ten times as many

@@ -74,6 +74,13 @@ class DenseMultiplicativeWeights(RowsMethod):
         if request.width is not None:
             use = "has no use with method='dmw', which needs no declared bounds; leave it out"
             raise _wrong("width", use)
+        if request.opt is None and not request.has_delta:
+            raise InvalidParameterError(
+                "delta = 0 rules out all methods that find the optimum by themselves: 'dmw' is"
+                " left, which must be given it. Give a delta, such as 1e-6 and well below 1/n; or opt, a"
+                " public value of the optimum.",
+                parameter="delta",
+            )
         s, alpha, n = request.density(), request.accuracy(), request.n
         simplex = Simplex(request.form, request.opt)
         d = simplex.size
