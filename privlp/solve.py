@@ -35,11 +35,6 @@ from privlp.solution import Solution
 from privlp.start import said_of_start, start_of
 from privlp.status import Status, Verdict
 
-_A_PROGRAM = (
-    "a LinearProgram (LinearProgram.from_linprog takes SciPy's arguments, .from_model a model of"
-    " CVXPY, linopy, Pyomo, PuLP or MathOpt, .from_mps a file)"
-)
-
 
 def solve(
     lp: LinearProgram,

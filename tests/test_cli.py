@@ -168,6 +168,7 @@ def test_solve_json_loads_as_a_solution(model, tmp_path):
 def test_solve_takes_pattern_relation_and_method(model):
     text = said("solve FILE SOLVE --private person* --nominal-n 200 --rows-per-record 2", model)
     assert "added or removed, nominal n = 200" in text
+    assert re.search("\nVerdict: Too few rows for this eps\nMissed: .* probability 0.9\n", text)
     said("solve FILE SOLVE --method dmw-published --width 1 --alpha 50", model)
 
 
@@ -285,8 +286,8 @@ def test_warnings_are_one_line(model):
         ("exact missing.mps", "There is no file 'missing.mps'"),
         ("solve missing.mps SOLVE", "There is no file 'missing.mps'"),
         ("audit missing.mps AUDIT", "There is no file 'missing.mps'"),
-        ("solve", "Missing argument"),
-        ("solve FILE", "Missing option"),
+        ("solve", "Error: Missing: MODEL, --eps, --delta, --s."),
+        ("solve FILE --eps 1 --penalty 1", "Missing option '--delta'"),
         ("solve FILE --eps 0 --delta 1e-6 --s 20 --opt 5", "Error: --eps must be positive"),
         ("solve FILE --eps 1 --delta 2 --s 20 --opt 5", "Error: --delta must be in [0, 1)"),
         ("solve FILE EPS --s 2000 --opt 5", "Error: --s must be between 1"),

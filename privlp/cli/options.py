@@ -59,8 +59,34 @@ class _GroupedOption(click.Option):
         self.group = group
 
 
+#: Without one of these, rows are private and hard, and s is needed.
+_IN_PLACE_OF_S = {
+    "penalties",
+    *(f"{of}_private" for of in ("scalar", "row", "column", "objective")),
+}
+
+
 class GroupedCommand(click.Command):
-    """A command whose help lists its options under headings."""
+    """A command whose help lists its options under headings; all that are missing are named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read what was typed."""
+        typed = [*args]
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter as error:
+            given, _, _ = self.make_parser(ctx).parse_args(typed)
+            needed = {p for p in self.params if p.required}
+            if not _IN_PLACE_OF_S & given.keys():
+                needed |= {p for p in self.params if p.name == "s"}
+            names = [
+                p.human_readable_name if isinstance(p, click.Argument) else p.opts[0]
+                for p in self.params
+                if p in needed and not isinstance(given.get(str(p.name)), str)
+            ]
+            if len(names) < 2:
+                raise
+            raise click.UsageError(f"Missing: {', '.join(names)}.", ctx) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, group by group; one without a group, as --help, joins the last."""

@@ -95,6 +95,9 @@ def solve_command(
 
 def _print_solution(lp: LinearProgram, solution: Solution, *, prices: bool) -> None:
     click.echo(f"{solution.status}: {solution.message}")
+    for name, said in (("Verdict", solution.verdict), ("Missed", solution.missed)):
+        if said is not None:
+            click.echo(f"{name}: {said}")
     if solution.x is not None:
         label = "objective of the released costs" if "noisy c" in solution.trace else "objective"
         click.echo(f"\n{label}  {solution.objective:.10g}\n\n{_variables(lp, solution.x)}")

@@ -77,8 +77,8 @@ class DenseMultiplicativeWeights(RowsMethod):
         if request.opt is None and not request.has_delta:
             raise InvalidParameterError(
                 "delta = 0 rules out all methods that find the optimum by themselves: 'dmw' is"
-                " left, which must be given it. Give a delta, such as 1e-6 and well below 1/n; or opt, a"
-                " public value of the optimum.",
+                " left, which must be given it. Give a delta, such as 1e-6 and well below 1/n;"
+                " or opt, a public value of the optimum.",
                 parameter="delta",
             )
         s, alpha, n = request.density(), request.accuracy(), request.n
