@@ -17,7 +17,7 @@ from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram, require_program
 from privlp.methods.advice import advise, least_missed, warn_of_request
 from privlp.methods.auto import Proposals, candidates, in_short, protecting, refuse_unused_width
-from privlp.methods.base import Method, Prediction
+from privlp.methods.base import COMPARED, Method, Prediction
 from privlp.methods.foretold import foretell
 from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.request import SolveRequest
@@ -167,12 +167,12 @@ class Plan:
 
     def __str__(self) -> str:
         request = self._request
-        blocks = [self._table(), self.advice]
+        blocks = [self._table(), self.advice, self._why()]
         if not request.relation.changes_whole_rows:
             blocks.append(f"Public: {request.relation.public_parts(request.lp)}.")
         elif request.lp.penalty is None and request.s is not None:
             blocks.append(self._beside_every_method(request.s))
-        blocks[1:] = [textwrap.fill(block, _COLUMNS) for block in blocks[1:]]
+        blocks[1:] = [textwrap.fill(block, _COLUMNS) for block in blocks[1:] if block]
         if self.not_applicable:
             lines = [
                 textwrap.fill(line, _COLUMNS, initial_indent="  ", subsequent_indent="    ")
@@ -180,6 +180,23 @@ class Plan:
             ]
             blocks.append("\n".join(["These do not apply:", *lines]))
         return "\n\n".join(blocks)
+
+    def _why(self) -> str:
+        """Why ``method="auto"`` takes its method."""
+        taken = f"'auto' takes {self.best!r}"
+        ranks = {name: METHODS[name].rank(self._request) for name in self.not_applicable}
+        rank = METHODS[self.best].rank(self._request) or 0
+        refused = [name for name, of in ranks.items() if of is not None and of < rank]
+        if len(self.predictions) == 1:
+            return ""
+        if rank == COMPARED:
+            return f"{taken} for the least predicted violation."
+        if refused:
+            return f"{taken}: what would come first does not apply ({', '.join(refused)})."
+        return (
+            f"{taken}, which did best in trials where {METHODS[self.best].take_it}; predicted"
+            " violations compare settings, not methods."
+        )
 
     def _beside_every_method(self, s: float) -> str:
         """How many rows s is, beside what no private method can do."""
@@ -194,7 +211,7 @@ class Plan:
         return (
             f"At the cost of the optimum, every method that is as private misses {least:.3g} rows"
             " on average, or more, of some program of this size"
-            + (f"; s is {s / least:.2g} times that." if least else ".")
+            + (f"; s is {s / least:,.{2 * (s < 9 * least)}f} times that." if least else ".")
         )
 
     def _table(self) -> str:

@@ -13,6 +13,8 @@ from privlp.status import Verdict
 from tests.programs import covering
 
 BOX = {"bounds": (0, 20)}
+PACKING = privlp.LinearProgram(np.ones(5), -covering(400).A, np.ones(400), sense="max")
+NUMBERS = covering(400, neighbours=privlp.ScalarPrivate(0.05))
 
 
 def solved(lp, eps=1.0, s=20, **options):
@@ -142,6 +144,34 @@ def test_soft_rows_are_foretold_where_rows_are_enough(eps, said):
     assert found.verdict is (Verdict.ENOUGH_ROWS if eps > 1 else Verdict.ROUGH)
     assert said in found.advice
     assert "times as large as the soft rows allow." in found.advice
+
+
+@pytest.mark.parametrize("s", [40, 100, 350])
+def test_beyond_a_share_of_the_rows_a_larger_s_is_said_not_to_help(s):
+    found = [privlp.plan(covering(400, **BOX), eps, 1e-6, s) for eps in (1.0, 12.0)]
+    assert found[0].predictions["chain"].difficulty == pytest.approx(4.8, abs=0.5)
+    beside = "times as large as 5% of all rows allow, and an s beyond that lessens it no further"
+    assert beside in found[0].advice
+    assert "rows with an s of 5% of them or more, would do." in found[0].advice
+    assert found[1].verdict is Verdict.ENOUGH_ROWS
+    assert "as 5% of all rows allow. Up to s" in found[1].advice
+
+
+@pytest.mark.parametrize(
+    ("lp", "said"),
+    [
+        (covering(400, **BOX), "'auto' takes 'chain', which did best in trials where whole rows"),
+        (PACKING, "'auto' takes 'staged': what would come first does not apply (chain)."),
+        (NUMBERS, "'auto' takes 'mw' for the least predicted violation."),
+    ],
+)
+def test_a_plan_says_why_auto_takes_its_method(lp, said):
+    s = 40 if lp.neighbours.changes_whole_rows else None
+    assert said in str(privlp.plan(lp, 1.0, 1e-6, s, opt=5.0)).replace("\n", " ")
+
+
+def test_where_one_method_applies_nothing_is_said_of_the_choice():
+    assert "'auto' takes" not in str(privlp.plan(PACKING, 1.0, 1e-6, 40))
 
 
 POOR = [(3000, 30, 0.5), (400, 20, 1.0), (3000, 4, 6.0)]

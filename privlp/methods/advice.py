@@ -123,6 +123,7 @@ def _advice_on_difficulty(
 ) -> tuple[Verdict, str]:
     """Whether noise on all variables is small beside s rows, or beside all soft rows."""
     eps, n = _enough_eps(request, difficulty), f"{about(difficulty * request.n)} rows"
+    share, capped = f"{prediction.largest_share:.0%}", prediction.capped
     soft, ways = (
         request.lp.penalty is not None and request.s is None,
         [f"eps = {eps:g}"] if eps <= _LARGEST_EPS else [],
@@ -130,10 +131,13 @@ def _advice_on_difficulty(
     if not soft:
         s = difficulty * request.density()
         ways = [f"s = {about(s)}", *ways] if s <= request.n * prediction.largest_share else ways
-    ways.append(n if soft else f"{n} with an s that grows like them")
+    grows = f"of {share} of them or more" if capped else "that grows like them"
+    ways.append(n if soft else f"{n} with an s {grows}")
     would = f" About {', or '.join(ways)}{',' if len(ways) > 1 else ''} would do."
-    allowed = "the soft rows" if soft else "s rows"
+    allowed = f"{share} of all rows" if capped else "the soft rows" if soft else "s rows"
     compared = f"noise on all variables is {difficulty:.2g} times as large as {allowed} allow"
+    if capped and difficulty > 1:
+        compared += ", and an s beyond that lessens it no further"
     if difficulty > prediction.hopeless:
         verdict = Verdict.TOO_FEW_ROWS
         more = f", so the result would be mostly noise.{would}{other_relations(request)}"

@@ -81,6 +81,8 @@ class Prediction:
         A difficulty beyond which results are mostly noise.
     largest_share : float
         A larger s than this share of the rows makes nothing easier, and is not advised.
+    capped : bool
+        Whether s is more, and noise is compared with that share of the rows in its place.
     on_numbers : tuple of NoiseOnNumbers
         For methods that tighten the private numbers: the noise on each part of the program. It
         costs objective, which is not predicted.
@@ -106,6 +108,7 @@ class Prediction:
     on_numbers: tuple[NoiseOnNumbers, ...] = ()
     hopeless: float = HOPELESS
     largest_share: float = LARGEST_SHARE_OF_ROWS
+    capped: bool = False
     note: str = ""
 
     @classmethod

@@ -110,6 +110,7 @@ class Chain(RowsMethod):
                 charges.noise,
                 hopeless=min(_HOPELESS * beyond, _CLIFF / root * many),
                 largest_share=_LARGEST_SHARE,
+                capped=beyond > 1,
             )
 
         return PlannedRun(charges.requests, start, predict)
