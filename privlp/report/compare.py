@@ -135,10 +135,7 @@ class Comparison:
 
         It is the largest violation that is left when s rows are given up.
         """
-        if _rows_given_up(s) >= len(self.violations):
-            return 0.0
-        rank = int(s) + 1
-        return float(np.partition(self.violations, -rank)[-rank])
+        return _beyond(self.violations, _rows_given_up(s))
 
     def n_violated(self, alpha: float | None = None) -> int:
         """Number of rows violated by more than alpha per unit of ||A_i||_2.
@@ -201,17 +198,25 @@ class Comparison:
 
     def __repr__(self) -> str:
         gap = "none" if self.objective_gap is None else f"{self.objective_gap:+.3g}"
-        worst = float(self.violations.max(initial=0.0))
+        worst = _beyond(self.scaled_violations, 0)
         rows, beyond = f"{self.n_violated()} of {len(self.violations)}", ""
         if self.s is not None:
             rows += f" (s={self.s:g})"
-            beyond = f" (beyond s rows: {self.violation_at(self.s):.3g})"
+            beyond = f" (beyond s rows: {_beyond(self.scaled_violations, self.s):.3g})"
         if self.given_up_gap is not None:
             gap += f", beside a reference that also gives up s rows={self.given_up_gap:+.3g}"
         return (
             f"Comparison(NOT PRIVATE: objective_gap={gap}, rows violated={rows} beyond tolerance"
-            f" {self.tolerance:g}, worst violation={worst:.3g}{beyond})"
+            f" {self.tolerance:g}, worst violation={worst:.3g}{beyond}, per unit of row norm)"
         )
+
+
+def _beyond(violations: FloatArray, s: float) -> float:
+    """The largest violation of all but s rows."""
+    if s >= len(violations):
+        return 0.0
+    rank = int(s) + 1
+    return float(np.partition(violations, -rank)[-rank])
 
 
 def compare(
