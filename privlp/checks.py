@@ -231,7 +231,7 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def real_dtype(dtype: np.dtype[Any], name: str) -> type[np.float64]:
     """Refuse a dtype without real numbers; lengths of texts and names of fields are not told."""
-    text = ": a string of digits is no number either" if dtype.kind in "UST" else ""
+    text = ": convert texts of digits to numbers first" if dtype.kind in "UST" else ""
     kind = {"U": "text", "T": "text", "S": "bytes", "V": "records"}.get(dtype.kind, dtype)
     known = dtype.kind in "fiub"
     require_data(known, f"{name} must hold real numbers, got dtype {kind}{text}.", name)
@@ -262,7 +262,7 @@ def require_numbers(array: npt.NDArray[Any], name: str) -> None:
         if is_real(value) or isinstance(value, bool | np.bool_ | Decimal):
             continue
         if isinstance(value, str | bytes):
-            fault = ", not text: a string of digits is no number either. Convert it first"
+            fault = ", not text: convert texts of digits to numbers first"
         elif is_missing(value):
             fault = ", and some entries are missing. Fill them in, or leave their rows out"
         else:

@@ -23,12 +23,15 @@ FILL_IN = (
     "Fill in each of them by a public number, or from the same record. A mean or a nearest"
     " neighbour among other records is made of private numbers that no budget pays for."
 )
-#: What says that a text is none.
-NO_DIGITS = " Text such as '5' is no number."
+#: What to do with texts.
+_TEXTS = (
+    "Convert texts of digits to numbers, and encode categories by a public list of them; a column"
+    " that says who owns a row is named by groups=..."
+)
 _DATES = datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64
 #: What is no number: types of entries, kinds of arrays, and what to do.
 _FAULTS: dict[str, tuple[Any, str, str]] = {
-    "text": (str, "UT", "Encode categories as numbers, by a public list of them." + NO_DIGITS),
+    "text": (str, "UT", _TEXTS),
     "bytes": (bytes | bytearray | memoryview, "SV", "Give real numbers."),
     "dates": (_DATES, "mM", "Give numbers, such as days since a public date."),
     "complex numbers": (complex | np.complexfloating, "c", "Give real numbers."),

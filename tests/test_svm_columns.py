@@ -220,6 +220,8 @@ def test_what_cannot_be_spread_is_refused():
         fitted(sp.csr_array((400, 3)), X_bounds=places)
     with pytest.raises(InvalidParameterError, match="leaves out columns of X: 3"):
         fitted(np.ones((400, 4)), X_bounds=places)
+    with pytest.raises(InvalidParameterError, match=r"no column of X \(which has no names: give "):
+        fitted(np.ones((400, 3)), X_bounds=DECLARED)
     found = fitted(table(), X_bounds=DECLARED)
     with pytest.raises(InvalidProblemError, match="X must have the columns that it had for fit"):
         found.predict(table()[["hours", "age", "sector"]])

@@ -228,7 +228,9 @@ def test_declared_classes(estimator):
     assert svm.predict(np.abs(X)).all()
     with pytest.raises(InvalidParameterError, match="classes must name two different labels"):
         estimator(classes=(1, 1)).fit(X, np.ones(len(X)))
-    with pytest.raises(InvalidProblemError, match="labels other than the two of classes"):
+    with pytest.raises(
+        InvalidProblemError, match=r"labels other than the two declared, classes=\("
+    ):
         estimator(classes=(0, 1)).fit(X, np.full(len(X), 2))
 
 

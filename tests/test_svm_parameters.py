@@ -235,7 +235,7 @@ def test_no_sum_that_is_no_number_is_released():
         (np.ma.masked_array(X, mask=X > 0.4), Y, "X has masked entries"),
         (X, Y.astype("datetime64[D]"), "dates and other objects are no labels"),
         (X.astype("datetime64[D]"), Y, "X holds dates in columns 1, 2, 3. Give numbers, such as"),
-        (X.astype(str), Y, "X holds text in columns 1, 2, 3. Encode categories as numbers, by"),
+        (X.astype(str), Y, "X holds text in columns 1, 2, 3. Convert texts of digits to numbers,"),
         (X, Y.astype(str), "classes and labels must be of one kind, all numbers or all texts"),
         (np.where(X > 0.4, np.nan, X), Y, "Fill in each of them by a public number, or from the"),
     ],

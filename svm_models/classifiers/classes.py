@@ -47,8 +47,7 @@ def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], F
         )
     if not np.isin(y, classes).all():
         raise InvalidProblemError(
-            "Only binary classification is supported. y holds labels other than the two of"
-            " classes.",
+            f"y holds labels other than the two declared, classes={tuple(classes.tolist())}.",
             parameter="y",
         )
     return classes, np.where(y == classes[1], 1.0, -1.0)

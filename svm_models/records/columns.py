@@ -47,7 +47,9 @@ class Columns:
             names = [name for name in names if name != y]
         known = [*bounds] if X is None else [*range(_width(X))] if names is None else names
         keys = {known[key] if _is_place(key, known) else key: key for key in bounds}
-        _refuse("names what is no column of X", [key for key in keys if key not in known])
+        array = "" if names else " (which has no names: give places, {0: ...}, or a table)"
+        unknown = [key for key in keys if key not in known]
+        _refuse(f"names what is no column of X{array}", unknown)
         _refuse("leaves out columns of X", [name for name in known if name not in keys])
         return cls(names, tuple(_one(bounds[keys[name]], keys[name]) for name in known))
 

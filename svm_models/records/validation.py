@@ -222,7 +222,10 @@ def require_classes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:
     # Of many different labels scikit-learn warns, which depends on the records.
     with warnings.catch_warnings(action="ignore"):
         check_classification_targets(y)
-    wrong = f"classes and labels must be of one kind, all numbers or all texts.{tables.NO_DIGITS}"
+    wrong = (
+        "classes and labels must be of one kind, all numbers or all texts: the text '1' is not the"
+        " number 1."
+    )
     require_data(not len(y) or _are_texts(y) == _are_texts(classes), wrong, "y")
 
 
