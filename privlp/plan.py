@@ -15,6 +15,7 @@ from privlp.checks import require, require_flag
 from privlp.errors import UnsupportedProblemError
 from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram, require_program
+from privlp.methods import METHODS
 from privlp.methods.advice import advise, least_missed, warn_of_request
 from privlp.methods.auto import Proposals, candidates, in_short, protecting, refuse_unused_width
 from privlp.methods.base import COMPARED, Method, Prediction

@@ -174,7 +174,7 @@ def labels(values: Any, axis: int) -> list[str] | None:
 
 def index_of(*blocks: Any) -> Any:
     """The labels that pandas has for the rows of some tables one below the other, or ``None``."""
-    found = [None if is_dask(block) else getattr(block, "index", None) for block in blocks]
+    found: list[Any] = [None if is_dask(of) else getattr(of, "index", None) for of in blocks]
     if not found or not all(hasattr(index, "get_indexer") for index in found):
         return None
     return found[0].append(found[1:]) if found[1:] else found[0]

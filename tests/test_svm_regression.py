@@ -633,3 +633,19 @@ def test_a_far_quantile_is_looked_for_farther_inside_and_the_plan_says_so():
     found = plan(PrivateQuantileRegressor(0.1, 1e-6, 0.9, y_bounds=(0, 200)), 300, 0)
     assert "one of the quartiles is looked for in place of a farther one" in found.advice
     assert math.isinf(found.excess_loss)
+
+
+@pytest.mark.parametrize(("bounds", "warned"), [((0, 9), False), ((0, 1), True), ((8, 9), True)])
+def test_a_range_that_values_of_y_go_beyond_is_warned_of(bounds, warned):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (2000, 2))
+    y = 4 + X[:, 0] + rng.normal(0, 0.3, 2000)
+    model = PrivateQuantileRegressor(2.0, 1e-6, X_bounds=(-1, 1), y_bounds=bounds, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    said = [
+        str(of.message).startswith("The released quantile of y alone is at an") for of in caught
+    ]
+    assert said == [True] * warned
+    assert not warned or str(bounds) in str(caught[0].message)

@@ -40,6 +40,12 @@ _INSTEAD = (
     " released in its place, and coefficients are 0; of several quantiles, for those that are. More"
     " records, a larger eps or fewer features would help, unless features tell little of y."
 )
+# Of what is released in units of half the range of y, so near an end is at it.
+_AT_AN_END = 0.98
+_AT_END_OF_Y = (
+    "The released quantile of y alone is at an end of y_bounds={}. If y goes on beyond it, the fit"
+    " says little: such values were moved to that end. Declare the range that y can have."
+)
 
 
 class LinearRegressor(RegressorMixin, BaseEstimator):
@@ -263,6 +269,8 @@ class PrivateLinearRegressor(LinearRegressor):
         self.prediction_bounds_ = np.clip(ends, *self.y_bounds) if noisy else ends
         if not (warned or found.kept.all()):
             warnings.warn(_INSTEAD, MostlyNoiseWarning, stacklevel=3)
+        elif not warned and noisy and np.abs(found.constant).max() > _AT_AN_END:
+            warnings.warn(_AT_END_OF_Y.format(self.y_bounds), MostlyNoiseWarning, stacklevel=3)
         return units.coefficients(found.points)
 
     def _predicted(self, X: Any) -> FloatArray:
