@@ -50,7 +50,7 @@ WRONG = {
         (sp.csc_array((2, 0)), r"The problem is empty: A has shape \(2, 0\)"),
         ([[1, 2, 3], [4, 5]], f"A {REGULAR}"),
         (sp.csr_array(A * 1j), f"A {NUMBERS}, got dtype complex128"),
-        ([["a", "b", "c"]] * 2, f"A {NUMBERS}, got dtype text: a string"),
+        ([["a", "b", "c"]] * 2, f"A {NUMBERS}, got dtype text: conv"),
         (pd.DataFrame(A, columns=["x", "x", "y"]), "The columns of A must have distinct names"),
         (pd.DataFrame(A, index=["r", "r"]), "row names must be distinct"),
     ],
@@ -103,7 +103,8 @@ WRONG = {
         ([[1.0, 2.0], [0.0, 1.0]], PRICE),
         ([[1.0, np.inf], [1.0, 1.0]], "one side of a row soft and the other one hard"),
     ],
-    "sense": [(wrong, SENSE) for wrong in ("Max", "minimise", None, ["min"], 1)],
+    "sense": [(wrong, SENSE) for wrong in ("Max", "minimise", None, ["min"], 1)]
+    + [([">="] * 2, SENSE + "one for each row. For rows >= b give -A")],
     "offset": [(wrong, OFFSET) for wrong in (np.nan, np.inf, "a", None, 1j, [1.0, 2.0])],
     "row_names": [
         (["a", "a"], "row names must be distinct"),
@@ -153,7 +154,7 @@ def test_refuses_bad_entries_of_a(storage, entry):
     bad[1, 2] = entry
     beyond = r"entries that are infinite or not below 1e\+15 in size"
     kind = "NaN" if np.isnan(entry) else beyond
-    refusal = rf"A contains {kind}\. Every coefficient must be finite; rescale the row or remove it"
+    refusal = rf"Row 1 of A contains {kind}\. Every coefficient must be finite; rescale the row or"
     if storage is pd.DataFrame and np.isnan(entry):
         refusal = r"A holds missing entries in column 2\. Fill in each of them"
     with pytest.raises(InvalidProblemError, match=refusal):

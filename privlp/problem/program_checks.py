@@ -148,6 +148,9 @@ def _check_costs(lp: ProgramData, *, quote: bool) -> None:
 
 def _check_options(lp: ProgramData) -> None:
     """Sense, offset and name."""
+    of_rows = isinstance(lp.sense, list | tuple | np.ndarray)
+    rows = "sense must be 'min' or 'max', got one for each row. For rows >= b give -A and -b."
+    require(not of_rows, rows, "sense")
     require_one_of(lp.sense, "sense", ("min", "max"))
     set_fields(lp, offset=real(lp.offset, "offset"))
     wrong = f"offset must be a finite number, got {lp.offset!r}."

@@ -34,10 +34,19 @@ def matrix(A: Any, *, quote: bool = True, columns: int | None = None) -> Matrix:
     if entries.size and not max(-entries.min(), entries.max()) < LARGEST_ENTRY:
         beyond = f"entries that are infinite or not below {LARGEST_ENTRY:g} in size"
         kind = "NaN" if np.isnan(entries.min()) else beyond
+        where = f"Row {_row_of(clean, ~(np.abs(entries) < LARGEST_ENTRY))} of A" if quote else "A"
         raise InvalidProblemError(
-            f"A contains {kind}. Every coefficient must be finite; rescale the row or remove it."
+            f"{where} contains {kind}. Every coefficient must be finite; rescale the row or remove"
+            " it."
         )
     return clean
+
+
+def _row_of(A: Matrix, wrong: Any) -> int:
+    """The first row with a wrong entry, as is told for b."""
+    if sp.issparse(A):
+        return int(np.searchsorted(A.indptr, np.argmax(wrong), side="right")) - 1
+    return int(np.argmax(wrong.any(axis=1)))
 
 
 def _as_matrix(A: Any, columns: int | None) -> Any:
