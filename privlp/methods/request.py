@@ -87,7 +87,7 @@ class SolveRequest:
         if self.opt is not None:
             require_optimum(self.opt)
         if self.s is not None:
-            object.__setattr__(self, "s", rows_of_share(self.s, self.rows_of_s()[0]))
+            object.__setattr__(self, "s", rows_of_share(self.s, self._rows_of_s()[0]))
             real(self.s, "s")
         if self.width is not None:
             bounds = np.ravel(np.array(self.width, dtype=object))
@@ -162,7 +162,7 @@ class SolveRequest:
                 "s is missing: how many private rows may be missed, a number or a share like '5%'.",
                 parameter="s",
             )
-        s, (most, hard) = real(self.s, "s"), self.rows_of_s()
+        s, (most, hard) = real(self.s, "s"), self._rows_of_s()
         if not 1 <= s <= most:
             raise InvalidParameterError(
                 f"s must be between 1 and the number of {hard}private rows, {most}; got"
@@ -171,7 +171,7 @@ class SolveRequest:
             )
         return s
 
-    def rows_of_s(self) -> tuple[int, str]:
+    def _rows_of_s(self) -> tuple[int, str]:
         """Of how many private rows s is a number: of hard ones, where there are others."""
         prices = self.public.prices
         return (self.n, "") if prices is None or not prices.hard else (prices.hard, "hard ")
