@@ -42,7 +42,7 @@ def matrix(A: Any, *, quote: bool = True, columns: int | None = None) -> Matrix:
     return clean
 
 
-def _row_of(A: Matrix, wrong: Any) -> int:
+def _row_of(A: Any, wrong: Any) -> int:
     """The first row with a wrong entry, as is told for b."""
     if sp.issparse(A):
         return int(np.searchsorted(A.indptr, np.argmax(wrong), side="right")) - 1
