@@ -318,7 +318,8 @@ def _planned(
     raise InvalidParameterError(
         f"There is no method={method!r} any more: take {REPLACED[method]}."
         if gone
-        else f"method must be 'auto' or one of {names}; got {shown(method)}.",
+        else f"method must be 'auto' or one of {names}; got {shown(method)}. HiGHS, not private, is"
+        " solve_exact.",
         parameter="method",
     )
 

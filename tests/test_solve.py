@@ -237,7 +237,7 @@ def is_refused(lp, method, message, **change):
         ("dmw-published", {"alpha": None}, "alpha is missing"),
         ("dmw-published", {"alpha": 1e6}, "alpha must be below 9 rho"),
         ("dmw-published", {"delta": 0.0}, "delta must be positive"),
-        ("simplex", {}, "method must be 'auto' or one of 'chain', 'dmw', 'perturbed'"),
+        ("simplex", {}, "one of 'chain', .*; got 'simplex'. HiGHS, not private, is solve_exact"),
     ],
 )
 def test_method_specific_errors(method_name, change, message):
