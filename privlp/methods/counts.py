@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import repeat
 from typing import Any
 
@@ -76,6 +76,7 @@ class NoisyCounts:
 _SLOPES = np.geomspace(1.0, 256.0, 9)
 # Deviation of true counts from an exponential, as a share of them, one slope's length away or more.
 _MISFIT = 0.3
+_FAR = 50.0  # Farther away, in slopes, an exponential counts as it does there.
 _SIDE = 0.05  # Weight of what a count says if only its side of the target is believed.
 _NOTHING = -690.0  # Logarithm of a weight that no sum with a weight of 1 notices.
 # The last counts are made on the safe side, where the target is kept with this probability.
@@ -113,48 +114,61 @@ class TargetSearch:
         self._places = low + (high - low) * np.linspace(0.0, 1.0, places) ** power
         self._slopes = _SLOPES[least_slope <= _SLOPES]
         self._log = np.zeros((places, len(self._slopes)))
+        self._fallen = 0.0, np.empty(0, dtype=np.intp)
+        # So far ahead the count is the largest there is, and so far behind it no longer changes.
+        largest = max(math.log(max(most / max(target, 1e-300), 1.0)) + 1e-9, 1.0)
+        self._far = np.array([-_FAR, min(largest, _FAR)]) * (1 + 1e-9) / self._slopes[0]
         if likely is not None:
             inside = (self._places >= likely[0]) & (self._places <= likely[1])
             if inside.any():
                 self._log[inside] = math.log1p(places / np.count_nonzero(inside))
 
-    def _expected(self, t: float) -> tuple[FloatArray, FloatArray]:
-        """The count at a place for each t* and b, and how far ahead t* is, in slopes."""
-        ahead = self._slopes * (self._places[:, None] - t)
-        return np.minimum(self.target * np.exp(np.clip(ahead, -50.0, 50.0)), self._most), ahead
-
     def learn(self, t: float, count: float, sigma: float = 0.0) -> None:
         """Learn from a noisy count at a place; it may have noise of its own."""
         sigma = max(sigma, self._sigma)
-        mean, ahead = self._expected(t)
+        # Farther behind or ahead all places are alike: one of them stands for the others.
+        low, high = np.searchsorted(self._places, t + self._far).tolist()
+        some = slice(max(low - 1, 0), high + 1)
+        # How far ahead t* is, in slopes, and the count at a place, for each t* and b.
+        ahead = self._slopes * (self._places[some, None] - t)
+        mean = np.minimum(self.target * np.exp(np.clip(ahead, -_FAR, _FAR)), self._most)
         misfit = _MISFIT * mean * np.minimum(1.0, np.abs(ahead))
         deviation = np.sqrt(sigma**2 + misfit**2)
         fit = np.exp(-0.5 * ((count - mean) / deviation) ** 2) * sigma / deviation
-        side = np.where(self._places > t, 1.0, -1.0) * (count - self.target) / sigma
-        self._log += np.log(fit + _SIDE * ndtr(side)[:, None] + 1e-300)
+        side = np.where(self._places[some] > t, 1.0, -1.0) * (count - self.target) / sigma
+        found = np.log(fit + _SIDE * ndtr(side)[:, None] + 1e-300)
+        self._log[: some.start] += found[0]
+        self._log[some] += found
+        self._log[some.stop :] += found[-1]
         self._log -= self._log.max()
+        self.__dict__.pop("_weights", None)
 
-    def _weights(self) -> FloatArray:
-        """The posterior but for a factor; what is next to nothing is as slow as it is of no use."""
-        return np.exp(np.maximum(self._log, _NOTHING))
+    @cached_property
+    def _weights(self) -> tuple[FloatArray, FloatArray, float]:
+        """The posterior but for a factor, its sums up to each place, and that of all places."""
+        # What is next to nothing is as slow as it is of no use.
+        weights = np.exp(np.maximum(self._log, _NOTHING))
+        by_place = weights.sum(axis=1)
+        return weights, np.cumsum(by_place), float(by_place.sum())
 
-    def _quantile(self, weights: npt.NDArray[Any], probability: float) -> int:
-        return int(np.searchsorted(np.cumsum(weights), probability))
+    def _place(self, up_to: FloatArray, weight: float) -> float:
+        """The place where the weight of those up to it reaches a weight."""
+        return float(self._places[min(int(np.searchsorted(up_to, weight)), len(self._places) - 1)])
 
     def quantile(self, probability: float) -> float:
         """The least place that is past t* with this probability."""
-        weights = self._weights().sum(axis=1)
-        place = self._quantile(weights, probability * weights.sum())
-        return float(self._places[min(place, len(self._places) - 1)])
+        _, up_to, total = self._weights
+        return self._place(up_to, probability * total)
 
     def quantile_of(self, count: float, probability: float) -> float:
         """The least place where the count has fallen to this one with this probability."""
-        weights = self._weights()
-        further = math.log(max(self.target / count, 1e-300)) / self._slopes
-        at = np.searchsorted(self._places, self._places[:, None] + further)
-        by_place = np.bincount(at.ravel(), weights.ravel(), len(self._places) + 1)
-        place = self._quantile(by_place, probability * weights.sum())
-        return float(self._places[min(place, len(self._places) - 1)])
+        weights = self._weights[0]
+        if self._fallen[0] != count:
+            further = math.log(max(self.target / count, 1e-300)) / self._slopes
+            at = np.searchsorted(self._places, self._places[:, None] + further)
+            self._fallen = count, at.ravel()
+        by_place = np.bincount(self._fallen[1], weights.ravel(), len(self._places) + 1)
+        return self._place(np.cumsum(by_place), probability * float(weights.sum()))
 
     @property
     def median(self) -> float:
