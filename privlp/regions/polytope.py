@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import FloatArray
@@ -82,25 +83,34 @@ class Box:
         np.maximum.at(low, column[~up], end[~up])
         return cls(low, high, row, side)
 
+    @cached_property
+    def _moved(self) -> tuple[npt.NDArray[np.intp], FloatArray]:
+        """Coordinates that a price moves, and both ends of their ranges."""
+        moved = np.flatnonzero(self.row)
+        return moved, np.stack([self.low[moved], self.high[moved]])
+
     def nearest(self, z: FloatArray) -> FloatArray:
         """The nearest point: clip(z - price row), with the least price at which the row holds."""
-        if self.row @ self._at(z, 0.0) <= self.side:
-            return self._at(z, 0.0)
-        moved = np.flatnonzero(self.row)
-        ends = np.concatenate([self.low[moved], self.high[moved]])
-        turns = (np.tile(z[moved], 2) - ends) / np.tile(self.row[moved], 2)
+        found = self._at(z, 0.0)
+        before, high = 0.0, float(self.row @ found)
+        if high <= self.side:
+            return found
+        moved, ends = self._moved
+        turns = ((z[moved] - ends) / self.row[moved]).ravel()
         turns = np.sort(turns[(turns > 0) & np.isfinite(turns)])
         # The row's value falls with the price, and is linear between two turns.
-        first, last = 0, len(turns)
+        first, last, after, low = 0, len(turns), math.nan, 0.0
         while first < last:
             middle = (first + last) // 2
-            if self.row @ self._at(z, turns[middle]) > self.side:
-                first = middle + 1
+            price = float(turns[middle])
+            value = float(self.row @ self._at(z, price))
+            if value > self.side:
+                first, before, high = middle + 1, price, value
             else:
-                last = middle
-        before = float(turns[first - 1]) if first else 0.0
-        after = float(turns[first]) if first < len(turns) else before + 1.0
-        high, low = (float(self.row @ self._at(z, price)) for price in (before, after))
+                last, after, low = middle, price, value
+        if math.isnan(after):
+            after = before + 1.0
+            low = float(self.row @ self._at(z, after))
         if high <= low:  # no price is enough, but for rounding
             return self._at(z, after)
         return self._at(z, before + (high - self.side) / (high - low) * (after - before))
@@ -209,10 +219,11 @@ class ReducedPolytope:
 
     def within(self, z: FloatArray) -> FloatArray:
         """The point of K nearest to z on the way from the interior point."""
-        slack, change = self._most_slack, self.C @ (z - self.inside)
+        step = z - self.inside
+        change = self.C @ step
         growing = change > 0
-        length = float(np.min(slack[growing] / change[growing], initial=1.0))
-        return self.inside + min(1.0, length * (1 - 1e-15)) * (z - self.inside)
+        length = float((self._most_slack[growing] / change[growing]).min(initial=1.0))
+        return self.inside + min(1.0, length * (1 - 1e-15)) * step
 
     def nearest(self, z: FloatArray) -> FloatArray:
         """The point of K nearest to z; where K is flat, :meth:`within` would be far from it."""
