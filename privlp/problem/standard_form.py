@@ -145,7 +145,7 @@ def _in_order(array: Any) -> FloatArray:
     """An array in double precision, C order and place: NumPy's sums need no buffers then."""
     flags = array.flags
     if array.dtype == np.float64 and flags.c_contiguous and flags.aligned:
-        return array  # type: ignore[no-any-return]
+        return array
     return np.require(array, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
 
 
