@@ -11,7 +11,6 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
 from privlp.checks import FloatArray

@@ -171,7 +171,7 @@ def names(values: Any, size: int, what: str, *, quote: bool = True) -> tuple[str
     def read() -> tuple[str, ...]:
         if isinstance(values, str):
             raise TypeError
-        return tuple(str(value) for value in values)
+        return tuple(map(str, values))
 
     must = f"{what} names must be"
     clean = unquoted(read, f"{must} a sequence of names, got {type(values).__name__}.")

@@ -17,8 +17,9 @@ from privlp.errors import ReadError
 from privlp.files import is_packed, unpacked
 
 _NUMBER = rb"[-+]?(?:\d++\.?+\d*+|\.\d++)(?:[eEdD][-+]?\d++)?+"
-_NAME = rb"[ \t]++[^\s]++"
-_PAIRS = rb"(?:" + _NAME + rb"[ \t]++" + _NUMBER + rb"){1,2}"
+_NAME = rb"[ \t]++\S++"
+_PAIR = _NAME + rb"[ \t]++" + _NUMBER
+_PAIRS = _PAIR + rb"(?:" + _PAIR + rb")?+"
 _BOUND = rb"[ \t]++(?:UP|LO|FX|LI|UI|SC|BV|MI|PL|FR)" + _NAME
 
 
@@ -31,8 +32,8 @@ def _lines(*contents: bytes) -> re.Pattern[bytes]:
 _UNDERSTOOD = {
     b"ROWS": _lines(rb"[ \t]++[NLGEnlge]" + _NAME),
     b"COLUMNS": _lines(_NAME + _PAIRS, _NAME + rb"[ \t]++'MARKER'[ \t]++'INT(?:ORG|END)'"),
-    b"RHS": _lines(_PAIRS, _NAME + _PAIRS),
-    b"RANGES": _lines(_PAIRS, _NAME + _PAIRS),
+    b"RHS": _lines(_NAME + _PAIRS, _PAIRS),
+    b"RANGES": _lines(_NAME + _PAIRS, _PAIRS),
     b"BOUNDS": _lines(
         _BOUND + rb"(?:" + _NAME + rb")?+[ \t]++(?:" + _NUMBER + rb"|(?i:[-+]?inf(?:inity)?))",
         rb"[ \t]++(?:FR|MI|PL|BV)(?:" + _NAME + rb"){1,2}",
@@ -121,6 +122,7 @@ class MpsText:
 
     def __init__(self, path: str, text: bytes, *, quote: bool) -> None:
         self.path, self.text, self.quote = path, text, quote
+        self._headers: dict[bytes, re.Match[bytes]] = {}
         self._ends: dict[bytes, int] = {}
         self._fixed = False
 
@@ -136,8 +138,9 @@ class MpsText:
         text = self.text
         headers = [(match.group(1).upper(), match) for match in _HEADER.finditer(text)]
         self._check_headers(headers)
-        self._check_first_names(headers)
-        starts = {word: text.find(b"\n", match.end()) + 1 for word, match in headers}
+        self._headers = dict(headers)
+        self._check_first_names()
+        starts = {word: self._first_line(word) for word in self._headers}
         sense = starts.pop(b"OBJSENSE", None)
         if sense is not None and not _SENSE.match(text, sense):
             self._lines_of(b"OBJSENSE", sense, _NOTHING)
@@ -176,10 +179,9 @@ class MpsText:
         if order[:2] != [b"ROWS", b"COLUMNS"] or words[-1] != b"ENDATA":
             raise self._error(": sections must come in the order ROWS, COLUMNS, others, ENDATA")
 
-    def _check_first_names(self, headers: list[tuple[bytes, re.Match[bytes]]]) -> None:
+    def _check_first_names(self) -> None:
         """Refuse a name at the beginning of a line that HiGHS would read as a header."""
-        columns = next(match.end() for word, match in headers if word == b"COLUMNS")
-        found = _TAKEN.search(self.text, columns)
+        found = _TAKEN.search(self.text, self._headers[b"COLUMNS"].end())
         if found is not None:
             name = found.group(1).decode() if self.quote else "of the line"
             raise self._line_error(
@@ -190,15 +192,15 @@ class MpsText:
 
     def check_reading(self, row_names: Sequence[str], unused: Sequence[str]) -> None:
         """Look for lines that HiGHS has ignored; `unused` variables have no coefficient."""
-        columns = re.search(rb"\nCOLUMNS", self.text, re.IGNORECASE)
-        rows = self.text[self._first_line(b"ROWS") : columns.start() + 1 if columns else 0]
+        rows = self.text[self._first_line(b"ROWS") : self._headers[b"COLUMNS"].start() + 1]
         if self._fixed:  # names may hold spaces
             kinds = {line[-1].strip(): line[0] for line in _data_lines(rows, maxsplit=1)}
         else:
             fields = _COMMENT.sub(b"", rows).split()
             kinds = dict(zip(fields[1::2], fields[::2], strict=True))
         declared = b"\n".join(row for row, kind in kinds.items() if kind not in b"Nn")
-        if {*declared.decode(errors="replace").split("\n")} - {""} != {*row_names}:
+        found = declared.decode(errors="replace")
+        if found != "\n".join(row_names) and {*found.split("\n")} - {""} != {*row_names}:
             raise self._error(
                 ": HiGHS reads other rows than are declared. Declare every row of COLUMNS, and once"
             )
@@ -209,8 +211,9 @@ class MpsText:
                 raise self._error(f": section BOUNDS names a variable that does not exist: {name}")
         for section in (b"RHS", b"RANGES"):
             start = self._first_line(section)
-            lines = _data_lines(self._lines_of(section, start, _UNDERSTOOD[section]))
-            unknown = {row for line in lines for row in line[len(line) % 2 :: 2]} - set(kinds)
+            lines = [*_data_lines(self._lines_of(section, start, _UNDERSTOOD[section]))]
+            unknown = {line[-2] for line in lines} | {line[-4] for line in lines if line[3:]}
+            unknown -= kinds.keys()
             if unknown:
                 listed = b", ".join(sorted(unknown)).decode(errors="replace")
                 named = f": {listed}" if self.quote else ""
@@ -248,8 +251,8 @@ class MpsText:
 
     def _first_line(self, section: bytes) -> int:
         """Where the first line of a section starts; the end of the text without such a section."""
-        head = re.search(rb"\n" + section, self.text, re.IGNORECASE)
-        return self.text.find(b"\n", head.start() + 1) + 1 if head else len(self.text)
+        head = self._headers.get(section)
+        return self.text.find(b"\n", head.end()) + 1 if head else len(self.text)
 
     def _lines_of(self, section: bytes, start: int, understood: re.Pattern[bytes]) -> bytes:
         """The lines of a section, all of which must be understood."""
