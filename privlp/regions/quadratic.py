@@ -79,7 +79,9 @@ def nearest_step(
     way: FloatArray, rows: sp.csc_array, slack: FloatArray, equalities: int
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """The step nearest to `way` with rows @ step <= slack, and which inequalities are tight."""
-    found = _if_found(lambda: _by_clarabel(sp.eye_array(len(way)), -way, rows, slack, equalities))
+    eye = sp.eye_array(len(way))
+    # Of sparse systems Clarabel's plain factors take a third of the time of its blocked ones.
+    found = _if_found(lambda: _by_clarabel(eye, -way, rows, slack, equalities, factors="qdldl"))
     if found is None or not np.isfinite(found[0]).all():
         return np.zeros_like(way), np.zeros(len(slack) - equalities, dtype=bool)
     return found[0], found[2][equalities:]
@@ -125,6 +127,7 @@ def _by_clarabel(
     rows: sp.csc_array,
     slack: FloatArray,
     equalities: int = 0,
+    factors: str = "auto",
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
     """The step, the rows' prices, and whether they seem tight; the first rows are equalities."""
     size = _size(hessian, gradient)
@@ -132,7 +135,7 @@ def _by_clarabel(
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
     settings.static_regularization_constant = _REGULARISATION
-    settings.max_threads = 1
+    settings.max_threads, settings.direct_solve_method = 1, factors
     solution = clarabel.DefaultSolver(
         sp.csc_matrix(sp.triu(sp.csc_matrix(hessian / size))),
         gradient / size,
