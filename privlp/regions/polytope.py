@@ -74,7 +74,8 @@ class Box:
         p = C.shape[1]
         low, high, row, side = np.full(p, -np.inf), np.full(p, np.inf), np.zeros(p), 0.0
         if len(others):
-            row, side = rows[others].toarray().ravel(), float(f[others[0]])
+            own = slice(*rows.indptr[others[0] : others[0] + 2])
+            row, side = np.bincount(rows.indices[own], rows.data[own], p), float(f[others[0]])
         single = np.flatnonzero(entries == 1)
         first = rows.indptr[single]
         column, entry = rows.indices[first], rows.data[first]

@@ -81,6 +81,8 @@ def tightened(
     for _ in range(_PASSES):
         before = low.copy(), high.copy()
         for sides, sign in ((upper, 1.0), (-lower, -1.0)):
+            if np.isinf(sides).all():
+                continue
             factor = sign * value
             least = factor * np.where(factor > 0, low[column], high[column])
             open_ended = ~np.isfinite(least)
