@@ -167,15 +167,19 @@ def classifier() -> list[float]:
 
 
 def starting(*code: str) -> list[float]:
-    """Seconds of two pieces of code, each in processes of its own, imports included."""
-    times = []
-    for _ in range(TURNS):
+    """Seconds of two pieces of code, each in processes of its own, imports included.
+
+    As of an installed package: a first turn, which does not count, compiles it.
+    """
+    times, kept = [], {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    for _ in range(TURNS + 1):
         for piece in code:
             start = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run([sys.executable, "-c", piece], check=True, stdout=subprocess.DEVNULL)
+            command = [sys.executable, "-c", piece]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=kept)
             end = resource.getrusage(resource.RUSAGE_CHILDREN)
             times.append(end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime)
-    return [float(time) for time in np.median(np.reshape(times, (TURNS, -1)), axis=0)]
+    return [float(time) for time in np.median(np.reshape(times, (TURNS + 1, -1))[1:], axis=0)]
 
 
 _FIRST = (

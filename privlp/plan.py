@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tabulate import tabulate
 
 from privlp.checks import require, require_flag
 from privlp.errors import UnsupportedProblemError
@@ -216,6 +215,8 @@ class Plan:
         )
 
     def _table(self) -> str:
+        from tabulate import tabulate  # noqa: PLC0415 (slow to load)
+
         found = list(self.predictions.items())[: self._most]
         numbers = [(self._name(method), on) for method, p in found for on in p.on_numbers]
         if numbers:
