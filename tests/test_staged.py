@@ -52,6 +52,19 @@ def falls(t, crossing, slope, target):
     return target * math.exp(min(slope * (crossing - t), 5.0))
 
 
+def test_places_far_from_a_count_learn_what_one_of_them_does_to_the_last_bit():
+    rng = np.random.default_rng(0)
+    for sigma, most, slope in ((3.0, 200.0, 2.0), (0.0, 1e30, 1.0)):
+        asked = {"sigma": sigma, "most": most, "places": 900, "least_slope": slope}
+        some, every = (TargetSearch(25.0, -45.0, 30.0, **asked) for _ in range(2))
+        every._far = np.array([-np.inf, np.inf])
+        for count in rng.normal(25.0, 9.0, 9):
+            at = some.median
+            some.learn(at, count)
+            every.learn(at, count)
+            assert np.array_equal(some._log, every._log)
+
+
 class TestTargetSearch:
     @settings(deadline=None, max_examples=examples(60))
     @given(
