@@ -27,9 +27,8 @@ from privlp.pictures import COLOURS, GREY, MARKERS
 EPSILONS = (0.5, 1.0, 4.0)
 DELTA = 1e-6
 FIRST_SEED = 1000
-#: A person or client counts as missed who gets this share too little.
-SHORT = 0.01
-_ROUNDING = 1e-9
+#: A person or client counts as missed who gets less than is asked for, but for rounding.
+SHORT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def one(case: Case, lp: Any, optimum: float, eps: float, seed: int) -> dict[str,
     values = lp.values(solution)
     violations = privlp.compare(lp, solution).violations
     hard = lp.private if lp.penalty is None else ~lp.private
-    missed = hard & (violations > (SHORT if case.share else _ROUNDING))
+    missed = hard & (violations > SHORT)
     people = len(np.unique(lp.groups[missed])) if lp.groups is not None else None
     demand = np.abs(np.minimum(lp.b[~lp.private], 0)).sum() if not lp.private.all() else np.nan
     if lp.name == "transport":
