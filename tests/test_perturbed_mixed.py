@@ -95,7 +95,7 @@ def test_an_audit_passes():
 @pytest.mark.parametrize(
     ("fields", "options", "message"),
     [
-        ({}, {}, "s is missing: the number of private rows"),
+        ({}, {}, "s is missing: how many private rows"),
         ({}, {"s": N + 1}, f"between 1 and the number of hard private rows, {N}; got {N + 1}"),
         ({}, {"s": 5, "prices": True}, "needs a public inequality row"),
         ({"neighbours": privlp.ConstraintPrivate("add-remove", nominal_n=N)}, {"s": 5}, "replaced"),

@@ -91,7 +91,7 @@ def test_features_of_a_huge_record_are_features():
     [
         (
             np.array([["0.123456secret", 1.0]] * 60, dtype=object),
-            "X holds text in column 1. Encode categories as numbers",
+            "X holds text in column 1. Convert texts of digits to numbers",
         ),
         (X + 0.123456j, "Complex data not supported. Give real"),
         (

@@ -173,7 +173,7 @@ X = [1.0, 2.0]
 WRONG = {
     "a side that is no column": ({"x": X}, {"b": "ned"}, "b='ned' names no column.*are: 'x'"),
     "an owner that is none": ({"x": X, "b": X}, {"groups": "who"}, "groups='who' names no column"),
-    "text": ({"x": X, "town": ["a", "b"], "b": X}, {}, "A holds text in column 'town'. Encode"),
+    "text": ({"x": X, "town": ["a", "b"], "b": X}, {}, "A holds text in column 'town'. Convert"),
     "a null": ({"x": [1.0, None], "b": X}, {}, "A holds missing entries in column 'x'. Fill in"),
     "a missing flag": ({"x": [True, None], "b": X}, {}, "missing entries in column 'x'"),
     "a null side": ({"x": X, "b": [1, None]}, {}, "missing entries in column 'b'"),
