@@ -210,7 +210,7 @@ def main(rows: int) -> None:
     for name in LAZY:
         alone, peak, taken = in_fresh_process(owned, name, OWNED)
         lines.append((name, f"{taken:.1f} s", f"{peak / large:.2f}", f"{alone / large:.2f}"))
-    tables.append((("", "reading", "memory", "memory of the query alone, before"), lines))
+    tables.append((("", "reading", "memory", "memory of the query alone"), lines))
     write_page("readers", *tables)
 
 

@@ -194,8 +194,8 @@ class Plan:
         if refused:
             return f"{taken}: what would come first does not apply ({', '.join(refused)})."
         return (
-            f"{taken}, which did best in trials where {METHODS[self.best].take_it}; predicted"
-            " violations compare settings, not methods."
+            f"{taken}, the choice where {METHODS[self.best].take_it}, as measured in trials."
+            " Predicted violations compare settings of one method, not methods."
         )
 
     def _beside_every_method(self, s: float) -> str:

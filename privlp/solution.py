@@ -181,7 +181,7 @@ class Solution(Saved):
 
     @property
     def success(self) -> bool:
-        """Whether the solve played all its rounds, and met a limit of the objective."""
+        """Whether all rounds were played, and something was found to limit the answer."""
         return self.status.success
 
     def assign(self, problem: Any) -> None:

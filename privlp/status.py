@@ -38,6 +38,8 @@ class Status(StrEnum):
 class Verdict(StrEnum):
     """How good a private solve is expected to be, from public numbers alone.
 
+    ``NO_LIMIT`` alone is said after a solve, from its noisy counts.
+
     Its text begins the advice of a plan.
 
     Examples

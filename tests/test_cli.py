@@ -229,7 +229,7 @@ def test_a_solve_that_its_plan_calls_poor_says_so(model):
 def test_there_is_no_note_where_nothing_is_to_be_said(model, arguments, code):
     text = said(f"solve FILE --delta 1e-6 --s 20 --opt 5 --seed 1 {arguments}", model, code=code)
     assert "Privacy" in text
-    assert ("\nmissed  " in text) == (not code and "dmw" not in arguments)
+    assert ("\nMissed: " in text) == (not code and "dmw" not in arguments)
     assert not any(word in text for word in ("Note", "Warning"))
     assert ("time limit" in text) == bool(code)
 

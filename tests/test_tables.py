@@ -392,3 +392,11 @@ def test_records_are_not_matched_to_labels_of_another_order(given):
     ):
         with pytest.raises(InvalidProblemError, match=f"^{given} has the labels .* another order"):
             estimator.fit(X, **asked)
+
+
+def test_members_are_not_matched_to_labels_of_another_order():
+    X = pd.DataFrame(ROWS, columns=FOODS, index=WHO)
+    y = pd.Series(np.sign(ROWS[:, 0] + 0.6), index=WHO)
+    asked = PrivateLPSVC(1.0, 1e-3, classes=(-1, 1), fairness="demographic_parity")
+    with pytest.raises(InvalidProblemError, match=r"^sensitive_features has the labels"):
+        asked.fit(X, y, sensitive_features=(y > 0).astype(int)[::-1])

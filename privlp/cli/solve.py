@@ -101,10 +101,6 @@ def _print_solution(lp: LinearProgram, solution: Solution, *, prices: bool) -> N
     if solution.x is not None:
         label = "objective of the released costs" if "noisy c" in solution.trace else "objective"
         click.echo(f"\n{label}  {solution.objective:.10g}\n\n{_variables(lp, solution.x)}")
-    if solution.missed is not None:
-        click.echo(f"\nmissed  {solution.missed}")
-    if solution.verdict is not None:
-        click.echo(f"\nThe plan said: {solution.verdict}.")
     click.echo(f"\nPrivacy\n{solution.privacy}")
     if solution.privacy.seeded:
         click.echo("Seeded noise: an experiment, not for release.")

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from privlp import Budget
+from privlp import Budget, tables
 from privlp.checks import require_flag, warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord, Randomness
@@ -136,6 +136,8 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         # Whether a number overflows depends on the records; nobody may learn it from a warning.
         with unnoticed():
             X, groups = owners.with_owners(X, groups)
+            if sensitive_features is not None:
+                tables.require_order(sensitive_features, X, "sensitive_features")
             X, y = without_labels(self.X_bounds, X, y)
             self._columns = Columns.of(self.X_bounds, X, y)
             X, y = self._read(self._numbers(X), y)

@@ -70,7 +70,9 @@ class Chain(RowsMethod):
     """
 
     name = "chain"
-    take_it = "whole rows are private: boxes, public rows, few variables, and if you do not know"
+    take_it = (
+        "whole rows are private, in boxes, with public rows or few variables; if you do not know"
+    )
     auto_leaves_out = ("width",)
 
     def rank(self, request: SolveRequest) -> float | None:

@@ -72,8 +72,8 @@ class Sizes:
         return (
             "No public bound or row limits"
             f" {listed([*map(self.form.lp.variable_name, columns.tolist())])} where the objective"
-            " improves. If private rows do not either, x is at the end of the search, and solve"
-            " says so."
+            " improves. If private rows do not limit them either, there is no answer: x is far out"
+            " then, and solve warns."
         )
 
     def far(self, x: FloatArray) -> str:
@@ -83,9 +83,8 @@ class Sizes:
             return ""
         return (
             "x is no answer: it lies where the search ends, far out, and no limit of the program"
-            f" was found on the way. {self.note.partition('. ')[0]}, and noisy counts do not show"
-            " that private rows do. Check the signs of costs and rows, and the sense; or give"
-            " bounds. If numbers of this size are meant, give opt, a public guess of the optimum."
+            " was found on the way: no public one, and none by noisy counts of private rows. Check"
+            " the signs of costs and rows, and the sense; or give bounds. If numbers of this size are meant, give opt, a public guess of the optimum."
         )
 
     def known(self, x: FloatArray) -> tuple[float, FloatArray] | None:
