@@ -448,7 +448,7 @@ def test_an_answer_that_nothing_limits_is_called_none(eps, s):
     lp = LinearProgram(-lp.c, lp.A, lp.b, variable_names=("wine", "beer", "tea"))
     nothing = "No public bound or row limits variable 'wine', variable 'beer', variable 'tea' where"
     assert nothing in privlp.plan(lp, eps, 1e-6, s).advice
-    with pytest.warns(privlp.MostlyNoiseWarning, match=f"x is no answer: .* {nothing}") as caught:
+    with pytest.warns(privlp.MostlyNoiseWarning, match="x is no answer: it lies where") as caught:
         solution = privlp.solve(lp, eps, 1e-6, s, rng=0)
     assert (solution.status, solution.success) == (privlp.Status.UNBOUNDED, False)
     assert solution.advice == f"No limit was found: {caught[0].message}"
