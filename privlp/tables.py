@@ -181,33 +181,47 @@ def index_of(*blocks: Any) -> Any:
 
 
 def places(values: Any, rows: Any, name: str, of: str) -> npt.NDArray[Any] | None:
-    """Where labelled values have the entries of labelled rows; ``None`` where order tells it.
+    """Where labelled values have the entries of labelled rows; ``None`` if in the same order.
 
-    Labels that only count are places, unless both sides have the same ones.
+    What is matched is matched by labels, whatever these are: one record's label must not decide
+    how those of all others are paired.
     """
     own = index_of(values)
     if own is None or rows is None or len(own) != len(rows) or own.equals(rows):
         return None
+    at = _matched(own, rows)
+    if at is None:
+        raise InvalidProblemError(
+            f"{name} has other labels (index) than the rows of {of}. Give it theirs, in any order;"
+            f" or match rows by their order: {name}.to_numpy().",
+            parameter=name,
+        )
+    return at
+
+
+def _matched(own: Any, rows: Any) -> npt.NDArray[Any] | None:
+    """Where the same labels stand in another order; ``None`` if they are not the same."""
     at = own.get_indexer(rows) if own.is_unique and rows.is_unique else np.array([-1])
-    if (at >= 0).all():
-        return np.asarray(at)
-    if any(type(of).__name__ == "RangeIndex" and of[0] == 0 for of in (own, rows)):
-        return None
-    raise InvalidProblemError(
-        f"{name} has other labels (index) than the rows of {of}. Give it theirs, in any order; or"
-        f" match rows by their order: {name}.to_numpy().",
-        parameter=name,
-    )
+    return np.asarray(at) if (at >= 0).all() else None
 
 
 def require_order(values: Any, table: Any, name: str) -> None:
-    """Refuse labels of records in another order than theirs: scikit-learn would not heed it."""
-    if places(values, index_of(table), name, "X") is not None:
+    """Refuse labels of records in another order than theirs: scikit-learn would not heed it.
+
+    Labels that only count are none, unless both sides have the same ones.
+    """
+    own, rows = index_of(values), index_of(table)
+    if own is None or rows is None or len(own) != len(rows) or own.equals(rows):
+        return
+    counted = any(type(of).__name__ == "RangeIndex" and of[0] == 0 for of in (own, rows))
+    if _matched(own, rows) is not None:
         raise InvalidProblemError(
             f"{name} has the labels (index) of the rows of X, in another order. Give"
             f" {name}.loc[X.index]; or match rows by their order: {name}.to_numpy().",
             parameter=name,
         )
+    if not counted:
+        places(values, rows, name, "X")
 
 
 def aligned(given: Mapping[str, Any], rows: Any, of: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp.audits.tape import Tape, changes, differences
+from privlp.game.dense import DenseDual
 from privlp.methods.chain.descent import Descents
 from privlp.methods.published.multiplicative_weights import MovingRows
 from privlp.methods.staged.method import Stages
@@ -24,6 +25,7 @@ from tests import programs
 from tests.effort import covering as covering_cases
 from tests.effort import runs
 from tests.programs import ALL, method_of, methods_for
+from tests.rounds import weights_of
 from tests.toy_method import NoisyWeights
 from tests.toy_relation import EuclideanPrivate
 from tests.toy_rows import SplitProgram
@@ -282,6 +284,25 @@ def test_each_part_has_noise_of_its_own(again, monkeypatch):
 def test_every_method_is_here():
     little = {method for name in LITTLE for method in methods_for(numbers_of(name).neighbours)}
     assert set(ALL) <= set(WHOLE) | little
+
+
+@pytest.mark.parametrize("renormalised", [False, True], ids=["as it is", "broken"])
+def test_few_rows_hold_no_more_mass_than_their_share(renormalised, monkeypatch):
+    """Three rows and s = 15: one of them holds 1/15 of the mass, not a third."""
+    relation = privlp.ConstraintPrivate("add-remove", nominal_n=20)
+    A = np.ones((3, 6))
+    A[0, 0] = -1.0
+    pair = [
+        privlp.LinearProgram(np.ones(6), rows, np.zeros(len(rows)), neighbours=relation)
+        for rows in (A, A[1:])
+    ]
+    if renormalised:
+        scores = DenseDual.scores
+        broken = lambda self: scores(self) / weights_of(self).sum()  # noqa: E731
+        monkeypatch.setattr(DenseDual, "scores", broken)
+    asked = partial(privlp.solve, eps=1.0, delta=1e-6, s=15, alpha=1.0, opt=1.0, method="dmw")
+    with pytest.raises(AssertionError) if renormalised else nullcontext():
+        assert_within_what_is_charged(lambda lp, rng: asked(lp, rng=rng), pair)
 
 
 def test_a_huge_right_hand_side_takes_no_mass_from_other_rows():

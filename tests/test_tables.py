@@ -372,10 +372,16 @@ def test_other_labels_are_refused(labels):
             LinearProgram.from_linprog([1, 2, 3], A, **asked)
 
 
-def test_labels_that_only_count_are_places():
+def test_labels_pair_rows_or_are_refused():
+    """One record's label must not decide how all others are paired: never by order instead."""
     A, given = _labelled("abcd")
-    for b in (given["b"].reset_index(drop=True), [*given["b"]]):
-        assert LinearProgram([1, 2, 3], A, b).b.tolist() == NEED[:4].tolist()
+    assert LinearProgram([1, 2, 3], A, [*given["b"]]).b.tolist() == NEED[:4].tolist()
+    with pytest.raises(InvalidProblemError, match=r"^b has other labels .* by their order: b.to_n"):
+        LinearProgram([1, 2, 3], A, given["b"].reset_index(drop=True))
+    for index in ([3, 1, 0, 17], [3, 1, 0]):  # a neighbour of the program below
+        b = pd.Series(NEED[: len(index)])
+        with pytest.raises(InvalidProblemError, match=r"^b has other labels"):
+            LinearProgram([1, 2, 3], A[: len(index)].set_axis(index), b)
     A, b = A.set_axis([3, 1, 2, 0]), pd.Series([0.0, 1.0, 2.0, 3.0])
     assert LinearProgram([1, 2, 3], A, b).b.tolist() == [3.0, 1.0, 2.0, 0.0]
 

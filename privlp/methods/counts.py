@@ -299,7 +299,7 @@ class Checked:
             objective=self._request.lp.objective(x),
             missed=missed,
             status=Status.UNBOUNDED if far else found.status,
-            warning=far or " ".join(filter(None, (of_missed, found.warning))),
+            warning=" ".join(filter(None, (far, of_missed, found.warning))),
             category=MissedRowsWarning if of_missed and not far else found.category,
         )
 

@@ -20,7 +20,7 @@ from privlp.rows.parts import rows_of, slices
 
 Integers = npt.NDArray[np.int64]
 _BITS, _COUNT = 18, 3
-_UNITS_OF_DIGITS = 2.0 ** (-_BITS * np.arange(1.0, _COUNT + 1))
+_UNITS_OF_DIGITS = np.ldexp(1.0, -_BITS * np.arange(1, _COUNT + 1))
 BITS_OF_ENTRIES = 22  #: Bits after the point of entries of rows whose weighted sums are asked for.
 _OF_A_ROW = _BITS + BITS_OF_ENTRIES  # Bits that one row adds to an integer at most.
 _ROWS_OF_A_SUM = 2**13  # So many rows at a time: sums of products of a part are at most 2^53.
