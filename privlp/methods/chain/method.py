@@ -22,7 +22,8 @@ from privlp.rows.access import Rows
 # the result is mostly noise. Where "auto" places it among methods for hard rows.
 _DIFFICULT, _HOPELESS, _RANK = 0.18, 1.7, 1
 # Beyond so many times this over the root of the number of coordinates most draws fail at once, and
-# below half of it none does. Seen on half-spaces of 10 to 80 variables, seeds 0 to 2.
+# below half of it few do. Seen on half-spaces of 10 to 80 variables, seeds 0 to 2, and on others
+# with slacks of all sizes, seeds 0 and 1.
 _CLIFF, _BEFORE_IT = 5.6, 2.7
 # With an s beyond this share of the rows most draws need the same noise still: it is beside all
 # rows in a descent. Seen on half-spaces of 2,000 to 5,000 rows, seeds 0 to 2.

@@ -182,16 +182,15 @@ class ChainSearch(StagedSearch):
     def _on_the_way(self, start: Start) -> FloatArray:
         """The next point of the way with few missed rows, in steps that double."""
         counts, on = self._counts(self._draws.deep), start.on
-        few, before = max(_FEWER * self._s, SURE * counts.sigma), False
+        few = max(_FEWER * self._s, SURE * counts.sigma)
+        # Noise may hide that s are missed, and with one variable nothing else leads on.
+        more = few > FEW * self._s and self._region.size == 1
         while True:
             deep = start.way.part(min(start.share + on, 1.0))
             count = counts(deep)
-            # Else noise may hide that s are missed there, from which nothing leads but this way.
-            clear = before or few <= FEW * self._s or self._region.size > 1
-            if (count <= few and clear) or not counts.left or start.share + on >= 1:
+            if (count <= few and not more) or not counts.left or start.share + on >= 1:
                 break
-            before = count <= few
-            on *= 2
+            more, on = more and count > few, 2 * on
         self._know(deep, count, counts)
         if on > start.on:
             self._bound_costs(float(self._public.cost @ deep))
@@ -311,8 +310,7 @@ class ChainSearch(StagedSearch):
         rows = self._descents.rows(region)
         rows.update(RowsInCoordinates.go_to, region.coordinates(deep))
         counts = NoisyCounts(rows, tight_rows, self._draws.slack)
-        target = max(_TIGHT * self._s, 2 * counts.sigma)
-        low, high = _LOW_SLACK, _HIGH_SLACK
+        target, low, high = max(_TIGHT * self._s, 2 * counts.sigma), _LOW_SLACK, _HIGH_SLACK
         while counts.left:
             middle = 0.5 * (low + high)
             low, high = (low, middle) if counts(2.0**middle) > target else (middle, high)
@@ -367,8 +365,7 @@ class ChainSearch(StagedSearch):
 
     def _in_units_of_room(self, x: FloatArray) -> ReducedPolytope:
         """The region with larger units for variables with more room to both of their ends."""
-        base, weights = self._region, np.ones(len(x))
-        live = base.live
+        base, live, weights = self._region, self._region.live, np.ones(len(x))
         room = np.minimum(x[live] - base.low, base.low + base.ranges - x[live]) / base.ranges
         share = room / max(float(room.max()), 1e-300)
         weights[live] = np.maximum(share, _LEAST_SHARE) ** _POWER
