@@ -32,7 +32,7 @@ _SHARES, _ROUNDS, _MOMENTS, _TURNS = 0.015, 3, 0.02, 2
 _NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 10, 0.015, 7, 0.006
 # Hard and soft rows: shares of the stages (of hard rows alone, then of both), and of the counts of
 # missed hard rows.
-_MIXED_STAGES, _MISSED_COUNTS, _MISSED = (0.15, 0.15, 0.7), 9, 0.15
+_MIXED_STAGES, _MISSED_COUNTS, _MISSED = (0.15, 0.15, 0.7), 12, 0.15
 OF_LINE = "compare costs on a public line"
 OF_CHOICE = "compare the answer with a point of a public line"
 #: Comparisons that find a point of the line, and the largest shares for both.

@@ -197,6 +197,7 @@ class MixedRowSearch(SoftRowSearch):
         self._s, self._n_hard = request.density(), options["prices"].hard
         measured = hard.keep(partial(MeasuredRows, alpha=request.accuracy()))
         self._missed = NoisyCounts(measured, MeasuredRows.missed, self._line)
+        self._few = self._target - 2 * self._missed.sigma
 
     def _play(self) -> Iterator[None]:
         region, unit = self._scaled()
@@ -204,27 +205,30 @@ class MixedRowSearch(SoftRowSearch):
         yield
         first, middle, last = self._stages
         exact = first.sigma == 0
-        deep = self._deep_point(first, region)
+        deep, fewest = self._deep_point(first, region)
         yield
         forces = float(np.linalg.norm(region.cost(self._public.cost))) / (self._price * unit)
         forces += self._soft
         wanted = _MISSED * self._s
         ratio = max(_EXACT * forces if exact else _OF_FORCES * forces / wanted, _LEAST_RATIO)
         if not exact:
-            self._x = self._both(middle, region, unit, deep, ratio, sharp=False)
-            surely = self._missed(self._x) - self._missed.sigma
+            self._x = self._both(middle, region, unit, self._x, ratio, sharp=False)
+            found = self._missed(self._x)
+            if found < fewest:
+                deep, fewest = self._x, found
+            surely = found - self._missed.sigma
             ratio *= min(max(surely / wanted, 1 / _MOST_CHANGE), 1.0)
         yield
         x = self._both(last, region, unit, self._x, max(ratio, _LEAST_RATIO), sharp=True)
-        self._x = self._on_the_way(x, deep)
+        self._x = self._on_the_way(x, deep, fewest)
         if self._is_worse(compared, deep):
             self._x, self._warning = deep, _INSTEAD
             if self._prices is not None:  # they are those of another point
                 self._prices = np.full_like(self._prices, np.nan)
         yield
 
-    def _deep_point(self, draws: Draws, region: ReducedPolytope) -> FloatArray:
-        """A point inside the hard rows, whatever it costs."""
+    def _deep_point(self, draws: Draws, region: ReducedPolytope) -> tuple[FloatArray, float]:
+        """A point inside the hard rows, whatever it costs, and how many of them it misses."""
         kept = self._hard.keep(partial(RowsInCoordinates, region=region))
         z = region.within(region.coordinates(self._x))
         level = self._typical(kept, z, draws, self._n_hard)
@@ -238,9 +242,15 @@ class MixedRowSearch(SoftRowSearch):
             bend=self._bend,
             n=self._n_hard,
         )
-        self._x = region.point(z)
+        middle, self._x = self._x, region.point(z)
         self._note("x", self._x)
-        return self._x
+        cost, fewest, deep = self._public.cost, math.inf, self._x
+        ends = (self._public.best(slope) for slope in (cost, -cost, np.ones_like(cost)))
+        for x in (self._x, middle, *ends):
+            if x is not None and fewest > self._few:
+                count = self._missed(x)
+                fewest, deep = min((fewest, deep), (count, x), key=lambda found: found[0])
+        return deep, fewest
 
     def _typical(self, kept: Rows[Any], z: FloatArray, draws: Draws, n: int) -> float:
         """How far rows typically are from a point."""
@@ -285,19 +295,22 @@ class MixedRowSearch(SoftRowSearch):
             self._note(name, value)
         return region.point(z)
 
-    def _on_the_way(self, x: FloatArray, deep: FloatArray) -> FloatArray:
-        """The first point on the way to the deep one that surely misses no more than s rows."""
+    def _on_the_way(self, x: FloatArray, deep: FloatArray, fewest: float) -> FloatArray:
+        """The first point on the way to the deep one that surely misses no more than s rows.
+
+        Or x, if the deep one misses too many, and no fewer.
+        """
 
         def way(t: float) -> FloatArray:
             return x + t * (deep - x)
 
-        counts, few = self._missed, self._target - 2 * self._missed.sigma
+        counts = self._missed
         search = TargetSearch(
             self._target, 0.0, 1.0, sigma=counts.sigma, most=math.inf, power=_DENSER
         )
-        for t in (0.0, 1.0):
-            found = counts(way(t))
-            if t == 0 and found <= few:
-                return x
-            search.learn(t, found)
+        found = counts(x)
+        if found <= self._few or self._target < found < fewest:
+            return x
+        search.learn(0.0, found)
+        search.learn(1.0, fewest)
         return way(search.search(lambda t: counts(way(t)), counts.left, _SAFE))
