@@ -32,7 +32,7 @@ _SHARES, _ROUNDS, _MOMENTS, _TURNS = 0.015, 3, 0.02, 2
 _NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 10, 0.015, 7, 0.006
 # Hard and soft rows: shares of the stages (of hard rows alone, then of both), and of the counts of
 # missed hard rows.
-_MIXED_STAGES, _MISSED_COUNTS, _MISSED = (0.15, 0.15, 0.7), 12, 0.15
+_MIXED_STAGES, _MISSED_COUNTS, _MISSED = (0.1, 0.1, 0.2, 0.6), 12, 0.15
 OF_LINE = "compare costs on a public line"
 OF_CHOICE = "compare the answer with a point of a public line"
 #: Comparisons that find a point of the line, and the largest shares for both.
@@ -89,14 +89,11 @@ class PerturbedCharges(NamedTuple):
             before.append((_NORM, _NORM_COUNTS, "count rows by their norm"))
         of_one = _moved_by_prices(request) * noise_of_one_release(request) / request.public.records
         line, choice = shares(of_one, of_one, LINE_COUNTS, _MOST_COMPARED)
-        if s is None:
-            before.append((line, LINE_COUNTS, OF_LINE))
-        else:
-            before.append((_MISSED, _MISSED_COUNTS, "count missed hard rows"))
-        before.append((choice, 1, OF_CHOICE))
+        before += [(line, LINE_COUNTS, OF_LINE), (choice, 1, OF_CHOICE)]
         size = (_SIZE, _SIZE_COUNTS, "count rows by the size of their violation")
         stages = _SOFT_STAGES if s is None else _MIXED_STAGES
-        return cls._of(request, before, [size] * len(stages), stages, s, soft=True)
+        others = [] if s is None else [(_MISSED, _MISSED_COUNTS, "count missed hard rows")]
+        return cls._of(request, before, [size] * len(stages), stages, s, others, soft=True)
 
     @classmethod
     def _of(
@@ -106,14 +103,15 @@ class PerturbedCharges(NamedTuple):
         after: Sequence[Counts],
         stages: Sequence[float],
         s: float | None = None,
+        others: Sequence[Counts] = (),
         *,
         soft: bool = False,
     ) -> PerturbedCharges:
         _require_few_rows(request, len(stages))
         checked = 0.0 if s is None else share_of_check(request, s)
-        left = 1 - math.fsum(share for share, _, _ in (*before, *after)) - checked
+        left = 1 - math.fsum(share for share, _, _ in (*before, *after, *others)) - checked
         whole = min((_SOFT_CURVATURE if soft else _CURVATURE) * request.ledger.eps, _MOST_CURVATURE)
-        parts = _OF_CURVATURE if soft else [1 / len(stages)] * len(stages)
+        parts = _OF_CURVATURE if soft and s is None else [1 / len(stages)] * len(stages)
         curvatures = [whole * part for part in parts]
 
         def make(intensity: float) -> list[ChargeRequest]:
@@ -130,6 +128,7 @@ class PerturbedCharges(NamedTuple):
                 largest = secret_term(request, mu, bend).sensitivity
                 slopes = GaussianMechanism(largest, largest / (mu * math.sqrt(_PRICES)))
                 found.append((slopes, 1, "sum the slopes of violations for shadow prices"))
+            found += [_counts(request, intensity, *counts) for counts in others]
             return found if s is None else [*found, check_request(request, checked, intensity)]
 
         intensity = request.ledger.calibrate_together(lambda t: [one[:2] for one in make(t)])

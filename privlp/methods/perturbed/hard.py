@@ -190,35 +190,41 @@ class MixedRowSearch(SoftRowSearch):
     the last point to the first, noisy counts find one that misses few enough hard rows.
     """
 
-    def __init__(self, *given: Any, hard: Rows[Any], target: float, **options: Any) -> None:
+    def __init__(
+        self, *given: Any, hard: Rows[Any], missed: ChargedDraws, target: float, **options: Any
+    ) -> None:
         self._hard, self._target = hard, target
         super().__init__(*given, **options)
         request = given[0]
         self._s, self._n_hard = request.density(), options["prices"].hard
         measured = hard.keep(partial(MeasuredRows, alpha=request.accuracy()))
-        self._missed = NoisyCounts(measured, MeasuredRows.missed, self._line)
+        self._missed = NoisyCounts(measured, MeasuredRows.missed, missed)
         self._few = self._target - 2 * self._missed.sigma
 
     def _play(self) -> Iterator[None]:
         region, unit = self._scaled()
         compared = Comparison(self._rows, region, self._public, self._price, unit)
         yield
-        first, middle, last = self._stages
+        first, *others, last = self._stages
         exact = first.sigma == 0
+        simple = compared.along(self._x, self._line)
+        self._note("x", simple)
         deep, fewest = self._deep_point(first, region)
         yield
         forces = float(np.linalg.norm(region.cost(self._public.cost))) / (self._price * unit)
         forces += self._soft
         wanted = _MISSED * self._s
         ratio = max(_EXACT * forces if exact else _OF_FORCES * forces / wanted, _LEAST_RATIO)
-        if not exact:
-            self._x = self._both(middle, region, unit, self._x, ratio, sharp=False)
-            found = self._missed(self._x)
-            if found < fewest:
-                deep, fewest = self._x, found
-            surely = found - self._missed.sigma
-            ratio *= min(max(surely / wanted, 1 / _MOST_CHANGE), 1.0)
-        yield
+        self._x = simple
+        for draws in others:
+            if not exact:
+                self._x = self._both(draws, region, unit, self._x, ratio, sharp=False)
+                found = self._missed(self._x)
+                if found < fewest:
+                    deep, fewest = self._x, found
+                surely = found - self._missed.sigma
+                ratio *= min(max(surely / wanted, 1 / _MOST_CHANGE), 1.0)
+            yield
         x = self._both(last, region, unit, self._x, max(ratio, _LEAST_RATIO), sharp=True)
         self._x = self._on_the_way(x, deep, fewest)
         if self._is_worse(compared, deep):

@@ -129,11 +129,11 @@ class Perturbed(RowsMethod):
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Solver:
             if s is None:
                 return SoftRowSearch(request, rows, public, region, draws, **options)
+            *draws, missed, check = draws
             hard, target = rows.keep(RowBlock.hard_rows), last_target(request, charges.requests)
-            search = MixedRowSearch(
-                request, rows, public, region, draws[:-1], hard=hard, target=target, **options
-            )
-            return Checked(request, hard, search, draws[-1])
+            options.update(hard=hard, missed=missed, target=target)
+            search = MixedRowSearch(request, rows, public, region, draws, **options)
+            return Checked(request, hard, search, check)
 
         rounds = 1 + len(charges.terms)
         easy = easy if s is None else min(easy, s * _DIFFICULT)
