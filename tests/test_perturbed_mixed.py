@@ -7,7 +7,7 @@ import pytest
 
 import privlp
 from privlp import LinearProgram, solve, solve_exact
-from privlp.errors import PrivLPError
+from privlp.errors import PrivLPError, MostlyNoiseWarning
 from privlp.methods import SolveRequest
 from privlp.methods.perturbed.draws import Bend
 from privlp.problem.standard_form import StandardForm
@@ -61,6 +61,22 @@ def test_few_hard_rows_are_missed_at_about_the_least_loss():
     assert loss(lp, found.x) < 1.1 * best < 0.3 * loss(lp, found.trace["x"][0])
     assert found.missed.low <= missed(lp, found.x) <= found.missed.high <= 90
     assert privlp.plan(lp, 3.0, 1e-6, s=90).best == "perturbed"
+
+
+def test_a_public_point_that_keeps_the_hard_rows_is_not_passed_over():
+    """Caps that x = 0 keeps, needs at a price; noise leads the first stage far beyond the caps."""
+    rng = np.random.default_rng(0)
+    most, needs = rng.uniform(0, 1, (2000, 8)), rng.uniform(0.2, 1, (2000, 8))
+    lp = LinearProgram(
+        np.zeros(8),
+        np.vstack([most, -needs]),
+        np.append(2.6 * most.sum(axis=1), -2 * needs.sum(axis=1) * rng.uniform(0.6, 1.4, 2000)),
+        penalty=np.append(np.full(2000, math.inf), np.ones(2000)),
+        bounds=(0, 20),
+    )
+    with pytest.warns(MostlyNoiseWarning, match="Too few rows"):
+        found = [solve(lp, 1.0, 1e-6, s=100, rng=seed) for seed in range(3)]
+    assert max(missed(lp, each.x) for each in found) <= 100
 
 
 def test_the_dearer_hard_rows_are_the_less_a_record_moves():

@@ -186,8 +186,9 @@ _INSTEAD = (
 class MixedRowSearch(SoftRowSearch):
     """Hard rows among soft ones: soft rows of norm 1, whose price follows from counts.
 
-    The first stage leads away from the hard rows. The others minimise all costs. On the way from
-    the last point to the first, noisy counts find one that misses few enough hard rows.
+    The first stage leads away from the hard rows, or a public point misses fewer. The others
+    minimise all costs, from a point of a public line on. On the way from the last point to the one
+    of which fewest missed hard rows are counted, noisy counts find one that misses few enough.
     """
 
     def __init__(
@@ -208,14 +209,14 @@ class MixedRowSearch(SoftRowSearch):
         first, *others, last = self._stages
         exact = first.sigma == 0
         simple = compared.along(self._x, self._line)
-        self._note("x", simple)
+        self._note("point of a public line", simple)
         deep, fewest = self._deep_point(first, region)
         yield
         forces = float(np.linalg.norm(region.cost(self._public.cost))) / (self._price * unit)
         forces += self._soft
         wanted = _MISSED * self._s
         ratio = max(_EXACT * forces if exact else _OF_FORCES * forces / wanted, _LEAST_RATIO)
-        self._x = simple
+        self._x = deep if exact else simple
         for draws in others:
             if not exact:
                 self._x = self._both(draws, region, unit, self._x, ratio, sharp=False)
