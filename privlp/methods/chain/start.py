@@ -45,6 +45,10 @@ ON_THE_WAY, BY_VARIABLE = 0.25, 0.5
 # A way goes on for so many times the step that reaches near sides; and where none is known, to
 # odds so much larger, if these are small. A variable moves so many times the step.
 _ON, _ODDS_ON, _SMALL, _WIDE = 5.0, 0.7, -1.0, 8.0
+# Sides lie on one another where the last halving of a step on the way leaves out this share of the
+# sides that it reaches, by so many deviations (between distinct sides it leaves out a quarter), and
+# the step is less than this share of the way to there.
+_AT_ONCE, _SURELY, _NO_STEP = 0.4, 2.0, 0.03
 # Where such a step is not known, a way goes on for so many times the way to a point with few missed
 # rows.
 _BEYOND_SAFE = 8.0
@@ -82,6 +86,9 @@ class Starting:
         self._goal, self._most = _OF_START * s, float(n)
         #: Whether rows still came closer where the search for their centre had to end.
         self.lost = False
+        #: How far at least variables and ways go on from the start, (d,): 0, but where the sides of
+        #: most rows are the same, so that they tell no scale; there, as far as from the beginning.
+        self.least = np.zeros(len(public.cost))
 
     def found(
         self,
@@ -107,6 +114,7 @@ class Starting:
         few = max(FEW * self._s, SURE * counts.sigma)
         target = max(self._goal, SURE * counts.sigma)
         begin, far, fewest = self._to_an_end(counts, few, target)
+        first = begin
         if fewest > target and cheapest_at_zero(self._public.lp):
             deep, count = amid(begin, counts, False)
             if count < fewest:
@@ -133,7 +141,7 @@ class Starting:
         share, x = float(expit(high)), way.at(high)
         on = math.inf if high >= _SMALL else float(expit(high + _ODDS_ON)) - share
         if of_way is not None and of_way.remaining:
-            on = self._on(of_way, x, way.far - way.begin)
+            on = self._on(of_way, x, way.far - way.begin, x - begin, x - first)
         # The posterior takes it that counts fall on the way: these two points are counted.
         bound, of_safe, of_far = (
             count + 2 * counts.sigma for count in (counts(x), counts(safe), way.fewest)
@@ -228,13 +236,25 @@ class Starting:
                 low, step = low + most / CELLS * step, 2 / CELLS * step
         return begin
 
-    def _on(self, draw: ChargedDraws, x: FloatArray, way: FloatArray) -> float:
+    def _on(
+        self,
+        draw: ChargedDraws,
+        x: FloatArray,
+        way: FloatArray,
+        to_there: FloatArray,
+        from_first: FloatArray,
+    ) -> float:
         """So far on, sides near a point of the way lie behind."""
 
         def near(part: FloatArray) -> FloatArray:
             return np.atleast_1d(self._measured.total(MeasuredRows.near_along, x, part[0] * way))
 
-        return _ON * float(self._steps(draw, near, 1, draw.remaining)[0])
+        (part,), at_once = self._steps(draw, near, 1, draw.remaining)
+        on, length = _ON * float(part), float(np.linalg.norm(way))
+        if at_once and part * length < _NO_STEP * float(np.linalg.norm(to_there)):
+            self.least = np.abs(from_first)
+            on = max(on, float(np.linalg.norm(from_first)) / length)
+        return on
 
     def centre(
         self, draw: ChargedDraws, descents: Descents, x: FloatArray, useless: Useless
@@ -276,8 +296,10 @@ class Starting:
         Infinite where that is not known, or not far less than the range.
         """
         ranges = self._ranges()
-        step = _WIDE * ranges
-        step *= self._steps(draw, lambda part: self._near(x, part * ranges), len(x), WIDTH_COUNTS)
+        parts, _ = self._steps(
+            draw, lambda part: self._near(x, part * ranges), len(x), WIDTH_COUNTS
+        )
+        step = np.maximum(_WIDE * ranges * parts, self.least)
         return np.where(2 * step < ranges, step, np.inf)
 
     def together(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:
@@ -291,7 +313,7 @@ class Starting:
         def near(part: FloatArray) -> FloatArray:
             return np.atleast_1d(self._measured.total(MeasuredRows.near_along, x, part[0] * step))
 
-        part = _WIDE * float(self._steps(draw, near, 1, draw.remaining)[0])
+        part = _WIDE * float(self._steps(draw, near, 1, draw.remaining)[0][0])
         return np.where(2 * part < 1, part * ranges, np.inf)
 
     def _near(self, x: FloatArray, steps: FloatArray) -> FloatArray:
@@ -331,11 +353,11 @@ class Starting:
 
     def _steps(
         self, draw: ChargedDraws, near: Callable[[FloatArray], FloatArray], size: int, rounds: int
-    ) -> FloatArray:
+    ) -> tuple[FloatArray, bool]:
         """Parts of a step, at most 1, that reach a few times s sides, (size,).
 
-        Or half of what a whole step reaches, if that is less, and clearly some. All draws that are
-        left are shared among the rounds.
+        Or half of what a whole step reaches, if that is less, and clearly some. And whether a
+        single step reaches them at once. All draws that are left are shared among the rounds.
         """
         left = iter(np.diff(np.linspace(0, draw.remaining, rounds + 1).astype(int)))
         sigma = draw.sigma / math.sqrt(draw.remaining // rounds)
@@ -347,7 +369,18 @@ class Starting:
         usual, most = near_sides(self._s, self._n, sigma), 0.5 * reached(np.ones(size))
         clearly = (_CLEAR if size == 1 else _NEAR) * sigma
         target = np.where(most < clearly, usual, np.minimum(most, usual))
-        return _bisected(lambda part: reached(part) >= target, size, _SMALLEST, rounds - 1)
+        inside, beyond = np.zeros(size), 2 * most
+
+        def enough(part: FloatArray) -> npt.NDArray[np.bool_]:
+            nonlocal inside, beyond
+            count = reached(part)
+            inside = np.where(count < target, count, inside)
+            beyond = np.where(count < target, beyond, count)
+            return np.asarray(count >= target)
+
+        parts = _bisected(enough, size, _SMALLEST, rounds - 1)
+        at_once = beyond - inside > _AT_ONCE * beyond + _SURELY * sigma
+        return parts, size == 1 and bool(at_once[0])
 
 
 def _bisected(
