@@ -41,13 +41,16 @@ _DEEP_INWARDS, _INWARDS = 0.5, 0.8
 # at most so many times those of all at once.
 _WIDER, _MOST_COARSE, _TOGETHER = (1.0, 8.0, 64.0), 0.2, 8.0
 # The scale: so many times s rows have less slack at the deep point; and a floor.
-_TIGHT, _LEAST_SLACK, _LOW_SLACK, _HIGH_SLACK = 2.0, 0.02, -20.0, 3.0
+_TIGHT, _LEAST_SLACK, _LOW_SLACK, _HIGH_SLACK = 2.0, 1e-4, -20.0, 3.0
 # Softness of the stages in units of that slack; and stages end where so many times s rows are
 # missed. Of fewer stages these are the first ones, and the last ones.
 _SOFTNESS, _OF_FEW = (0.5, 0.25, 0.12, 0.06, 0.03), (0.3, 0.12)
 _TARGETS, _START_TARGET = (3.0, 2.0, 1.5, 1.2, 1.0), 3.0
 # The length of a descent in units of the softness.
 _LENGTH = 8.0
+# Where a descent leads this share of the way to an end of its region, or of as far as it can go,
+# the next one has more room and longer steps, by this factor; and then less again.
+_TO_AN_END, _FAR, _GROWS = 0.7, 0.7, 8.0
 # The force of costs, in rows: s, or this many times the noise; and its change where counts show
 # that a stage went too far, or not far enough.
 _FORCE, _CHANGE, _FAR_BACK, _FAR_BEYOND = 0.7, 1.4, 0.5, -0.3
@@ -102,14 +105,20 @@ class ChainSearch(StagedSearch):
         stages = self._charges.stages
         x, _ = self._towards(region, deep, start.x, _START_TARGET, 0.0, stages + 1)
         yield
-        force, softnesses = 1.0, _SOFTNESS if stages > 2 else _OF_FEW
+        force, softnesses, wider = 1.0, _SOFTNESS if stages > 2 else _OF_FEW, 1.0
         for stage, softness in enumerate(softnesses[:stages]):
             if stage:
-                self._bound_about(x)
+                self._bound_about(x, wider)
                 new = self._in_units_of_room(x)
                 slack *= _mean_unit(region) / _mean_unit(new)
                 region = new
-            found = self._cheaper(region, x, softness * slack, force, stages - stage)
+            rounds = self._draws.slopes.remaining // (stages - stage)
+            soft = softness * slack * wider
+            found = self._cheaper(region, x, soft, force, rounds)
+            moved = np.linalg.norm(region.coordinates(found) - region.coordinates(x))
+            far = moved > _FAR * _LENGTH * soft * math.sqrt(rounds)
+            far |= (np.abs(found - x) > _TO_AN_END * wider * self._widths).any()
+            wider = _GROWS * wider if far else max(wider / _GROWS, 1.0)
             self._note("x", found)
             target = _TARGETS[stage - stages]
             x, t = self._towards(region, deep, found, target, _BEYOND, stages - stage)
@@ -144,10 +153,11 @@ class ChainSearch(StagedSearch):
             ones = np.ones(len(self._public.cost))
             self._region = scaled_or(self._region, self._public, cap, ones)
 
-    def _bound_about(self, x: FloatArray) -> None:
+    def _bound_about(self, x: FloatArray, wider: float = 1.0) -> None:
         """The region ends where moves of one variable have long passed the sides near a point."""
         if np.isfinite(self._widths).any():
-            self._public = self._whole.narrowed(x - self._widths, x + self._widths)
+            widths = wider * self._widths
+            self._public = self._whole.narrowed(x - widths, x + widths)
             self._region = scaled_or(self._region, self._public, self._region.cap, np.ones(len(x)))
 
     def _started(self) -> Start:
@@ -290,12 +300,10 @@ class ChainSearch(StagedSearch):
         return mean
 
     def _cheaper(
-        self, region: ReducedPolytope, x: FloatArray, softness: float, force: float, left: int
+        self, region: ReducedPolytope, x: FloatArray, softness: float, force: float, rounds: int
     ) -> FloatArray:
-        """Where a descent at a price leads, if so many are left."""
-        slopes = self._draws.slopes
-        rounds = slopes.remaining // left
-        slope, sigma = region.cost(self._public.cost), slopes.sigma
+        """Where a descent at a price leads."""
+        slope, sigma = region.cost(self._public.cost), self._draws.slopes.sigma
         noise = sigma / self._descents.longer * math.sqrt(region.size / rounds)
         size = max(float(np.linalg.norm(slope)), 1e-300)
         push = force * max(self._s, _FORCE * noise) / size * slope
