@@ -41,7 +41,7 @@ _DEEP_INWARDS, _INWARDS = 0.5, 0.8
 # at most so many times those of all at once.
 _WIDER, _MOST_COARSE, _TOGETHER = (1.0, 8.0, 64.0), 0.2, 8.0
 # The scale: so many times s rows have less slack at the deep point; and a floor.
-_TIGHT, _LEAST_SLACK, _LOW_SLACK, _HIGH_SLACK = 2.0, 1e-4, -20.0, 3.0
+_TIGHT, _LEAST_SLACK, _LOW_SLACK, _HIGH_SLACK = 2.0, 0.02, -20.0, 3.0
 # Softness of the stages in units of that slack; and stages end where so many times s rows are
 # missed. Of fewer stages these are the first ones, and the last ones.
 _SOFTNESS, _OF_FEW = (0.5, 0.25, 0.12, 0.06, 0.03), (0.3, 0.12)
@@ -49,8 +49,9 @@ _TARGETS, _START_TARGET = (3.0, 2.0, 1.5, 1.2, 1.0), 3.0
 # The length of a descent in units of the softness.
 _LENGTH = 8.0
 # Where a descent leads this share of the way to an end of its region, or of as far as it can go,
-# the next one has more room and longer steps, by this factor; and then less again.
-_TO_AN_END, _FAR, _GROWS = 0.7, 0.7, 8.0
+# and mostly along the costs, the next one has more room and longer steps, by this factor; and then
+# less again. Where it leads back this share of the way to the deep point it was too coarse.
+_TO_AN_END, _FAR, _STRAIGHT, _GROWS, _BACK = 0.7, 0.7, 0.5, 8.0, 0.5
 # The force of costs, in rows: s, or this many times the noise; and its change where counts show
 # that a stage went too far, or not far enough.
 _FORCE, _CHANGE, _FAR_BACK, _FAR_BEYOND = 0.7, 1.4, 0.5, -0.3
@@ -108,22 +109,22 @@ class ChainSearch(StagedSearch):
         force, softnesses, wider = 1.0, _SOFTNESS if stages > 2 else _OF_FEW, 1.0
         for stage, softness in enumerate(softnesses[:stages]):
             if stage:
-                self._bound_about(x, wider)
+                self._bound_about(x, max(wider, 1.0))
                 new = self._in_units_of_room(x)
                 slack *= _mean_unit(region) / _mean_unit(new)
                 region = new
             rounds = self._draws.slopes.remaining // (stages - stage)
             soft = softness * slack * wider
             found = self._cheaper(region, x, soft, force, rounds)
-            moved = np.linalg.norm(region.coordinates(found) - region.coordinates(x))
-            far = moved > _FAR * _LENGTH * soft * math.sqrt(rounds)
-            far |= (np.abs(found - x) > _TO_AN_END * wider * self._widths).any()
-            wider = _GROWS * wider if far else max(wider / _GROWS, 1.0)
             self._note("x", found)
-            target = _TARGETS[stage - stages]
-            x, t = self._towards(region, deep, found, target, _BEYOND, stages - stage)
-            self._note("calibrated x", x)
-            force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
+            length = _LENGTH * soft * math.sqrt(rounds)
+            room = self._room(region, x, found, deep, length, max(wider, 1.0))
+            if room >= 1:
+                left = stages - stage
+                x, t = self._towards(region, deep, found, _TARGETS[-left], _BEYOND, left)
+                self._note("calibrated x", x)
+                force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
+            wider = wider / _GROWS if room == 1 and wider > 1 else room * wider
             yield
         if start.good and self._charges.difficulty > _ON_THE_WAY:
             x = start.with_few(self._counts(self._draws.last), self._last_target)
@@ -312,6 +313,29 @@ class ChainSearch(StagedSearch):
         return region.point(
             self._descents.violations(region, rows, z, softness, inwards, length, rounds, push)
         )
+
+    def _room(
+        self,
+        region: ReducedPolytope,
+        x: FloatArray,
+        found: FloatArray,
+        deep: FloatArray,
+        length: float,
+        wider: float,
+    ) -> float:
+        """By what factor the next descent is to have more room: less than 1 if it is too coarse."""
+        cost, moved = self._public.cost, found - x
+        rise = float(cost @ moved)
+        if rise > _BACK * max(float(cost @ (deep - x)), 0.0):
+            return 1 / _GROWS
+        slope = region.cost(cost)
+        along = region.coordinates(found) - region.coordinates(x)
+        size = float(np.linalg.norm(along))
+        far = size > _FAR * length or bool(
+            (np.abs(moved) > _TO_AN_END * wider * self._widths).any()
+        )
+        straight = -float(along @ slope) > _STRAIGHT * size * float(np.linalg.norm(slope))
+        return _GROWS if far and straight else 1.0
 
     def _slack(self, region: ReducedPolytope, deep: FloatArray) -> float:
         """The slack at the deep point that few rows fall short of, in the coordinates."""

@@ -47,8 +47,8 @@ ON_THE_WAY, BY_VARIABLE = 0.25, 0.5
 _ON, _ODDS_ON, _SMALL, _WIDE = 5.0, 0.7, -1.0, 8.0
 # Sides lie on one another where the last halving of a step on the way leaves out this share of the
 # sides that it reaches, by so many deviations (between distinct sides it leaves out a quarter), and
-# the step is less than this share of the way to there.
-_AT_ONCE, _SURELY, _NO_STEP = 0.4, 2.0, 0.03
+# the step is less than these shares of the way to there from its beginning, and from the first one.
+_AT_ONCE, _SURELY, _NO_STEP, _NOTHING = 0.4, 2.0, 0.03, 1e-6
 # Where such a step is not known, a way goes on for so many times the way to a point with few missed
 # rows.
 _BEYOND_SAFE = 8.0
@@ -251,9 +251,10 @@ class Starting:
 
         (part,), at_once = self._steps(draw, near, 1, draw.remaining)
         on, length = _ON * float(part), float(np.linalg.norm(way))
-        if at_once and part * length < _NO_STEP * float(np.linalg.norm(to_there)):
+        here, first = float(np.linalg.norm(to_there)), float(np.linalg.norm(from_first))
+        if at_once and part * length < min(_NO_STEP * here, _NOTHING * first):
             self.least = np.abs(from_first)
-            on = max(on, float(np.linalg.norm(from_first)) / length)
+            on = max(on, first / length)
         return on
 
     def centre(
