@@ -22,7 +22,7 @@ from benchmarks.measure import in_fresh_process, peak_resident_bytes, resident_b
 from benchmarks.published import write_page
 from benchmarks.scale import COLUMNS, DELTA, EPS, STORED, matrix, program, unit_of
 from privlp import LinearProgram
-from privlp.game.descent import ElasticDual
+from privlp.game.duals import ElasticDual
 from privlp.regions.simplex import Simplex
 from privlp.rows.on_simplex import RowsOfEqualNorm
 

@@ -21,8 +21,6 @@ from tqdm import tqdm
 from benchmarks.scores import CrossValidation, ResultStore, scores_of_decisions
 from privlp.privacy import EuclideanLaplaceMechanism, Ledger, ObjectivePerturbation, Randomness
 from svm_models.account import Account
-from svm_models.classifiers.losses import MarginLoss, huber, logistic
-from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.classifiers.perturbation import (
     _SHARE_OF_THE_CURVATURE,
     SHARE_OF_THE_CERTIFICATE,
@@ -30,6 +28,7 @@ from svm_models.classifiers.perturbation import (
     perturb_objective,
     perturb_output,
 )
+from svm_models.classifiers.risk import MarginLoss, RegularizedRisk, huber, logistic
 from svm_models.records import signed, within_norm
 
 FloatArray = npt.NDArray[np.float64]

@@ -28,7 +28,7 @@ from benchmarks.measure import (
 from benchmarks.published import write_page
 from benchmarks.tables import column_names
 from privlp import LinearProgram
-from privlp.game.descent import ElasticDual
+from privlp.game.duals import ElasticDual
 from privlp.regions.simplex import Simplex
 from privlp.rows.on_simplex import RowsOfEqualNorm
 

@@ -23,6 +23,7 @@ from benchmarks.published import SCM_FIGURE_2, SCM_FIGURE_2_KERNEL, best, power_
 from benchmarks.scm_tables import ADULT, KDD, NAMES, DataSet, Found
 from benchmarks.scores import CrossValidation, held_out_scores
 from benchmarks.tables import Table, column_names
+from svm_models.around_fits import RandomFourierFeatures
 from svm_models.classifiers.exact import HuberSVC
 from svm_models.classifiers.perturbed import (
     ObjectivePerturbationLogisticRegression,
@@ -30,7 +31,6 @@ from svm_models.classifiers.perturbed import (
     OutputPerturbationSVC,
 )
 from svm_models.datasets import fetch_kddcup99, make_nested_balls
-from svm_models.kernel import RandomFourierFeatures
 from svm_models.selection import PrivateModelSelector
 
 Records = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]

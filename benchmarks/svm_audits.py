@@ -20,9 +20,8 @@ from privlp import NotPrivateWarning, audit
 from privlp.privacy import Ledger, Randomness
 from svm_models import DualPerturbationSVC
 from svm_models.account import Account
-from svm_models.classifiers.losses import huber
-from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.classifiers.perturbation import perturb_objective, perturb_output
+from svm_models.classifiers.risk import RegularizedRisk, huber
 
 EPS = 1.0
 VERDICTS = {True: "no fault found", False: "**refuted**"}

@@ -16,9 +16,15 @@ from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram, require_program
 from privlp.methods import METHODS
 from privlp.methods.advice import advise, least_missed, warn_of_request
-from privlp.methods.auto import Proposals, candidates, in_short, protecting, refuse_unused_width
+from privlp.methods.auto import (
+    Proposals,
+    candidates,
+    foretell,
+    in_short,
+    protecting,
+    refuse_unused_width,
+)
 from privlp.methods.base import COMPARED, Method, Prediction
-from privlp.methods.foretold import foretell
 from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.request import SolveRequest
 from privlp.pictures import GREY, MARKERS, drawing_on, place_legend

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from svm_models.classifiers.linear_programs import hard_margin_lp as hard_margin_lp
     from svm_models.classifiers.linear_programs import soft_margin_lp as soft_margin_lp
-    from svm_models.classifiers.losses import MarginLoss as MarginLoss
+    from svm_models.classifiers.risk import MarginLoss as MarginLoss
     from svm_models.classifiers.lp_svc import PrivateLPSVC as PrivateLPSVC
     from svm_models.classifiers.meta import (
         PrivateOneVsRestClassifier as PrivateOneVsRestClassifier,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from svm_models.datasets import make_nested_balls as make_nested_balls
     from svm_models.datasets import make_separable_sphere as make_separable_sphere
     from svm_models.datasets import make_unseparable_ball as make_unseparable_ball
-    from svm_models.kernel import RandomFourierFeatures as RandomFourierFeatures
+    from svm_models.around_fits import RandomFourierFeatures as RandomFourierFeatures
     from svm_models.plan import FitPlan as FitPlan, plan as plan
     from svm_models.regression.estimators import (
         LPSVR as LPSVR,
@@ -62,7 +62,7 @@ _HOMES = {
     "classifiers.dmw": "DMWSVC",
     "classifiers.exact": "LPSVC QPSVC HuberSVC RegularizedLogisticRegression DualPerturbationSVC",
     "classifiers.linear_programs": "hard_margin_lp soft_margin_lp",
-    "classifiers.losses": "MarginLoss",
+    "classifiers.risk": "MarginLoss",
     "classifiers.lp_svc": "PrivateLPSVC",
     "classifiers.meta": "PrivateOneVsRestClassifier",
     "classifiers.perturbed": (
@@ -71,10 +71,9 @@ _HOMES = {
         "OutputPerturbationLogisticRegression OutputPerturbationSVC"
     ),
     "classifiers.private_classifier": "PrivateClassifier",
-    "kernel": "RandomFourierFeatures",
+    "around_fits": "RandomFourierFeatures RepeatedFitsWarning",
     "plan": "FitPlan plan",
     "regression.estimators": "LPSVR LPQuantileRegressor PrivateLPSVR PrivateQuantileRegressor",
-    "around_fits": "RepeatedFitsWarning",
     "selection": "PrivateModelSelector",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -19,8 +19,7 @@ from privlp.checks import is_one_of, require_kind, require_one_of, whole
 from privlp.privacy import Accountant, ChargedDraws, Mechanism, PrivacyRecord, Randomness
 from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.charges import CHANCES
-from privlp.privacy.mechanisms.additive import LaplaceCount
-from privlp.privacy.mechanisms.base import CHANCE
+from privlp.privacy.mechanisms.additive import CHANCE, LaplaceCount
 from svm_models.parameters import LEAST_EPS_OF_SEVERAL, privacy
 
 #: The neighbour relation in words.

@@ -12,7 +12,7 @@ from privlp.cli.options import plain_errors
 
 if TYPE_CHECKING:
     from privlp.privacy import Randomness
-    from svm_models.classifiers.minimise import RegularizedRisk
+    from svm_models.classifiers.risk import RegularizedRisk
     from svm_models.records.files import TrainingFile
 
 _EXIT_CODES = "Exit codes: 0 trained; 2 wrong input or options; 130 interrupted."
@@ -123,9 +123,8 @@ def _three_classifiers(records: TrainingFile, randomness: Randomness) -> list[st
     # scikit-learn is needed here, and says so.
     from svm_models import HuberSVC, RegularizedLogisticRegression  # noqa: PLC0415
     from svm_models.account import Account  # noqa: PLC0415
-    from svm_models.classifiers.losses import huber, logistic  # noqa: PLC0415
-    from svm_models.classifiers.minimise import RegularizedRisk  # noqa: PLC0415
     from svm_models.classifiers.perturbation import perturb_objective, perturb_output  # noqa: PLC0415
+    from svm_models.classifiers.risk import RegularizedRisk, huber, logistic  # noqa: PLC0415
     from svm_models.records import signed, within_norm  # noqa: PLC0415
 
     loss = logistic() if records.h is None else huber(records.h)
@@ -142,7 +141,7 @@ def _three_classifiers(records: TrainingFile, randomness: Randomness) -> list[st
     objective = perturb_objective(
         risk, Account(Ledger(records.eps, 0.0), randomness), add_regularization=False
     )
-    # The certificate of lines 2 and 3 is always reached (classifiers/minimise.py), so that
+    # The certificate of lines 2 and 3 is always reached (classifiers/risk.py), so that
     # their status is a constant.
     statuses = (int(not exact.gradient_norm_ <= risk.tolerance), 0, 0)
     return [

@@ -23,7 +23,7 @@ from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.classes import declared_classes, two_classes, warn_of_read_classes
 from svm_models.classifiers.meta import PrivateMetaClassifier
 from svm_models.parameters import LEAST_EPS_OF_SEVERAL, privacy, share
-from svm_models.records.owners import kept_rows
+from svm_models.records.columns import kept_rows
 
 
 @dataclass(frozen=True)

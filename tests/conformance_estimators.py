@@ -19,14 +19,13 @@ import svm_models as sm
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Randomness
 from svm_models import whitening as whitened_twice
 from svm_models.account import Neighbours
-from svm_models.classifiers import base, minimise, perturbation
+from svm_models.classifiers import base, perturbation, risk
 from svm_models.classifiers import classes as threshold
 from svm_models.classifiers import lp_svc as private_lp_svc
 from svm_models.classifiers import lp_svc_plan as lp_svc_charges
 from svm_models.classifiers.fairness import COUNTS_PURPOSE as OF_GROUPS
 from svm_models.classifiers.fairness import DIRECTION_PURPOSE as OF_DIRECTION
-from svm_models.classifiers.losses import huber
-from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.classifiers.risk import RegularizedRisk, huber
 from svm_models.plan import OF_ANSWER, OF_CHOICE
 from svm_models.records import grid as records_on_grid
 from svm_models.records import scaled
@@ -95,7 +94,7 @@ def _one_draw(**faults: Any) -> dict[kit.Bug, kit.Patch | str]:
 def _one_newton_step() -> Iterator[None]:
     """A minimiser that stops after one step, and is taken for converged."""
     with ExitStack() as patches:
-        patches.enter_context(mock.patch.object(minimise, "_NEWTON_STEPS", 1))
+        patches.enter_context(mock.patch.object(risk, "_NEWTON_STEPS", 1))
         patches.enter_context(mock.patch.object(RegularizedRisk, "certified", return_value=True))
         yield
 

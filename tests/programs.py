@@ -6,10 +6,9 @@ import scipy.sparse as sp
 from privlp import LinearProgram
 from privlp.methods import METHODS
 from privlp.methods.auto import protecting
-from privlp.methods.tightened.margin import OneMargin
+from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
+from privlp.methods.tightened.method import QuantileNoise
 from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace
-from privlp.methods.tightened.quantiles import QuantileNoise
-from privlp.methods.tightened.slacks import MeasuredSlack
 
 INF = float("inf")
 

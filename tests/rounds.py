@@ -4,11 +4,9 @@ from functools import partial
 
 import numpy as np
 
-from privlp.game.dense import DenseDual, DenseProjection, LogWeights
-from privlp.game.descent import ElasticDual, ElasticRows
+from privlp.game.duals import DenseDual, DenseProjection, ElasticDual, ElasticRows, LogWeights
 from privlp.regions.simplex import Simplex
-from privlp.rows.access import InMemory
-from privlp.rows.grid import Grid
+from privlp.rows.access import Grid, InMemory
 from privlp.rows.on_simplex import RowsOnSimplex
 
 

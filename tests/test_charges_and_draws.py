@@ -285,10 +285,8 @@ CLASSIFIER_LIMITS = {
     "DMWSVC, count": selects_the_margins_it_counts,
     "DMWSVC, published": keeps_all_but_s_margins,
     "DMWSVC, soft": is_the_private_program_without_noise,
-    "PrivateLPSVC": is_the_minimiser_over_a_ball(svm_models.classifiers.losses.huber(), 2.0),
-    "PrivateClassifier": is_the_minimiser_over_a_ball(
-        svm_models.classifiers.losses.logistic(), 5.0
-    ),
+    "PrivateLPSVC": is_the_minimiser_over_a_ball(svm_models.classifiers.risk.huber(), 2.0),
+    "PrivateClassifier": is_the_minimiser_over_a_ball(svm_models.classifiers.risk.logistic(), 5.0),
     "PrivateQuantileRegressor": has_nearly_the_least_loss(
         lambda r: np.maximum(0.6 * r, -0.4 * r), svm_models.LPQuantileRegressor(0.6)
     ),

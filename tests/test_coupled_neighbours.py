@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp.audits.tape import Tape, changes, differences
-from privlp.game.dense import DenseDual
+from privlp.game.duals import DenseDual
+from privlp.methods.chain import descent
 from privlp.methods.chain.descent import Descents
-from privlp.methods.published.multiplicative_weights import MovingRows
+from privlp.methods.published.low_sensitivity import MovingRows
 from privlp.methods.staged.method import Stages
 from privlp.privacy import LaplaceMechanism
 from privlp.problem.standard_form import StandardForm
-from privlp.rows import smoothed
 from privlp.rows.program_rows import MeasuredRows
 from tests import programs
 from tests.effort import covering as covering_cases
@@ -176,8 +176,8 @@ def test_pulls_to_the_centre_of_rows(longer, monkeypatch):
 
         def stretched(self, region, x):
             with pytest.MonkeyPatch.context() as patch:
-                sum_of = smoothed.value_of_sum
-                patch.setattr(smoothed, "value_of_sum", lambda *a, **k: 1.4142 * sum_of(*a, **k))
+                sum_of = descent.value_of_sum
+                patch.setattr(descent, "value_of_sum", lambda *a, **k: 1.4142 * sum_of(*a, **k))
                 return plain(self, region, x)
 
         monkeypatch.setattr(Descents, "distances", stretched)

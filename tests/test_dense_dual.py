@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privlp.game.dense import DenseDual
+from privlp.game.duals import DenseDual
 from privlp.rows.access import InMemory
 from tests.effort import examples
 from tests.rounds import Projection, project, weights_of

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
-from privlp.game.descent import ElasticRows
+from privlp.game.duals import ElasticRows
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
-from privlp.rows import parts, smoothed
-from privlp.rows.grid import Grid
+from privlp.rows import in_coordinates, parts
+from privlp.rows.access import Grid
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, signs_and_spread
 from privlp.rows.program_rows import RowBlock
 from tests.effort import examples, pairs
@@ -289,22 +289,22 @@ def test_a_view_of_an_array_that_may_change_is_copied():
 @pytest.mark.parametrize("n", [2**23 - 1, 2**23])
 def test_limbs_carry_what_64_bits_cannot_hold(n):
     """Rows e_1 with weight 1 add 2^40 each: a sum that wrapped around jumped by 2^24 there."""
-    found = smoothed.exact_weighted_sum(np.ones((n, 1)), (-np.ones(n)).__getitem__)
-    assert smoothed.value_of_sum(found, of_rows=True) == [-n]
+    found = in_coordinates.exact_weighted_sum(np.ones((n, 1)), (-np.ones(n)).__getitem__)
+    assert in_coordinates.value_of_sum(found, of_rows=True) == [-n]
 
 
 @settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 400), st.integers(0, 400), st.booleans())
 def test_limbs_are_the_exact_sum_however_rows_are_cut(seed, n, cut, sparse):
     rng = np.random.default_rng(seed)
-    rows = smoothed.on_grid(rng.uniform(-1, 1, (n, 2)))
+    rows = in_coordinates.on_grid(rng.uniform(-1, 1, (n, 2)))
     weights = rng.choice([0.0, 1.0, -1.0, *rng.uniform(-1, 1, 5)], n)
     held = sp.csr_array(rows) if sparse else rows
     whole, one, two = (
-        smoothed.exact_weighted_sum(held[part], weights[part].__getitem__)
+        in_coordinates.exact_weighted_sum(held[part], weights[part].__getitem__)
         for part in (slice(None), slice(cut), slice(cut, None))
     )
-    found, apart = (smoothed.value_of_sum(of, of_rows=True) for of in (whole, one + two))
+    found, apart = (in_coordinates.value_of_sum(of, of_rows=True) for of in (whole, one + two))
     np.testing.assert_array_equal(found, apart)
     for value, column in zip(found, rows.T.astype(float), strict=True):
         exact = sum(map(Fraction.__mul__, map(Fraction, weights), map(Fraction, column)))

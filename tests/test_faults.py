@@ -366,16 +366,16 @@ SOLVE = """
 """
 FIT = """
     from svm_models import ObjectivePerturbationSVC
-    import svm_models.classifiers.perturbation, svm_models.classifiers.minimise
+    import svm_models.classifiers.perturbation, svm_models.classifiers.risk
     svm = ObjectivePerturbationSVC(eps=0.5, reg=1e-2, data_norm=1.0, classes=(-1, 1), budget=budget)
     y = np.where(np.arange(len(lp.A)) % 2, 1, -1)
     svm.fit(few.A, y[:50])
     spent = budget.spent()
-    minimise = svm_models.classifiers.minimise.RegularizedRisk.minimise
+    minimise = svm_models.classifiers.risk.RegularizedRisk.minimise
     def tight_minimise(*arguments, **options):
         tight()
         return minimise(*arguments, **options)
-    svm_models.classifiers.minimise.RegularizedRisk.minimise = tight_minimise
+    svm_models.classifiers.risk.RegularizedRisk.minimise = tight_minimise
     try:
         svm.fit(lp.A, y)
     except MemoryError:

@@ -14,8 +14,7 @@ import svm_models as sm
 from privlp.rows.access import InMemory
 from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.dmw import _hinge_losses
-from svm_models.classifiers.losses import huber, logistic
-from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.classifiers.risk import RegularizedRisk, huber, logistic
 from svm_models.records import signed
 from svm_models.records.grid import RecordGrid, SignedRecords
 from svm_models.whitening import moments_of, second_moments

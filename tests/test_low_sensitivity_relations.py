@@ -18,7 +18,7 @@ from privlp import (
     RowPrivate,
     ScalarPrivate,
 )
-from privlp.methods.published.multiplicative_weights import MovingRows
+from privlp.methods.published.low_sensitivity import MovingRows
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
 from privlp.relations import Combined, LowSensitivity

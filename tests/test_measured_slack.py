@@ -12,10 +12,10 @@ import privlp
 from benchmarks.never_violated import violated_rows
 from privlp import ColumnPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate
 from privlp.methods import SolveRequest
-from privlp.methods.tightened import slacks as measured_slack
-from privlp.methods.tightened import trials
+from privlp.methods.tightened import measured
+from privlp.methods.tightened import method as tightened
+from privlp.methods.tightened.measured import MeasuredSlack, change_of_slacks
 from privlp.methods.tightened.method import by_slacks
-from privlp.methods.tightened.slacks import MeasuredSlack, change_of_slacks
 from privlp.privacy import Ledger
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import ProgramNumbers
@@ -257,14 +257,14 @@ def test_programs_that_are_too_large_are_not_tried(monkeypatch):
     lp = privlp.examples.advertising(3, private="both")
     task = SolveRequest.of(lp, 1.0, 0.1)
     assert by_slacks(task) is not None
-    monkeypatch.setattr(trials, "_TRIALS", {10: 1})
+    monkeypatch.setattr(tightened, "_TRIALS", {10: 1})
     assert by_slacks(task) is None
 
 
 def test_made_up_costs_follow_their_coefficients_and_stay_within_ranges():
     lp = privlp.examples.advertising(3, private="both")
     numbers = lp.neighbours.private_numbers(StandardForm.of(lp))
-    made_up = trials.made_up_numbers(numbers, np.random.default_rng(0))
+    made_up = tightened.made_up_numbers(numbers, np.random.default_rng(0))
     for part in numbers:
         assert (made_up[part.part] >= part.low).all()
         assert (made_up[part.part] <= part.high).all()
@@ -280,7 +280,7 @@ def test_losses_in_trials_are_near_those_of_solves():
     numbers = lp.neighbours.private_numbers(StandardForm.of(lp))
     names = "measured-slack", "truncated-gaussian"
     runs = [WAYS[name].plan(task) for name in names]
-    for name, loss in zip(names, trials.loss_in_trials(task, numbers, runs), strict=True):
+    for name, loss in zip(names, tightened.loss_in_trials(task, numbers, runs), strict=True):
         points = [privlp.solve(lp, 1.0, 0.1, method=WAYS[name], rng=k).x for k in range(5)]
         assert 0.4 < loss / np.mean([1 - lp.objective(x) / best for x in points]) < 2.5
 
@@ -312,7 +312,7 @@ def test_audits_pass(name):
     ids=["the size of the point", "right-hand sides"],
 )
 def test_a_twin_that_forgets_a_part_of_the_change_is_caught(name, change, monkeypatch):
-    monkeypatch.setattr(measured_slack, "change_of_slacks", change)
+    monkeypatch.setattr(measured, "change_of_slacks", change)
     found = audited(name, pairs=4)
     assert not found.passed
     assert any("measure the slacks" in fault for fault in found.faults), str(found)
@@ -325,7 +325,7 @@ def test_a_twin_that_measures_at_a_private_point_is_caught(monkeypatch):
         known = ProgramNumbers.of(self._form)
         for part, values in zip(self._numbers, self._values, strict=True):
             known = known.having(part, values)
-        return measured_slack.TightenedRows.of(known, None).best(known.c)
+        return measured.TightenedRows.of(known, None).best(known.c)
 
-    monkeypatch.setattr(measured_slack.SlackProgram, "_point_of_middles", true_optimum)
+    monkeypatch.setattr(measured.SlackProgram, "_point_of_middles", true_optimum)
     assert not audited("column", pairs=6).passed

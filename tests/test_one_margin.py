@@ -10,10 +10,10 @@ import privlp
 from benchmarks.never_violated import violated_rows
 from benchmarks.power_flow import CASE14, dc_opf
 from privlp import LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate
-from privlp.methods import SolveRequest, foretold
-from privlp.methods.foretold import least_slack
-from privlp.methods.tightened import margin
-from privlp.methods.tightened.margin import OneMargin, measured_margin
+from privlp.methods import SolveRequest, auto
+from privlp.methods.auto import least_slack
+from privlp.methods.tightened import measured
+from privlp.methods.tightened.measured import OneMargin, measured_margin
 from privlp.methods.tightened.method import by_margin
 from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.status import Verdict
@@ -117,7 +117,7 @@ def test_the_audit_passes_and_sees_the_whole_change():
     ids=["the sum of all excesses", "another unit"],
 )
 def test_twins_of_larger_change_are_caught(twin, monkeypatch):
-    monkeypatch.setattr(margin, "measured_margin", twin)
+    monkeypatch.setattr(measured, "measured_margin", twin)
     found = audited(packing(rows=8, d=3))
     assert any("measure one margin" in fault for fault in found.faults), str(found)
 
@@ -125,7 +125,7 @@ def test_twins_of_larger_change_are_caught(twin, monkeypatch):
 def test_a_twin_whose_levels_are_private_is_caught(monkeypatch):
     """They follow from the true numbers, not from the noisy ones."""
     monkeypatch.setattr(
-        margin.MarginProgram, "_levels_of", lambda self, numbers, noisy: 1.5 * self._values[0]
+        measured.MarginProgram, "_levels_of", lambda self, numbers, noisy: 1.5 * self._values[0]
     )
     assert not audited(packing(rows=8, d=3)).passed
 
@@ -197,7 +197,7 @@ def test_costs_alone_have_one_loss():
 def test_where_nothing_is_foretold(monkeypatch):
     unranged = privlp.plan(packing(ScalarPrivate(1.0)), 1.0, 1e-6)
     assert (unranged.losses, unranged.verdict) == ({}, Verdict.UNKNOWN)
-    monkeypatch.setattr(foretold, "_PROGRAMS", {10: 1})
+    monkeypatch.setattr(auto, "_PROGRAMS", {10: 1})
     large = privlp.plan(packing(SUM), 1.0, 1e-6, feasible="always")
     assert large.losses == {}
     assert large.advice.endswith("too large to try that on made-up numbers while planning.")

@@ -24,9 +24,8 @@ from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows, UnboundedRegionError, tightened
 from privlp.regions.quadratic import distance_to_minimum, fitted_prices, likely_tight, minimum
 from privlp.rows.access import InMemory
-from privlp.rows.in_coordinates import RowsInCoordinates, shares_of_norm
+from privlp.rows.in_coordinates import RowsInCoordinates, SmoothedRows, shares_of_norm
 from privlp.rows.program_rows import MeasuredRows, RowBlock
-from privlp.rows.smoothed import SmoothedRows
 from tests.effort import examples, pairs
 
 seeds = st.integers(0, 2**32 - 1)

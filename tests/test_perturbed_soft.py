@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from privlp import ConstraintPrivate, LinearProgram, solve, solve_exact
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning, PrivLPError
 from privlp.methods import SolveRequest
-from privlp.methods.perturbed.charges import PerturbedCharges
 from privlp.methods.perturbed.draws import Bend
-from privlp.methods.perturbed.method import Perturbed
+from privlp.methods.perturbed.method import Perturbed, PerturbedCharges
 from privlp.methods.perturbed.soft import SoftRowSearch
 from privlp.problem.data import SoftPrices
 from privlp.problem.standard_form import StandardForm

@@ -15,7 +15,7 @@ from test_gaussian_dp import binomial_delta, extreme_pair, powers_of_ten
 from privlp.privacy import GaussianObjectivePerturbation, prices
 from privlp.privacy.gaussian_dp import delta_of, eps_of, least_eps
 from privlp.privacy.prices import Price, composed_epsilon
-from svm_models.classifiers.losses import MarginLoss, huber, logistic
+from svm_models.classifiers.risk import MarginLoss, huber, logistic
 from tests.effort import examples, pairs
 
 # objective perturbation of one dimension

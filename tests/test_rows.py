@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import LinearProgram
-from privlp.game.dense import DenseDual, DenseRows
-from privlp.game.descent import ElasticDual, ElasticRows
+from privlp.game.duals import DenseDual, DenseRows, ElasticDual, ElasticRows
 from privlp.methods import METHODS
 from privlp.privacy import Randomness
 from privlp.problem.standard_form import goes_by_rows
@@ -25,10 +24,9 @@ from privlp.regions.public_rows import PublicRows
 from privlp.regions.simplex import Simplex
 from privlp.rows import parts
 from privlp.rows.access import InMemory
-from privlp.rows.in_coordinates import RowsInCoordinates
+from privlp.rows.in_coordinates import RowsInCoordinates, value_of_sum
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOnSimplex
 from privlp.rows.program_rows import MeasuredRows
-from privlp.rows.smoothed import value_of_sum
 from tests import programs
 from tests.effort import each, pairs
 from tests.programs import methods_for

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import privlp
-from privlp.game.dense import DenseDual
+from privlp.game.duals import DenseDual
 from privlp.problem.standard_form import StandardForm
 from tests import programs
 from tests.effort import THOROUGH

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import privlp
 from privlp import LinearProgram
 from privlp.errors import InvalidParameterError
-from privlp.game.descent import ElasticRows
+from privlp.game.duals import ElasticRows
 from privlp.rows.beyond_memory import SpillFile
 from privlp.rows.on_simplex import RowsOfEqualNorm
 from tests.test_row_blocks import COSTS, assert_same, solved, table

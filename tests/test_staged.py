@@ -14,8 +14,8 @@ import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.methods import METHODS, SolveRequest
 from privlp.methods.counts import TargetSearch
+from privlp.methods.staged.charges import LEVELS, levels_of
 from privlp.methods.staged.method import Stages
-from privlp.methods.staged.trim import LEVELS, levels_of
 from privlp.privacy import Randomness
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex, _within

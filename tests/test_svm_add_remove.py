@@ -21,8 +21,7 @@ from privlp.privacy import GaussianMechanism, Ledger, Randomness
 from svm_models.account import Account, Neighbours, counted
 from svm_models.classifiers import perturbation
 from svm_models.classifiers.base import PrivateLinearClassifier
-from svm_models.classifiers.losses import huber, logistic
-from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.classifiers.risk import RegularizedRisk, huber, logistic
 from tests.effort import each, pairs
 from tests.test_svm_hostile_records import (
     HOSTILE,

@@ -9,9 +9,8 @@ from privlp import audit
 from privlp.privacy import Ledger, Randomness, record
 from svm_models.account import Account
 from svm_models.classifiers import perturbation
-from svm_models.classifiers.losses import huber
-from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.classifiers.perturbation import perturb_objective
+from svm_models.classifiers.risk import RegularizedRisk, huber
 
 
 @pytest.fixture

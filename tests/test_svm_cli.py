@@ -16,9 +16,8 @@ import privlp
 import svm_models as sm
 from privlp.privacy import Ledger, Randomness
 from svm_models.account import Account
-from svm_models.classifiers.losses import huber, logistic
-from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.classifiers.perturbation import perturb_objective
+from svm_models.classifiers.risk import RegularizedRisk, huber, logistic
 from svm_models.cli import main
 from svm_models.records import signed
 from svm_models.records.files import read_training_file

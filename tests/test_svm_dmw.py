@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from privlp import Budget, InvalidParameterError, LinearProgram
-from privlp.game.dense import DenseDual
+from privlp.game.duals import DenseDual
 from privlp.methods.published.dmw import CountScore
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex

@@ -17,8 +17,7 @@ from privlp import InvalidParameterError, InvalidProblemError, MissingDependency
 from svm_models import LPSVC, QPSVC, HuberSVC, RegularizedLogisticRegression, soft_margin_lp
 from svm_models.classifiers import exact
 from svm_models.classifiers.exact import UncertifiedOptimumError
-from svm_models.classifiers.losses import huber, logistic
-from svm_models.classifiers.minimise import TOLERANCE, RegularizedRisk
+from svm_models.classifiers.risk import TOLERANCE, RegularizedRisk, huber, logistic
 from svm_models.records import signed
 from tests.effort import examples, pairs
 

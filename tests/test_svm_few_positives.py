@@ -13,8 +13,7 @@ from privlp import Budget, InvalidParameterError
 from privlp.privacy import Ledger, Randomness
 from svm_models.account import Account, Neighbours
 from svm_models.classifiers.classes import private_threshold
-from svm_models.classifiers.losses import huber, logistic
-from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.classifiers.risk import RegularizedRisk, huber, logistic
 from svm_models.records import decisions_of
 
 pytestmark = pytest.mark.usefixtures("short_advice")

@@ -17,9 +17,8 @@ from privlp.audits.tape import Tape, differences, largest_changes
 from svm_models import selection
 from svm_models.account import MOST_ROWS, Neighbours
 from svm_models.classifiers import perturbation
-from svm_models.classifiers.losses import huber, logistic
-from svm_models.classifiers.minimise import RegularizedRisk
-from svm_models.records import owners
+from svm_models.classifiers.risk import RegularizedRisk, huber, logistic
+from svm_models.records import columns
 from tests.effort import pairs
 
 pytestmark = [
@@ -101,7 +100,7 @@ def test_broken_twins_are_seen(name, twin, monkeypatch):
     if twin == "one row is charged":
         monkeypatch.setattr(Neighbours, "owned", lambda self, rows: self)
     else:  # 4 rows, of which 3 are charged
-        monkeypatch.setattr(owners, "kept_rows", lambda owner, most, coins: np.arange(len(owner)))
+        monkeypatch.setattr(columns, "kept_rows", lambda owner, most, coins: np.arange(len(owner)))
     assert max(changes(name, "replace").values()) > 1.01
 
 
@@ -161,7 +160,7 @@ def test_rows_that_are_kept():
     owner = RNG.integers(0, 50, 600)
     counts = np.zeros(600)
     for seed in range(200):
-        kept = owners.kept_rows(owner, ROWS, np.random.default_rng(seed))
+        kept = columns.kept_rows(owner, ROWS, np.random.default_rng(seed))
         assert (np.diff(kept) > 0).all()
         np.testing.assert_array_equal(
             np.bincount(owner[kept], minlength=50), np.minimum(np.bincount(owner), ROWS)

@@ -21,8 +21,7 @@ import privlp
 import svm_models as sm
 from privlp.audits.tape import Tape, differences, largest_changes
 from svm_models.account import DECLARED, READ
-from svm_models.classifiers.losses import huber
-from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.classifiers.risk import RegularizedRisk, huber
 from svm_models.records import grid as records_on_grid
 from svm_models.records import scaled, within_norm
 from tests.conformance_estimators import ESTIMATORS as CONFORMING

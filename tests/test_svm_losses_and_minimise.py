@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from privlp import InvalidParameterError
-from svm_models.classifiers.losses import huber, logistic
-from svm_models.classifiers.minimise import TOLERANCE, RegularizedRisk
+from svm_models.classifiers.risk import TOLERANCE, RegularizedRisk, huber, logistic
 from tests.effort import examples, pairs
 
 SETTINGS = settings(deadline=None, max_examples=examples(100))

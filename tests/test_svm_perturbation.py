@@ -23,8 +23,7 @@ from privlp.privacy import (
 )
 from svm_models.account import Account
 from svm_models.classifiers import perturbation
-from svm_models.classifiers.losses import huber, logistic
-from svm_models.classifiers.minimise import TOLERANCE, RegularizedRisk
+from svm_models.classifiers.risk import TOLERANCE, RegularizedRisk, huber, logistic
 from svm_models.records import signed
 from tests.effort import examples, pairs
 

@@ -10,15 +10,15 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from privlp import Budget, BudgetExceededError
-from privlp.game.descent import AcceleratedDescent
+from privlp.game.duals import AcceleratedDescent
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
 from privlp.regions.simplex import L1Ball, onto_l1_ball
 from privlp.rows import parts as row_parts
 from privlp.rows.access import InMemory
 from svm_models import PrivateLPSVC, make_separable_sphere, whitening
 from svm_models.account import RELATION
-from svm_models.classifiers.losses import huber
 from svm_models.classifiers.lp_svc_plan import Rule
+from svm_models.classifiers.risk import huber
 from svm_models.records import grid as grids
 from svm_models.records import within_norm
 from svm_models.whitening import PURPOSE_AGAIN, Coordinates, second_moments

@@ -9,9 +9,8 @@ import svm_models as sm
 from privlp import InvalidParameterError, InvalidProblemError, PrivLPError
 from privlp.privacy import Ledger, Randomness
 from svm_models.account import Account
-from svm_models.classifiers.losses import logistic
-from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.classifiers.perturbation import perturb_objective, perturb_output
+from svm_models.classifiers.risk import RegularizedRisk, logistic
 from tests.effort import pairs, runs
 
 #: Classes are left out here where they do not matter.

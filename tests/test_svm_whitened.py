@@ -9,8 +9,7 @@ from scipy.linalg import sqrtm
 
 import svm_models as sm
 from privlp import Budget, InvalidParameterError
-from svm_models.classifiers.losses import logistic
-from svm_models.classifiers.minimise import RegularizedRisk, Weighted
+from svm_models.classifiers.risk import RegularizedRisk, Weighted, logistic
 from svm_models.whitening import (
     REACH,
     error_of_a_record,

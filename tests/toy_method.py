@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.game.dense import DenseDual
+from privlp.game.duals import DenseDual
 from privlp.game.loop import Game, Released
 from privlp.methods import Method, PlannedRun, SolveRequest
 from privlp.privacy import GaussianMechanism

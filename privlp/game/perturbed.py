@@ -20,10 +20,14 @@ from privlp.regions.quadratic import (
     minimum,
     where_flat,
 )
-from privlp.rows import smoothed
 from privlp.rows.access import Rows
-from privlp.rows.in_coordinates import RowsInCoordinates
-from privlp.rows.smoothed import UNITS_OF_HESSIAN, SmoothedRows, value_of_fine_hessian
+from privlp.rows.in_coordinates import (
+    UNITS_OF_HESSIAN,
+    RowsInCoordinates,
+    SmoothedRows,
+    value_of_fine_hessian,
+    value_of_sum,
+)
 
 _HALVINGS = 40
 _NEAR_ENOUGH = 0.02
@@ -210,7 +214,7 @@ class PerturbedProgram:
         def slope(length: float) -> float:
             rest = self.linear + self.strength * (z + length * step - self.centre)
             own = self.rows.total(SmoothedRows.slope, length, softness, self.shift, reach)
-            return float(smoothed.value_of_sum(own)) * reach + float(rest @ step)
+            return float(value_of_sum(own)) * reach + float(rest @ step)
 
         at_low, at_high = slope(0.0), slope(1.0)
         enough = _NEAR_ENOUGH * abs(at_low)
@@ -269,5 +273,5 @@ class PerturbedProgram:
 
     def _gradient(self, z: FloatArray, softness: float) -> FloatArray:
         found = self.rows.total(SmoothedRows.gradient, softness, self.shift)
-        total: FloatArray = smoothed.value_of_sum(found, of_rows=True)
+        total: FloatArray = value_of_sum(found, of_rows=True)
         return total + self.linear + self.strength * (z - self.centre)

@@ -11,10 +11,10 @@ from privlp.methods.direct_noise import DirectNoise as DirectNoise
 from privlp.methods.perturbed import Perturbed as Perturbed
 from privlp.methods.published.dmw import DenseMultiplicativeWeights as DenseMultiplicativeWeights
 from privlp.methods.published.dmw import PublishedDenseWeights as PublishedDenseWeights
-from privlp.methods.published.multiplicative_weights import (
+from privlp.methods.published.low_sensitivity import (
     MultiplicativeWeights as MultiplicativeWeights,
 )
-from privlp.methods.published.truncated_laplace import (
+from privlp.methods.published.low_sensitivity import (
     PublishedTruncatedLaplace as PublishedTruncatedLaplace,
 )
 from privlp.methods.request import SolveRequest as SolveRequest

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import FloatArray, as_floats
-from privlp.problem.row_source import RowSource
+from privlp.problem.validation import RowSource
 
 
 @dataclass(frozen=True, eq=False)

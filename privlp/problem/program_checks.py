@@ -31,7 +31,7 @@ from privlp.checks import (
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import validation
 from privlp.problem.data import ProgramData
-from privlp.problem.row_source import RowSource, Sides
+from privlp.problem.validation import RowSource, Sides
 from privlp.tables import by_name
 
 #: What a row of a block may not have: by argument, what to do instead.

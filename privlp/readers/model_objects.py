@@ -17,8 +17,7 @@ from privlp.errors import InvalidParameterError, InvalidProblemError, MissedRows
 from privlp.problem.bands import refuse_private_bounds
 from privlp.problem.program_checks import row_mask
 from privlp.readers.cvxpy_expressions import names_of
-from privlp.readers.linopy_model import Linopy
-from privlp.readers.modellers import MathOpt, Modeller, Pulp, Pyomo, is_a, names_like
+from privlp.readers.modellers import Linopy, MathOpt, Modeller, Pulp, Pyomo, is_a, names_like
 from privlp.readers.program import ProgramReaders, hides_rows
 from privlp.relations import NeighbourRelation
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from privlp.checks import WHY, require_flag, unquoted
 from privlp.errors import InvalidParameterError
 from privlp.problem import validation
-from privlp.problem.row_source import Sides
+from privlp.problem.validation import Sides
 from privlp.readers.blocks import ParquetRows
 from privlp.readers.cvxpy_problem import read_cvxpy
 from privlp.readers.linprog import read_linprog, require_continuous

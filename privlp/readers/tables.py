@@ -14,7 +14,7 @@ from privlp import tables
 from privlp.checks import WHY, FloatArray, frozen, is_real, unquoted
 from privlp.errors import InvalidProblemError
 from privlp.problem.data import ProgramData
-from privlp.problem.row_source import Sides
+from privlp.problem.validation import Sides
 from privlp.readers.blocks import ParquetRows, pyarrow_modules
 
 #: Fields with an entry for each row. A text among them names a column.

@@ -29,8 +29,8 @@ import numpy as np
 
 from privlp.float_errors import unnoticed
 from privlp.problem.data import KnownProgram, ProgramData, few_rows, of_a_block
-from privlp.problem.row_source import cleaned
 from privlp.problem.standard_form import StandardForm
+from privlp.problem.validation import cleaned
 from privlp.readers.blocks import DaskRows
 from privlp.rows.access import BlockT_co, KernelError, Result, Rows, State
 from privlp.rows.program_rows import RowBlock

@@ -24,9 +24,8 @@ import scipy.sparse as sp
 
 from privlp.errors import InvalidParameterError
 from privlp.problem.data import KnownProgram, ProgramData, of_a_block
-from privlp.problem.row_source import RowSource
 from privlp.problem.standard_form import StandardForm
-from privlp.problem.validation import is_mapped
+from privlp.problem.validation import RowSource, is_mapped
 from privlp.readers.blocks import DaskRows
 from privlp.rows.access import BlockT_co, Result, Rows, State
 from privlp.rows.beyond_memory import BlockInFile, SpillFile, current_client, program_on

@@ -17,7 +17,7 @@ import numpy as np
 
 from privlp.checks import FloatArray
 from privlp.regions.simplex import Simplex
-from privlp.rows.grid import Grid
+from privlp.rows.access import Grid
 from privlp.rows.parts import (
     Integers,
     KeptParts,

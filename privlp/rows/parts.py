@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from privlp.checks import FloatArray
 from privlp.float_errors import unnoticed
 from privlp.problem.standard_form import row_by_row
-from privlp.rows.grid import bits_of
+from privlp.rows.access import bits_of
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -36,7 +36,7 @@ Places = npt.NDArray[np.integer[Any]]
 #: Weights of rows from their products with a point; may change its argument.
 Weigh: TypeAlias = Callable[[FloatArray], FloatArray]
 #: Rows of a part at most, however few there are in all: partial sums over them are exact
-#: (:mod:`privlp.rows.grid`).
+#: (:mod:`privlp.rows.access`).
 MOST_ROWS = 2**14
 _ALL = slice(None)
 # Fewer weights than this share are picked out.

@@ -24,7 +24,7 @@ from svm_models.around_fits import warn_if_repeated, warn_of_unpaid_steps
 from svm_models.classifiers import classes as of_two
 from svm_models.classifiers.fairness import members_of
 from svm_models.parameters import FloatArray, norm_within, share
-from svm_models.records import Preparation, decisions_of, owners
+from svm_models.records import Preparation, columns, decisions_of
 from svm_models.records.columns import Columns, ranges_of, without_labels
 from svm_models.records.grid import require_exact_sums
 from svm_models.records.validation import scored, validated, without_table
@@ -128,14 +128,14 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         """
         if not self._takes(sensitive_features):
             unsupported["sensitive_features"] = sensitive_features
-        owners.refuse(self, unsupported, groups, private=self._is_private)
+        columns.refuse(self, unsupported, groups, private=self._is_private)
         # Weights of an earlier fit must not pass for this one's, should this one be cut short.
         for released in ("coef_", "fairness_gap_"):
             self.__dict__.pop(released, None)
         self._warn_before_reading()
         # Whether a number overflows depends on the records; nobody may learn it from a warning.
         with unnoticed():
-            X, groups = owners.with_owners(X, groups)
+            X, groups = columns.with_owners(X, groups)
             if sensitive_features is not None:
                 tables.require_order(sensitive_features, X, "sensitive_features")
             X, y = without_labels(self.X_bounds, X, y)
@@ -267,7 +267,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         self._prepare = Preparation.of(norm, ranges, intercept=constant)
         require_exact_sums(X.shape[0])
         randomness = accounts.randomness_of(self.random_state)
-        kept = owners.kept(self, groups, X.shape[0], randomness)
+        kept = columns.kept(self, groups, X.shape[0], randomness)
         if kept is not None:
             X, signs = X[kept], signs[kept]
         account = self._open(randomness)

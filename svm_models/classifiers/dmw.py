@@ -20,9 +20,8 @@ from privlp.privacy import LaplaceMechanism
 from svm_models.account import Account, Neighbours, adds_or_removes, counts
 from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.linear_programs import hard_margin_lp, soft_margin_lp
-from svm_models.classifiers.losses import huber
-from svm_models.classifiers.minimise import RegularizedRisk
 from svm_models.classifiers.perturbation import perturb_objective
+from svm_models.classifiers.risk import RegularizedRisk, huber
 from svm_models.parameters import MOST_SIZE, REG, FloatArray, finite, share, within
 from svm_models.records import signed
 from svm_models.records.grid import MOST_RECORDS

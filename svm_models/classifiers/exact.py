@@ -15,8 +15,7 @@ import privlp
 from privlp.checks import require_kind
 from svm_models.account import randomness_of
 from svm_models.classifiers.base import LinearBinaryClassifier
-from svm_models.classifiers.losses import MarginLoss, huber, logistic
-from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.classifiers.risk import MarginLoss, RegularizedRisk, huber, logistic
 from svm_models.parameters import PRICE, REG, FloatArray, privacy, within
 from svm_models.records import signed
 

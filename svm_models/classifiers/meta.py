@@ -27,8 +27,14 @@ from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.classifiers.classes import declared_classes, warn_of_read_classes
 from svm_models.classifiers.lp_svc import PrivateLPSVC
 from svm_models.parameters import FloatArray, privacy, require_delta
-from svm_models.records.columns import Columns, without_labels
-from svm_models.records.owners import kept_rows, owners_of, refuse, with_owners
+from svm_models.records.columns import (
+    Columns,
+    kept_rows,
+    owners_of,
+    refuse,
+    with_owners,
+    without_labels,
+)
 from svm_models.records.validation import require_classes, scored, validated, without_table
 
 #: Parts must not exceed the whole by rounding.

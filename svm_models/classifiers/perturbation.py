@@ -28,7 +28,7 @@ import numpy as np
 from privlp import privacy
 from svm_models import whitening
 from svm_models.account import Account, Neighbours
-from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.classifiers.risk import RegularizedRisk
 from svm_models.parameters import FloatArray
 from svm_models.records.grid import RecordGrid
 

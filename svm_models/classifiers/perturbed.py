@@ -21,8 +21,7 @@ from svm_models.account import Account, Neighbours, counts
 from svm_models.classifiers import perturbation
 from svm_models.classifiers.base import COMMON, PrivateLinearClassifier
 from svm_models.classifiers.classes import class_weights
-from svm_models.classifiers.losses import MarginLoss, huber, logistic
-from svm_models.classifiers.minimise import RegularizedRisk
+from svm_models.classifiers.risk import MarginLoss, RegularizedRisk, huber, logistic
 from svm_models.parameters import REG, FloatArray, within
 from svm_models.records import signed
 

@@ -37,7 +37,7 @@ from scipy.special import expit
 
 from privlp import InvalidProblemError
 from privlp.rows import parts as row_parts
-from privlp.rows.grid import bits_of
+from privlp.rows.access import bits_of
 from svm_models.parameters import FloatArray
 from svm_models.records.scaled import within_norm
 

@@ -22,7 +22,7 @@ from svm_models import account as accounts
 from svm_models.around_fits import warn_if_repeated, warn_of_unpaid_steps
 from svm_models.parameters import FloatArray, require_delta
 from svm_models.plan import warn_of_noise
-from svm_models.records import owners
+from svm_models.records import columns
 from svm_models.records.columns import Columns, planned, without_labels
 from svm_models.records.grid import RecordGrid, require_exact_sums
 from svm_models.records.validation import as_numbers, scored, validated, without_table
@@ -81,7 +81,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         >>> fitted.predict([[3.0]]).round(6)
         array([7.])
         """
-        owners.refuse(self, unsupported, groups, private=self._is_private)
+        columns.refuse(self, unsupported, groups, private=self._is_private)
         # Weights of an earlier fit must not pass for this one's, should this one be cut short.
         for name in ("coef_", "intercept_", "privacy_"):
             self.__dict__.pop(name, None)
@@ -92,7 +92,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             if X is None:
                 y = np.asarray(as_numbers(y))
                 X = np.empty((y.size, 0))
-            X, groups = owners.with_owners(X, groups)
+            X, groups = columns.with_owners(X, groups)
             X, y = without_labels(self.X_bounds, X, y)
             self._columns = Columns.of(self.X_bounds, X, y)
             given: dict[str, Any] = {"ensure_min_features": features, "count_is_private": hidden}
@@ -241,7 +241,7 @@ class PrivateLinearRegressor(LinearRegressor):
         count, p = X.shape
         require_exact_sums(count)
         randomness = accounts.randomness_of(self.random_state)
-        kept = owners.kept(self, groups, count, randomness)
+        kept = columns.kept(self, groups, count, randomness)
         if kept is not None:
             X, y, count = X[kept], y[kept], len(kept)
         bounds = self.X_bounds if self._columns is None else self._columns.ranges

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privlp.methods.fallback import shares as cheap
-from privlp.methods.fallback import tells
+from privlp.methods.counts import shares as cheap
+from privlp.methods.counts import tells
 from privlp.privacy import (
     Accountant,
     ChargedDraws,

@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from privlp.checks import FloatArray
 from privlp.methods.chain.charges import WRONG_SIGNS, ChainCharges, ChainDraws
-from privlp.methods.chain.descent import Descents
+from privlp.methods.chain.descent import Descents, Start
 from privlp.methods.chain.start import COARSE, COUNTS_AMID, FEW, SURE, Starting
-from privlp.methods.chain.way import Start
 from privlp.methods.counts import NoisyCounts, StagedSearch, TargetSearch
 from privlp.methods.perturbed.paths import scaled_or
 from privlp.methods.request import SolveRequest

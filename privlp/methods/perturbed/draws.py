@@ -19,9 +19,8 @@ from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
 from privlp.regions.quadratic import fitted_prices
 from privlp.relations.base import PublicPart
-from privlp.rows import smoothed
 from privlp.rows.access import Rows
-from privlp.rows.in_coordinates import RowsInCoordinates
+from privlp.rows.in_coordinates import RowsInCoordinates, value_of_sum
 
 # The search of a minimum begins with so many rows, or so many a coordinate if that is more.
 _FEWEST_ROWS, _ROWS = 2**13, 100
@@ -166,7 +165,7 @@ class HiddenGradient:
         """The gradient of the summed violations at a point; private."""
         self._rows.update(RowsInCoordinates.go_to, z)
         found = self._rows.total(RowsInCoordinates.gradient, *self._bend)
-        return np.asarray(smoothed.value_of_sum(found, of_rows=True))
+        return np.asarray(value_of_sum(found, of_rows=True))
 
 
 def _attainable(steepest: float, strength: float, size: int) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from privlp.checks import FloatArray, real
 from privlp.errors import InvalidParameterError
-from privlp.game.dense import DenseDual
+from privlp.game.duals import DenseDual
 from privlp.game.loop import Game, ScaledRows, SelectionPlayer, as_rounds
 from privlp.methods.base import COMPARED, PlannedRun, Prediction, RowsMethod
 from privlp.methods.counts import grid_of
@@ -44,7 +44,7 @@ class DenseMultiplicativeWeights(RowsMethod):
     min_j g_j <= 2, and any two differ by at most W = 2 in the sup norm. Each score is a dense
     average of such vectors, and changes by at most min(1, k/s)·2 between neighbours
     (:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity`). Sums are exact: rows
-    and weights stand on public grids (:mod:`privlp.rows.grid`, :mod:`privlp.game.dense`), and
+    and weights stand on public grids (:mod:`privlp.rows.access`, :mod:`privlp.game.duals`), and
     nothing is added for rounding. Right-hand sides never enter a score. Proof: ``docs/proofs.md``,
     "Dense multiplicative weights" and "Exact sums".
 
@@ -141,7 +141,7 @@ class PublishedDenseWeights(RowsMethod):
     formula; the ledger charges the true cost of T such draws, which is less. alpha is in the units
     of the source, those of A x - b.
 
-    *Rounding.* Sums are exact, of rows on a public grid (:mod:`privlp.rows.grid`). The published
+    *Rounding.* Sums are exact, of rows on a public grid (:mod:`privlp.rows.access`). The published
     sensitivity is larger than that of the lemma by a·v·k/s: more than the rounding of a row to the
     grid. Proof: ``docs/proofs.md``, "The published constants".
     """

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from privlp.checks import FloatArray, real
-from privlp.game.descent import AcceleratedDescent, ElasticDual
+from privlp.game.duals import AcceleratedDescent, ElasticDual
 from privlp.game.loop import Game, Released
 from privlp.methods.base import PlannedRun, Prediction, RowsMethod
 from privlp.methods.counts import (
@@ -23,8 +23,17 @@ from privlp.methods.counts import (
     last_target,
 )
 from privlp.methods.request import SolveRequest, cheapest_at_zero
-from privlp.methods.staged.charges import Sizes, Stage, StagedCharges, difficulty, noise_of_sum
-from privlp.methods.staged.trim import LARGER, LEVELS, MOST_MISSED, levels_of
+from privlp.methods.staged.charges import (
+    LARGER,
+    LEVELS,
+    MOST_MISSED,
+    Sizes,
+    Stage,
+    StagedCharges,
+    difficulty,
+    levels_of,
+    noise_of_sum,
+)
 from privlp.privacy import ChargedDraws
 from privlp.regions.simplex import Entropic, Simplex, is_range, range_of
 from privlp.rows.access import Rows

@@ -1,18 +1,48 @@
-"""``"tightened"``: private numbers are released so that the true rows hold, surely or probably."""
+"""``"tightened"``: private numbers are released so that the true rows hold, surely or probably.
+
+For certain by noise that only tightens, or with a probability by quantiles of noise. Variants are
+compared on programs that are made up from declared ranges: no private number is read.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Real
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 
-from privlp.errors import PrivLPError
-from privlp.methods.base import COMPARED, NumbersMethod, PlannedRun
-from privlp.methods.noisy_numbers import private_numbers
+import highspy
+import numpy as np
+import numpy.typing as npt
+
+from privlp.checks import FloatArray
+from privlp.errors import PrivLPError, UnsupportedProblemError
+from privlp.methods import noisy_numbers as noisy
+from privlp.methods.base import COMPARED, NoiseOnNumbers, NumbersMethod, PlannedRun
+from privlp.methods.noisy_numbers import AdditiveNoise, BoundedNoise, private_numbers, scale_of
 from privlp.methods.request import SolveRequest
-from privlp.methods.tightened.margin import OneMargin
-from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace, gaussian_is_narrower
-from privlp.methods.tightened.quantiles import QuantileNoise
-from privlp.methods.tightened.slacks import MeasuredSlack
-from privlp.methods.tightened.trials import loss_in_trials
+from privlp.methods.tightened import worst_case
+from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
+from privlp.methods.tightened.noise import (
+    TruncatedGaussian,
+    TruncatedLaplace,
+    checked_numbers,
+    gaussian_is_narrower,
+    tightened_run,
+)
+from privlp.methods.tightened.rows import PRECISELY, TightenedRows
+from privlp.privacy import (
+    ChargedDraws,
+    GaussianMechanism,
+    TruncatedGaussianMechanism,
+    TruncatedLaplaceMechanism,
+)
+from privlp.privacy.noise import grid
+from privlp.problem.standard_form import StandardForm
+from privlp.regions.public_rows import require_bounded
+from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
 
 #: Slacks are measured where the loss in trials is at most this share of that of released numbers
 #: alone, and less by this share of the optimum. Chosen on advertising, packing and staffing
@@ -23,7 +53,7 @@ _CLEARLY_LESS, _WORTH_IT = 0.9, 1e-3
 class Tightened(NumbersMethod):
     """Release tightened numbers, solve the tightened program: its solutions satisfy the true rows.
 
-    With a probability (``feasible=0.99``) by :mod:`privlp.methods.tightened.quantiles`. Otherwise
+    With a probability (``feasible=0.99``) by :mod:`privlp.methods.tightened.method`. Otherwise
     with certainty, by :mod:`privlp.methods.tightened.noise`, `slacks` or `margin`, whichever public
     numbers say loses less: the choice costs nothing. Neighbours, sensitivity, budget: those of
     that way.
@@ -75,3 +105,257 @@ def _if_better(request: SolveRequest, method: NumbersMethod) -> PlannedRun | Non
         return None
     own, others = losses
     return planned if own <= _CLEARLY_LESS * others and others - own >= _WORTH_IT else None
+
+
+_PROBABILITY = 0.99  #: The probability without ``feasible``.
+#: Share of the allowed failures that margins use; the rest is a reserve.
+_USED = 0.5
+_ENLARGED = 1 + 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """By how much each released number is tightened, so that all rows hold together."""
+
+    probability: float  # That all private numbers lie within their margins, in (0, 1).
+    tail: float  # That one number lies outside: 1 - probability^(1/m) for m numbers.
+    both: dict[str, npt.NDArray[np.bool_]]  # By part, which numbers need a lower and an upper end.
+
+    @classmethod
+    def of(
+        cls, form: StandardForm, numbers: Sequence[PrivateNumbers], probability: float
+    ) -> Margins:
+        """Margins for the private numbers that a row depends on."""
+        needed = {str(part.part): worst_case.needed_ends(form, part) for part in numbers}
+        count = sum(int((lower | upper).sum()) for lower, upper in needed.values())
+        tail = -math.expm1(math.log(probability) / max(count, 1)) * (1 - 1e-12)
+        both = {part: lower & upper for part, (lower, upper) in needed.items()}
+        return cls(probability, tail, both)
+
+    def on(self, part: PrivateNumbers, mechanism: noisy.AdditiveNoise) -> FloatArray:
+        """The margin of each number of a part, (m,); 0 for costs and without noise."""
+        scale = noisy.scale_of(mechanism)
+        if part.part == "c" or scale == 0:
+            return np.zeros(len(part))
+        tails = self.tail, self.tail / 2
+        one, two = (max(_upper_quantile(mechanism, tail), 0.0) for tail in tails)
+        return np.where(self.both[part.part], two, one) * _ENLARGED + grid(scale)
+
+    def ends(
+        self, part: PrivateNumbers, draw: ChargedDraws, values: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Draw once; intervals that hold all numbers with the probability, or twice the cost."""
+        margin, released = self.on(part, cast("noisy.AdditiveNoise", draw.mechanism)), draw(values)
+        if part.part == "c" or not margin.any():
+            return released, released
+        # Roundings of the release and of the two ends: each at most half a unit in the last place.
+        margin = margin + 4 * np.spacing(np.abs(released) + margin)
+        return released - margin, released + margin
+
+
+def _upper_quantile(mechanism: noisy.AdditiveNoise, tail: float) -> float:
+    """The number that the noise exceeds with this probability."""
+    if isinstance(mechanism, GaussianMechanism):
+        from scipy.special import ndtri  # noqa: PLC0415 (slow to load)
+
+        return -mechanism.sigma * float(ndtri(tail))
+    return -mechanism.scale * math.log(2 * tail) if tail <= 0.5 else 0.0
+
+
+class QuantileNoise(NumbersMethod):
+    """Release noisy numbers, tightened by quantiles of their noise, and solve that program.
+
+    The true rows hold together with the probability ``feasible=p`` over the noise.
+
+    *Neighbours*: scalar-, row-, column- or objective-private, or several at once.
+
+    *Sensitivity and budget.* Laplace noise on the L1 sensitivity or Gaussian noise on the L2
+    sensitivity of each part, whichever needs the smaller margin. Parts share the budget by the
+    margins they cause. No delta is spent on truncation, so ``delta=0`` will do.
+
+    *Probability.* Let m be the number of private right-hand sides and coefficients that a row
+    depends on, and q = (1 + p)/2. Their noise is independent, so that each lies within its margin
+    with probability q^(1/m), and all of them with probability q. Between q and p lies a reserve:
+    rows that are all tight fail in just 1 - q of all draws, and so in less than 1 - p of any
+    thousand draws. A right-hand side is tightened by that quantile of its noise. So is a
+    coefficient, on the one side that tightens rows; where both sides do, by the quantile of the
+    noise's size. If all lie within their margins, every x that satisfies the tightened rows
+    satisfies the true ones, whatever x and the data are. Costs violate nothing.
+
+    *Ranges* are not needed. If some x satisfies all rows at their tight ends, tightened rows never
+    contradict each other. Proof: ``docs/proofs.md``, "Constraints that hold with a probability".
+    """
+
+    name = "tightened"
+    rows_hold = "probably"
+
+    def plan(self, request: SolveRequest) -> PlannedRun:
+        alpha = "no row is violated, but with a small probability"
+        numbers = checked_numbers(request, self.name, alpha, "margins follow from the noise")
+        require_bounded(request.form, numbers, within_ranges=True)
+        worst, note = _worst_case(request.form, numbers)
+        probability = _PROBABILITY if request.feasible is None else float(request.feasible)
+        margins = Margins.of(request.form, numbers, 1 - _USED * (1 - probability))
+        pairs = zip(numbers, _mechanisms(request, numbers, margins), strict=True)
+        released = [(*pair, _noise_on(*pair, margins)) for pair in pairs]
+        promise = (
+            f"all true inequality rows hold together with probability at least {probability:g} over"
+            " the noise"
+        )
+        options: dict[str, Any] = {"ends": margins.ends, "promise": promise}
+        return tightened_run(self.name, request, released, "noise on", worst, note, **options)
+
+
+def _worst_case(
+    form: StandardForm, numbers: list[PrivateNumbers]
+) -> tuple[worst_case.WorstCase | None, str]:
+    """The worst case within the declared ranges, if it has a point, and what a plan says of it."""
+    may_end = (
+        "So the tightened rows may contradict each other; then the solve ends as infeasible, and"
+        " the budget is spent."
+    )
+    if any(worst_case.open_ended(form, part) for part in numbers):
+        return None, f"No range is declared for some private numbers. {may_end}"
+    try:
+        worst_case.require_one_end(form, numbers)
+        worst = worst_case.WorstCase.of(form, numbers)
+    except UnsupportedProblemError as error:
+        reason, _, _ = str(error).partition(" Declare")
+        return None, f"{reason} {may_end}"
+    return worst, worst.note(form.lp.sense)
+
+
+def _mechanisms(
+    request: SolveRequest, numbers: list[PrivateNumbers], margins: Margins
+) -> list[noisy.AdditiveNoise]:
+    """Laplace or Gaussian noise on each part, whichever needs the smaller margin."""
+
+    def size(part: PrivateNumbers, mechanism: noisy.AdditiveNoise) -> float:
+        if part.part == "c":
+            return noisy.largest_of(mechanism, len(part))
+        return float(margins.on(part, mechanism).max(initial=0.0))
+
+    found = [
+        noisy.quieter_noise(request, part.l1, part.l2, lambda noise, part=part: size(part, noise))  # type: ignore[misc]
+        for part in numbers
+    ]
+    whole = {part.part: size(part, noise) for part, (_, noise) in zip(numbers, found, strict=True)}
+    split = noisy.shares(request, numbers, lambda part: whole[part.part])
+    return noisy.mechanisms_of(request, numbers, [kind for kind, _ in found], split)
+
+
+def _noise_on(
+    part: PrivateNumbers, mechanism: noisy.AdditiveNoise, margins: Margins
+) -> NoiseOnNumbers:
+    """The margin of a number, or the typical noise on a cost."""
+    declared = float(np.median(part.high - part.low))
+    if part.part == "c":
+        return NoiseOnNumbers("c", noisy.scale_of(mechanism), math.inf, declared)
+    typical = float(np.median(margins.on(part, mechanism)))
+    return NoiseOnNumbers(part.part, typical, math.inf, declared)
+
+
+#: Shares of the declared ranges between which made-up right-hand sides lie.
+_MIDDLE = (0.25, 0.75)
+#: How many programs are made up, by rows times variables; larger programs are not tried.
+_TRIALS = {500: 10, 20_000: 6, 1_000_000: 1}
+
+
+class Trial(NamedTuple):
+    """A made-up program: its optimum, shadow prices of its rows, and what runs lose on it."""
+
+    numbers: ProgramNumbers
+    best: float  # To minimise, without offset.
+    prices: FloatArray
+    losses: list[float | None]
+
+
+def loss_in_trials(
+    request: SolveRequest, numbers: Sequence[PrivateNumbers], runs: Sequence[PlannedRun]
+) -> list[float] | None:
+    """What planned runs lose on the same made-up programs, as a share; None if one fails."""
+    cells = (request.lp.shape[0] + request.n) * request.lp.shape[1]
+    count = next((count for most, count in _TRIALS.items() if cells <= most), 0)
+    lost, sizes = np.zeros(len(runs)), 0.0
+    for trial in trials(request, numbers, runs, count, np.random.default_rng):
+        if trial is None or None in trial.losses:
+            return None
+        lost += cast("list[float]", trial.losses)
+        sizes += abs(trial.best)
+    return [float(loss) / sizes for loss in lost] if sizes > 0 else None
+
+
+def trials(
+    request: SolveRequest,
+    numbers: Sequence[PrivateNumbers],
+    runs: Sequence[PlannedRun],
+    count: int,
+    noise: Callable[[int], np.random.Generator],
+) -> Iterator[Trial | None]:
+    """Planned runs on `count` made-up programs; None for a program without an optimum."""
+    for seed in range(count):
+        made_up = made_up_numbers(numbers, np.random.default_rng(seed))
+        if made_up is None:
+            yield None
+            continue
+        known = ProgramNumbers.of(request.form)
+        for part in numbers:
+            known = known.having(part, made_up[part.part])
+        ends = next((p for p in numbers if p.part == "A"), None)
+        rows = TightenedRows.of(known, None if ends is None else (ends, *(known.values(ends),) * 2))
+        status, y, prices = rows.priced_optimum(known.c, PRECISELY)
+        if status != highspy.HighsModelStatus.kOptimal:
+            yield None
+            continue
+        sign = request.lp.sign
+        points = [_point(run, made_up, noise(seed)) for run in runs]
+        best = float(known.c @ rows.point(y))
+        losses = [None if x is None else float(sign * (known.c @ x - best)) for x in points]
+        yield Trial(known, sign * best, prices, losses)
+
+
+def made_up_numbers(
+    numbers: Sequence[PrivateNumbers], rng: np.random.Generator
+) -> dict[str, FloatArray] | None:
+    """Public numbers in place of the private ones; None if a declared range has an end missing."""
+    if not all(np.isfinite(part.high - part.low).all() for part in numbers):
+        return None
+    heights = {part.part: rng.random(len(part)) for part in numbers}
+    if "b" in heights:
+        heights["b"] = _MIDDLE[0] + (_MIDDLE[1] - _MIDDLE[0]) * heights["b"]
+    parts = {part.part: part for part in numbers}
+    if "A" in parts and "c" in parts:
+        columns, first = np.unique(parts["A"].at[1], return_index=True)
+        of_column = dict(zip(columns.tolist(), heights["A"][first].tolist(), strict=True))
+        pairs = zip(parts["c"].at[0].tolist(), heights["c"].tolist(), strict=True)
+        heights["c"] = np.array([of_column.get(column, height) for column, height in pairs])
+    return {name: part.low + (part.high - part.low) * heights[name] for name, part in parts.items()}
+
+
+class TrialDraw(NamedTuple):
+    """Stands for a charged draw in a trial: noise of about its law, of a public seed."""
+
+    mechanism: AdditiveNoise | BoundedNoise
+    rng: np.random.Generator
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """The values with noise; bounded noise moves them by between minus two widths and 0."""
+        mechanism, size = self.mechanism, len(values)
+        gaussian = isinstance(mechanism, GaussianMechanism | TruncatedGaussianMechanism)
+        draw = self.rng.normal if gaussian else self.rng.laplace
+        noise = draw(0.0, scale_of(mechanism), size)
+        if isinstance(mechanism, TruncatedGaussianMechanism | TruncatedLaplaceMechanism):
+            return values - mechanism.width + np.clip(noise, -mechanism.width, mechanism.width)
+        return values + noise
+
+
+def _point(
+    run: PlannedRun, made_up: dict[str, FloatArray], rng: np.random.Generator
+) -> FloatArray | None:
+    """What a planned run releases on made-up numbers."""
+    draws = [TrialDraw(cast("Any", mechanism), rng) for mechanism, _, _ in run.charges]
+    rows = SimpleNamespace(values=lambda numbers: made_up[numbers.part])  # they are public
+    solver = run.start(rows, cast("Any", draws))
+    for t in range(solver.rounds):
+        solver.step(t)
+    return solver.released().x

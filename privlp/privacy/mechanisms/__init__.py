@@ -4,12 +4,12 @@ from privlp.privacy.mechanisms.additive import (
     EuclideanLaplaceMechanism as EuclideanLaplaceMechanism,
 )
 from privlp.privacy.mechanisms.additive import GaussianMechanism as GaussianMechanism
+from privlp.privacy.mechanisms.additive import HasGenerator as HasGenerator
 from privlp.privacy.mechanisms.additive import LaplaceMechanism as LaplaceMechanism
+from privlp.privacy.mechanisms.additive import Mechanism as Mechanism
 from privlp.privacy.mechanisms.additive import (
     WeightedGaussianMechanism as WeightedGaussianMechanism,
 )
-from privlp.privacy.mechanisms.base import HasGenerator as HasGenerator
-from privlp.privacy.mechanisms.base import Mechanism as Mechanism
 from privlp.privacy.mechanisms.selection import ExponentialMechanism as ExponentialMechanism
 from privlp.privacy.mechanisms.selection import (
     GaussianObjectivePerturbation as GaussianObjectivePerturbation,

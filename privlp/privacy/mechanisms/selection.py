@@ -11,15 +11,13 @@ import numpy.typing as npt
 from privlp.checks import FloatArray
 from privlp.errors import InvalidParameterError
 from privlp.privacy.mechanisms.additive import (
+    CHANCE,
+    LARGEST_SCALE,
     AdditiveNoise,
     EuclideanLaplaceMechanism,
     GaussianMechanism,
-    LaplaceMechanism,
-)
-from privlp.privacy.mechanisms.base import (
-    CHANCE,
-    LARGEST_SCALE,
     HasGenerator,
+    LaplaceMechanism,
     Mechanism,
     require_positive,
 )

@@ -10,8 +10,12 @@ import numpy as np
 from privlp.checks import whole
 from privlp.errors import InvalidParameterError
 from privlp.privacy.gaussian_dp import MOST_DEVIATIONS, Change, least_width, log_delta
-from privlp.privacy.mechanisms.additive import ExponentialTails, OneSidedNoise
-from privlp.privacy.mechanisms.base import require_delta, require_positive
+from privlp.privacy.mechanisms.additive import (
+    ExponentialTails,
+    OneSidedNoise,
+    require_delta,
+    require_positive,
+)
 from privlp.privacy.noise import Law, OneSidedTruncatedGaussian, OneSidedTruncatedLaplace
 
 

@@ -1,4 +1,4 @@
-"""Multiplicative weights over the variables, against privately selected rows."""
+"""Published methods for private numbers: multiplicative weights, and truncated Laplace noise."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from privlp.methods.noisy_numbers import (
     quieter_noise,
 )
 from privlp.methods.request import SolveRequest
-from privlp.privacy import ChargedDraws, ExponentialMechanism, Mechanism
+from privlp.methods.tightened.noise import TruncatedLaplace
+from privlp.privacy import ChargedDraws, ExponentialMechanism, Mechanism, TruncatedLaplaceMechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation
-from privlp.relations.numbers import LowSensitivity
+from privlp.relations.numbers import LowSensitivity, PrivateNumbers
 from privlp.rows.access import Rows
 from privlp.rows.program_rows import RowBlock, SelectableRows
 
@@ -319,3 +320,26 @@ class AdaHedge:
         if math.isinf(rate):
             return least
         return least - math.log(np.exp(-rate * (self._losses - least)).mean()) / rate
+
+
+class PublishedTruncatedLaplace(TruncatedLaplace):
+    """As :class:`~privlp.methods.tightened.noise.TruncatedLaplace`, with the published width.
+
+    The width is ln(m (e^eps - 1)/delta + 1) for m numbers (Muñoz Medina et al. 2021).
+    Proof: ``docs/proofs.md``, "Truncated Laplace mechanism".
+    """
+
+    name = "truncated-laplace-published"
+    take_it = "you compare with Muñoz Medina et al. (2021)"
+    listed = False
+
+    def _of_eps(
+        self, numbers: list[PrivateNumbers], split: list[float], eps: float, delta: float
+    ) -> list[TruncatedLaplaceMechanism]:
+        entries = sum(len(part) for part in numbers)
+        return [
+            TruncatedLaplaceMechanism.of_budget(
+                part.l1, share * eps, delta, shift=eps, published_for=entries
+            )
+            for part, share in zip(numbers, split, strict=True)
+        ]
