@@ -50,7 +50,7 @@ from privlp.privacy import (
 from privlp.privacy.charges import Call, Charge, RecordedRelation
 from privlp.privacy.prices import Law, Price
 from privlp.privacy.record_file import FileLocation
-from privlp.relations.combined import Combined
+from privlp.relations.bounded_change import Combined
 from tests.effort import each, examples, runs
 
 REPLACE = ConstraintPrivate()

@@ -15,10 +15,10 @@ from privlp.problem import validation
 from privlp.problem.validation import Sides
 from privlp.readers.blocks import ParquetRows
 from privlp.readers.cvxpy_problem import read_cvxpy
-from privlp.readers.linprog import read_linprog, require_continuous
 from privlp.readers.model_files import read_mps
+from privlp.readers.tables import read_linprog, require_continuous
 from privlp.relations import ConstraintPrivate, NeighbourRelation
-from privlp.relations.combined import relation_of
+from privlp.relations.bounded_change import relation_of
 from privlp.tables import by_name, listed
 
 if TYPE_CHECKING:
