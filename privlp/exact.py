@@ -9,8 +9,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from privlp.checks import FloatArray, positive
-from privlp.float_errors import unnoticed
+from privlp.checks import FloatArray, positive, unnoticed
 from privlp.linear_program import LinearProgram, require_program
 from privlp.problem.highs import quiet_highs, run, to_highs
 from privlp.readers.model_objects import assign

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import WHY, require, unquoted
-from privlp.float_errors import unnoticed
+from privlp.checks import WHY, require, unnoticed, unquoted
 from privlp.pictures import draw_program
 from privlp.problem import bands
 from privlp.problem.data import ProgramData

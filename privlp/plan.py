@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privlp.checks import require, require_flag
+from privlp.checks import require, require_flag, unnoticed
 from privlp.errors import UnsupportedProblemError
-from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram, require_program
 from privlp.methods import METHODS
 from privlp.methods.advice import advise, least_missed, warn_of_request

@@ -17,9 +17,9 @@ from privlp.checks import (
     require_flag,
     require_kind,
     shown,
+    unnoticed,
 )
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError
-from privlp.float_errors import unnoticed
 from privlp.game.loop import Released, drive
 from privlp.linear_program import LinearProgram, require_program
 from privlp.methods import REPLACED

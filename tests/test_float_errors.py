@@ -12,7 +12,7 @@ from scipy import special
 
 import privlp
 from privlp import Budget, ConstraintPrivate, LinearProgram
-from privlp.float_errors import unnoticed
+from privlp.checks import unnoticed
 from privlp.privacy import GaussianMechanism, Randomness
 from privlp.rows import parts
 from privlp.rows.access import InMemory

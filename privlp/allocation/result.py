@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from privlp.allocation.people import Allocation, people_of
-from privlp.checks import FloatArray, as_floats, real, require, require_kind
+from privlp.checks import FloatArray, as_floats, real, require, require_kind, unnoticed
 from privlp.files import Saved
-from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.randomness import Randomness, RandomSource
 from privlp.status import Verdict

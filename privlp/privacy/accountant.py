@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
+from privlp.checks import unnoticed
 from privlp.errors import BudgetExceededError
-from privlp.float_errors import unnoticed
 from privlp.privacy.budget_rule import validated_budget
 from privlp.privacy.charges import AccountedRelation, Charge, cost_of
 from privlp.privacy.gaussian_dp import root_of

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
-from privlp.checks import whole
+from privlp.checks import unnoticed, whole
 from privlp.errors import InvalidParameterError, RelationMismatchError
-from privlp.float_errors import unnoticed
 from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import Price
 from privlp.privacy.record import LedgerEntry, json_number

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from privlp.float_errors import unnoticed
+from privlp.checks import unnoticed
 from privlp.privacy.gaussian_dp import (
     delta_of,
     least_eps,

@@ -11,9 +11,8 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from privlp.checks import is_integer
+from privlp.checks import is_integer, unnoticed
 from privlp.errors import BudgetExceededError, BudgetFileError, InvalidParameterError, PrivLPError
-from privlp.float_errors import unnoticed
 from privlp.privacy.mechanisms import Mechanism
 
 _forks = 0

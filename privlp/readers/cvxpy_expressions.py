@@ -14,9 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray
+from privlp.checks import FloatArray, unnoticed
 from privlp.errors import InvalidProblemError, MissedRowsWarning, ReadError
-from privlp.float_errors import unnoticed
 from privlp.readers.modellers import names_like
 
 Expression: TypeAlias = Any

@@ -9,9 +9,16 @@ import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, real, require, require_flag, require_kind, rows_of_share
+from privlp.checks import (
+    FloatArray,
+    real,
+    require,
+    require_flag,
+    require_kind,
+    rows_of_share,
+    unnoticed,
+)
 from privlp.exact import ExactSolution, solve_exact
-from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram, require_program
 from privlp.pictures import GREY, drawing_on, marks, place_legend
 from privlp.problem.data import ProgramData

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import FloatArray, real, require, require_kind
+from privlp.checks import FloatArray, real, require, require_kind, unnoticed
 from privlp.errors import UnsupportedProblemError
 from privlp.exact import ExactSolution
-from privlp.float_errors import unnoticed
 from privlp.linear_program import LinearProgram, require_program
 from privlp.privacy import Budget, LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.privacy.randomness import RandomSource

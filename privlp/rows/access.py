@@ -29,8 +29,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from privlp.checks import FloatArray
-from privlp.float_errors import unnoticed
+from privlp.checks import FloatArray, unnoticed
 
 BlockT_co = TypeVar("BlockT_co", covariant=True)
 State = TypeVar("State")

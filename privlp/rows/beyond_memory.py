@@ -27,7 +27,7 @@ from weakref import finalize
 
 import numpy as np
 
-from privlp.float_errors import unnoticed
+from privlp.checks import unnoticed
 from privlp.problem.data import KnownProgram, ProgramData, few_rows, of_a_block
 from privlp.problem.standard_form import StandardForm
 from privlp.problem.validation import cleaned

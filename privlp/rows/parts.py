@@ -22,8 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray
-from privlp.float_errors import unnoticed
+from privlp.checks import FloatArray, unnoticed
 from privlp.problem.standard_form import row_by_row
 from privlp.rows.access import bits_of
 

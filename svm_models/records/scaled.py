@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.float_errors import unnoticed
+from privlp.checks import unnoticed
 from privlp.rows.parts import csr_of
 from svm_models.parameters import FloatArray
 

@@ -18,8 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from privlp import InvalidProblemError, tables
-from privlp.checks import WHY, as_floats, harmless_warnings, require_data, unquoted
-from privlp.float_errors import unnoticed
+from privlp.checks import WHY, as_floats, harmless_warnings, require_data, unnoticed, unquoted
 from privlp.readers.tables import LazyRows, columns_of, read_table
 
 _COMPLEX = "Complex data not supported. Give real numbers."
