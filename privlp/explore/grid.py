@@ -117,11 +117,9 @@ class Grid:
     draws: int  #: Solves of each cell and world.
 
     def guesses(self, eps: float) -> tuple[int, int]:
-        """How many guesses of an attacker were right, and how many there were, at one eps.
+        """How many guesses of an attacker were right, of how many, at one eps.
 
-        The attacker knows all other records, so both programs, and solves them herself: half of the
-        answers are hers. She projects an answer of the other half onto the line through both exact
-        optima, and takes the world whose median lies nearer.
+        She knows both programs, and takes the world whose median answer lies nearer.
         """
         right, trials = 0, 0
         for pair in self.pairs:

@@ -266,10 +266,7 @@ def last_target(request: SolveRequest, requests: Sequence[ChargeRequest]) -> flo
 
 
 class Checked:
-    """A search, and then two counts at its point, or at a cheaper one that hardly misses s rows.
-
-    Where they show more than s missed rows, another point takes its place, after its own count.
-    """
+    """A search, then two counts at its point, or at a cheaper or safer one that they speak for."""
 
     def __init__(
         self, request: SolveRequest, rows: Rows[Any], search: StagedSearch, draw: ChargedDraws

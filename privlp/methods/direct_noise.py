@@ -177,8 +177,7 @@ def _rows_and_value(
 class NoisyProgram(OneRelease):
     """One release of all private numbers, then HiGHS on the noisy program.
 
-    `value` is a public optimum. The largest violation may be minimised to `slack` below zero, since
-    noise may hide one.
+    With a public optimum `value`, the largest violation is minimised, to `slack` below zero.
     """
 
     def __init__(

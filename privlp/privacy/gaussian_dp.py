@@ -118,10 +118,7 @@ def root_of(
     rtol: float = 1e-14,
     steps: int = 100,
 ) -> float:
-    """A root between two ends at which a function has different signs (Brent 1973, zero).
-
-    The bits are those of ``scipy.optimize.brentq``, which takes a quarter of a second to load.
-    """
+    """A root between two ends: the bits of ``scipy.optimize.brentq``, which is slow to load."""
     before, x, other = low, high, low  # the root lies between x, the best point, and the other
     at_before, at_x, at_other = f(before), f(x), 0.0
     if at_before == 0 or at_x == 0:

@@ -185,10 +185,7 @@ class SoftPrices:
 
 @dataclass(frozen=True, eq=False)
 class KnownProgram(ProgramData):
-    """A program with fixed numbers, or no rows, in place of private ones: nothing is checked.
-
-    The fixed numbers need not lie in the declared range.
-    """
+    """A program with fixed numbers, in no declared range, or no rows, in place of private ones."""
 
     @classmethod
     def of(cls, program: ProgramData, **changed: Any) -> KnownProgram:

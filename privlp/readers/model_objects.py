@@ -195,8 +195,7 @@ def _without_slacks(
 ) -> FloatArray | None:
     """Prices of private rows with slack variables, which are taken out; None without any.
 
-    A slack variable that is bounded, in other rows too, or at no price of its own stays. Whether it
-    is in other rows is decided by the terms that these have, not by their numbers.
+    Whether such a variable is in other rows is decided by their terms, not by their numbers.
     """
     softened = list(model.slacks())
     if not softened:

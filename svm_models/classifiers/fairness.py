@@ -132,11 +132,7 @@ class Groups:
         return float(shares[0] - shares[1])
 
     def step(self, decisions: FloatArray, moves: FloatArray, longest: float) -> tuple[float, float]:
-        """The least of the steps against `moves` at which the gap is small enough; and its gap.
-
-        The aim is the tolerance less one standard deviation of a measured gap. All is decided by
-        released numbers.
-        """
+        """The least step against `moves` at which the released gap is small; and that gap."""
         if self._noise > max(self._tolerance, _SMALL_GAP):
             warnings.warn(
                 f"The gap between the groups is measured with noise of {self._noise:.2g}, more than"

@@ -215,11 +215,7 @@ def _columns(X: Any, names: list[Any] | None) -> list[Any]:
 
 
 def _read(column: Any, declared: Any, name: Any) -> FloatArray:
-    """A column as numbers, (n,), or as an entry for each category, (n, k).
-
-    Categories are read entry by entry: a column with a missing entry may become an array of floats,
-    which would round what others hold.
-    """
+    """A column as numbers, (n,), or as an entry for each category, (n, k); read one by one."""
     if not isinstance(declared, list):
         numbers = column if isinstance(column, np.ndarray) else column.to_native()
         return unquoted(lambda: as_floats(np.asarray(numbers), f"X[{name!r}]"), _NUMBERS, "X")

@@ -271,8 +271,7 @@ def _columns_of_array(X: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
 def as_stored(X: Any) -> Any:
     """The entries of a sparse array in CSR, as they are stored; not copied if in CSR.
 
-    SciPy's conversions sum duplicates in the caller's precision; indices out of range read other
-    memory.
+    SciPy's conversions sum duplicates in the caller's precision.
     """
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         return X

@@ -264,9 +264,7 @@ def centre_of_rows(
 ) -> Centre | None:
     """Descents of distances from where rows end, ever shorter in variables that come close to them.
 
-    A descent in a region of a few steps to each side leads nearer to most rows. Where half a step
-    from there still reaches many of them, it shrinks. So the search follows rows that come close
-    together, as at a corner that most of them share, whatever the bounds. After some of them it is
+    So they lead to a corner that most rows share, whatever the bounds. After some of them it is
     asked once whether that is of use, at the least cost that the centre may have.
     """
     (x, steps, found), ends, vain = begin, region, 0

@@ -218,10 +218,7 @@ class ChainSearch(StagedSearch):
     def _descended(
         self, x: FloatArray, counts: NoisyCounts, descents: int, share: float
     ) -> tuple[FloatArray, float]:
-        """Of ever shorter descents without a cost, the point that misses fewest rows, and these.
-
-        There are at most so many of them, of this share of the rounds that are left.
-        """
+        """Of ever shorter descents without a cost, the point that misses fewest rows, and these."""
         region, few = self._region, max(FEW * self._s, SURE * counts.sigma)
         rows, z = self._descents.rows(region), region.within(region.coordinates(x))
         left = self._draws.slopes.remaining
@@ -246,11 +243,7 @@ class ChainSearch(StagedSearch):
     def _amid(
         self, starting: Starting, x: FloatArray, counts: NoisyCounts, corner: bool
     ) -> tuple[FloatArray, float]:
-        """A deep point in the smallest region about x that has one, and how many rows it misses.
-
-        First the region reaches to the sides near x, then farther; all of it if x is a corner that
-        many sides share.
-        """
+        """A deep point in the smallest region about x that has one, and how many rows it misses."""
         few, fewest, deep = max(FEW * self._s, SURE * counts.sigma), math.inf, x
         widths = together = np.full(len(x), np.inf)
         self._public, self._region = self._whole, self._all
@@ -356,10 +349,7 @@ class ChainSearch(StagedSearch):
         beyond: float,
         left: int,
     ) -> tuple[FloatArray, float]:
-        """Where on the way from x to the deep point, at t = 1, so many times s rows are missed.
-
-        So many searches are left for the counts between stages.
-        """
+        """Where on the way from x to the deep point, at t = 1, so many times s rows are missed."""
         counts = self._between
         path = self._path(region, deep, x)
         posterior = TargetSearch(
@@ -373,11 +363,9 @@ class ChainSearch(StagedSearch):
         return path(found), found
 
     def _path(self, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> Path:
-        """The way from x at t = 0 to the deep point at t = 1.
+        """The way from x at t = 0 to the deep point at t = 1: a curve that leaves along the costs.
 
-        It leaves x along the costs, in the units of a region, and bends towards the deep point:
-        a quadratic curve, so a row that x misses and the deep point meets fails once. Before x it
-        leads against the costs, along the ends of the region.
+        Before x it leads against the costs, along the ends of the region.
         """
         slope, z = region.cost(self._public.cost), region.coordinates(x)
         rise = float(self._public.cost @ (deep - x)) / max(float(slope @ slope), 1e-300)

@@ -108,13 +108,7 @@ class Starting:
         logarithmic: int,
         hint: float | None = None,
     ) -> Start:
-        """About the first point of a way with few missed rows.
-
-        The way leads to the first of a few ends at which few rows are missed, or to the best. If it
-        passes a hinted cost, the first counts are made about there. Another way begins or ends at
-        the centre of the rows, if they come close together there and that way leads to a point of
-        less cost.
-        """
+        """About the first point of a way to a few ends, or to the centre, with few missed rows."""
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draw)
         by_centre = 0 if centre is None else COUNTS_BY_CENTRE
         later = _CHECKED + by_centre
@@ -163,10 +157,7 @@ class Starting:
     def _to_an_end(
         self, counts: NoisyCounts, few: float, target: float
     ) -> tuple[FloatArray, FloatArray, float]:
-        """A way from the cheapest point, or the middle, to the first end with few missed rows.
-
-        And how many are missed at its end.
-        """
+        """A way to the first end with few missed rows, or the best; and how many it misses."""
         far = middle = self._region.point(self._region.inside)
         begin, fewest = self.cheapest(), math.inf
         for number, end in enumerate(self._ends(begin)):
@@ -201,10 +192,7 @@ class Starting:
         target: float,
         centre: Callable[[FloatArray, Useless], Centre | None],
     ) -> tuple[Way, tuple[float, float]]:
-        """The way, or one that begins or ends amid the rows.
-
-        That one is taken unless the way misses few rows at the cost of its start.
-        """
+        """The way, or one that begins or ends amid the rows, if they come close together there."""
         cost, good = self._public.cost, way.fewest <= target
 
         def as_good(value: float) -> bool:
@@ -227,10 +215,7 @@ class Starting:
     def _before_most_rows(
         self, draw: ChargedDraws | None, begin: FloatArray, far: FloatArray, target: float
     ) -> FloatArray:
-        """A point of the way after which many rows are met at once, or else its beginning.
-
-        So the way is told apart where its ends are far away in units of the rows.
-        """
+        """A point of the way after which many rows are met at once, or else its beginning."""
         if draw is None:
             return begin
         low, step = begin, far - begin
@@ -300,10 +285,7 @@ class Starting:
         return found._replace(steps=np.where(gone, found.steps, np.inf))
 
     def widths(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:
-        """How far each variable alone moves from x to reach sides near it, (d,); its range or less.
-
-        Infinite where that is not known, or not far less than the range.
-        """
+        """How far each variable alone moves from x to reach sides near it, (d,); inf if unknown."""
         ranges = self._ranges()
         parts, _ = self._steps(
             draw, lambda part: self._near(x, part * ranges), len(x), WIDTH_COUNTS
@@ -312,10 +294,7 @@ class Starting:
         return np.where(2 * step < ranges, step, np.inf)
 
     def together(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:
-        """A few times how far all variables move from x at once to reach sides, (d,).
-
-        In units of their ranges. The direction is any one: along others rows may not change at all.
-        """
+        """A few times how far all variables move from x at once to reach sides, (d,)."""
         ranges = self._ranges()
         step = ranges * np.random.default_rng(0).random(len(x))
 
@@ -363,11 +342,7 @@ class Starting:
     def _steps(
         self, draw: ChargedDraws, near: Callable[[FloatArray], FloatArray], size: int, rounds: int
     ) -> tuple[FloatArray, bool]:
-        """Parts of a step, at most 1, that reach a few times s sides, (size,).
-
-        Or half of what a whole step reaches, if that is less, and clearly some. And whether a
-        single step reaches them at once. All draws that are left are shared among the rounds.
-        """
+        """Parts of a step, at most 1, that reach a few times s sides, (size,); if one does at once."""
         left = iter(np.diff(np.linspace(0, draw.remaining, rounds + 1).astype(int)))
         sigma = draw.sigma / math.sqrt(draw.remaining // rounds)
 

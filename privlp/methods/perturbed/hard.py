@@ -184,12 +184,7 @@ _INSTEAD = (
 
 
 class MixedRowSearch(SoftRowSearch):
-    """Hard rows among soft ones: soft rows of norm 1, whose price follows from counts.
-
-    The first stage leads away from the hard rows, or a public point misses fewer. The others
-    minimise all costs, from a point of a public line on. On the way from the last point to the one
-    of which fewest missed hard rows are counted, noisy counts find one that misses few enough.
-    """
+    """Hard rows among soft ones: soft rows of norm 1, whose price follows from counts."""
 
     def __init__(
         self, *given: Any, hard: Rows[Any], missed: ChargedDraws, target: float, **options: Any

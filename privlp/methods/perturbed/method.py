@@ -188,8 +188,7 @@ def require_enough_rows(request: SolveRequest) -> None:
 def search_region(request: SolveRequest, public: PublicRows) -> tuple[ReducedPolytope, float, bool]:
     """The bounded region of a search, what a row varies by, and whether its size is unknown.
 
-    Where bounds and public rows bound nothing, costs are: by a very large number, because a hint
-    may be far too low. Without a hint a row varies by infinity.
+    Costs are bounded where nothing else bounds: a row varies by infinity then, without a hint.
     """
     costs = request.costs_of_hint()
     hint = None if costs is None else costs[1]

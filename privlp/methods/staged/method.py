@@ -283,11 +283,7 @@ class Stages(StagedSearch):
         high: float,
         left: int,
     ) -> None:
-        """Find about where counts change from that at the least size to that at the largest one.
-
-        Where rows fail at all sizes of even shares, some below and others above, they come close
-        together there.
-        """
+        """Find about where counts change from that at the least size to that at the largest one."""
         begin, end = counts[low], counts[high]
         for _ in range(left):
             middle = 0.5 * (low + high)
@@ -390,11 +386,7 @@ class Staged(RowsMethod):
 
 
 def _natural_simplex(request: SolveRequest) -> bool:
-    """Whether costs bound many variables from 0, by public numbers.
-
-    On that simplex the error of a mirror descent grows with the logarithm of their number, that of
-    a chain with its root. Ends of other kinds may be far from what rows ask for: a chain finds it.
-    """
+    """Whether costs bound many variables from 0, by public numbers: there a descent errs less."""
     live = request.lp.bounds[:, 0] < request.lp.bounds[:, 1]
     cost = request.lp.c[live]
     return bool(cost.all() and cheapest_at_zero(request.lp) and len(cost) >= _MANY)

@@ -53,10 +53,8 @@ _CLEARLY_LESS, _WORTH_IT = 0.9, 1e-3
 class Tightened(NumbersMethod):
     """Release tightened numbers, solve the tightened program: its solutions satisfy the true rows.
 
-    With a probability (``feasible=0.99``) by :mod:`privlp.methods.tightened.method`. Otherwise
-    with certainty, by :mod:`privlp.methods.tightened.noise`, `slacks` or `margin`, whichever public
-    numbers say loses less: the choice costs nothing. Neighbours, sensitivity, budget: those of
-    that way.
+    With a probability by :class:`QuantileNoise`. Else for certain by the classes of `noise` or
+    `measured` that lose less by public numbers. Neighbours, sensitivity, budget: as told there.
     """
 
     name = "tightened"

@@ -105,9 +105,8 @@ _RELEASED = "What was charged stays charged. The numbers were released"
 class TightenedProgram(noisy.OneRelease):
     """One release of tightened numbers, then HiGHS on the tightened program.
 
-    `fallback` and `inside` are public points that satisfy every possible program, the latter
-    strictly inside the rows that leave room. `ends` draws, and gives an interval for each number.
-    If x satisfies the tightened rows, `promise` holds. `caution` is said before the message.
+    Public points `fallback` and `inside` satisfy every possible program. `ends` draws, and gives an
+    interval for each number. If x satisfies the tightened rows, `promise` holds.
     """
 
     def __init__(

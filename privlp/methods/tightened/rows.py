@@ -263,10 +263,7 @@ def point_inside(rows: TightenedRows, chosen: npt.NDArray[np.bool_]) -> FloatArr
 def strictly_inside(rows: TightenedRows) -> FloatArray | None:
     """A point strictly inside the rows that leave room, as far as it is found; public if they are.
 
-    The mean of several points. Each has the largest sum of slacks over the rows that the mean of
-    those before is not strictly inside of; a slack counts in units of the row's largest
-    coefficient, and at most 1. By convexity no slack is lost but for the factor of the mean. None
-    if HiGHS finds no feasible point.
+    The mean of several, each with the largest sum of slacks over rows that others leave tight.
     """
     sizes = np.maximum(row_sizes(rows.A), _LEAST_SIZE)
     tight, found = np.ones(len(sizes), dtype=bool), []
