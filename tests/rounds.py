@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from privlp.game.duals import DenseDual, DenseProjection, ElasticDual, ElasticRows, LogWeights
+from privlp.game.duals import DenseDual, DenseProjection, ElasticDual, LogWeights
 from privlp.regions.simplex import Simplex
 from privlp.rows.access import Grid, InMemory
 from privlp.rows.on_simplex import RowsOnSimplex
@@ -28,10 +28,15 @@ def project(log_weights, s):
     return Projection(len(log_weights), s)(np.array(log_weights, dtype=float))
 
 
+def elastic_weights(rows, point, slope):
+    """The weights of rows at a point, but for rounding to a grid."""
+    return np.clip(slope * rows.violations(point), 0.0, 1.0)
+
+
 def weights_of(dual):
     """The weights with which a dual player made its last scores, in the order of the rows."""
     if isinstance(dual, ElasticDual):
-        return np.concatenate(dual.rows.map(ElasticRows.weights, dual.point))
+        return np.concatenate(dual.rows.map(elastic_weights, dual.point, dual._slope))
     return np.concatenate(dual.weights())
 
 

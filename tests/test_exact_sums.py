@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
-from privlp.game.duals import ElasticRows
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
 from privlp.rows import in_coordinates, parts
@@ -49,7 +48,7 @@ class Summed:
         self.rows = KINDS[kind](RowBlock(form), simplex=simplex, largest_n=largest_n)
         self.point = simplex.point(share)
         self.violations = self.rows.violations(self.point)
-        self.sum = ElasticRows(self.rows, softness=SOFTNESS).scores(self.point)
+        self.sum = self.rows.weighed(self.point, 1 / SOFTNESS)
 
 
 COMES_AND_GOES = ConstraintPrivate("add-remove", nominal_n=1000)
@@ -132,7 +131,7 @@ class TestNorms:
             (partial(RowsOfOneSign, sign=-1), 2),
         ):
             rows = build(RowBlock(form), simplex=simplex, largest_n=largest_n)
-            contribution = ElasticRows(rows, softness=1e-12).scores(point)
+            contribution = rows.weighed(point, 1e12)
             assert sum(Fraction(entry) ** 2 for entry in contribution) <= largest
 
     def test_a_row_that_is_too_long_counts_for_nothing(self, monkeypatch):

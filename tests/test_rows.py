@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import LinearProgram
-from privlp.game.duals import DenseDual, DenseRows, ElasticDual, ElasticRows
+from privlp.game.duals import DenseDual, DenseRows, ElasticDual
 from privlp.methods import METHODS
 from privlp.privacy import Randomness
 from privlp.problem.standard_form import goes_by_rows
@@ -30,7 +30,7 @@ from privlp.rows.program_rows import MeasuredRows
 from tests import programs
 from tests.effort import each, pairs
 from tests.programs import methods_for
-from tests.rounds import weights_of
+from tests.rounds import elastic_weights, weights_of
 from tests.toy_rows import SplitProgram, SplitRows, read_anew, split_rows
 
 N, OPT = 45, 3.0
@@ -106,8 +106,7 @@ def of_each_row(rows, name):
         dense.update(DenseRows.add, answer, 0.3)
     states = [dense.map(lambda block: block.raw)]
     if name != "equal range":  # whose answers are vertices
-        elastic = scaled.keep(partial(ElasticRows, softness=0.7))
-        states.append(elastic.map(lambda block: block.weights(answers[-1])))
+        states.append(scaled.map(elastic_weights, answers[-1], 1 / 0.7))
     states.append(rows.map(lambda block: block @ POINT - block.rhs))
     return np.column_stack([np.concatenate(state) for state in states])
 

@@ -13,7 +13,6 @@ import scipy.sparse as sp
 import privlp
 from privlp import LinearProgram
 from privlp.errors import InvalidParameterError
-from privlp.game.duals import ElasticRows
 from privlp.rows.beyond_memory import SpillFile
 from privlp.rows.on_simplex import RowsOfEqualNorm
 from tests.test_row_blocks import COSTS, assert_same, solved, table
@@ -158,12 +157,12 @@ def test_files_are_closed_when_rows_are_no_longer_used(file, folder):
 def test_no_more_is_held_than_the_limit():
     rows = read_anew(program(*small()), [5, 17, 36], 900)
     scaled = rows.keep(partial(RowsOfEqualNorm, simplex=SIMPLEX, largest_n=N))
-    elastic = scaled.keep(partial(ElasticRows, softness=0.7))
+    again = scaled.keep(lambda block: (block,))
     for _ in range(2):
-        elastic.map(ElasticRows.weights, POINT)
-    assert 0 < scaled.held_bytes + elastic.held_bytes <= 900
+        again.map(lambda block: block[0].violations(POINT))
+    assert 0 < scaled.held_bytes + again.held_bytes <= 900
     assert scaled._written
-    assert not elastic._written  # it adds nothing to what it is made of
+    assert not again._written  # it adds nothing to what it is made of
 
 
 def test_what_cannot_be_written_is_prepared_anew():

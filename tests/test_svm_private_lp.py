@@ -178,7 +178,7 @@ def test_short_rows_kept_by_columns_give_the_same_bits(density, monkeypatch):
 
     def found(M):
         rows, finish = whitened(M, whiten)
-        sums = rows.weighed(point, 0.7, 0.1), rows.scores(z), rows.scores(few), rows.centre()
+        sums = rows.weighed(point, 0.7), rows.scores(z), rows.scores(few), rows.centre()
         moments = [moments_of(M, whiten=again) for again in (None, whiten)]
         return [*map(finish, sums), rows.violations(point), *moments]
 

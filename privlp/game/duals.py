@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -300,23 +300,22 @@ class DenseRows(LogWeights):
 
 
 class ElasticDual:
-    """Weights min(1, (violation - level)/softness) of rows beyond a level, and 0 of all others."""
+    """Weights min(1, violation/softness) of violated rows, and 0 of all others."""
 
     def __init__(
         self,
         rows: Rows[WeighedRows],
         start: FloatArray,
         softness: float,
-        level: float = 0.0,
         *,
         finish: Callable[[Any], FloatArray] | None = None,
     ) -> None:
-        self.rows = rows.keep(partial(ElasticRows, softness=softness, level=level))
-        self.point, self._finish = start, finish
+        self.rows, self.point = rows, start
+        self._slope, self._finish = 1.0 / softness, finish
 
     def scores(self) -> FloatArray:
         """Score of each possible answer against the weighted rows, in one read of them; private."""
-        total = np.asarray(self.rows.total(ElasticRows.scores, self.point))
+        total = np.asarray(self.rows.total(_weighed, self.point, self._slope))
         return total if self._finish is None else self._finish(total)
 
     def learn(self, answer: FloatArray) -> None:
@@ -324,18 +323,8 @@ class ElasticDual:
         self.point = answer
 
 
-class ElasticRows:
-    """A block of rows with elastic weights."""
-
-    def __init__(self, rows: WeighedRows, *, softness: float, level: float = 0.0) -> None:
-        self._rows, self._slope, self._offset = rows, 1.0 / softness, level / softness
-
-    def scores(self, point: FloatArray) -> FloatArray:
-        return self._rows.weighed(point, self._slope, self._offset)
-
-    def weights(self, point: FloatArray) -> FloatArray:
-        """The weights of rows at a point, but for rounding to a grid."""
-        return np.clip(self._slope * self._rows.violations(point) - self._offset, 0.0, 1.0)
+def _weighed(rows: WeighedRows, point: FloatArray, slope: float) -> FloatArray:
+    return rows.weighed(point, slope)
 
 
 class AcceleratedDescent:

@@ -42,8 +42,8 @@ class WeighedRows(ScaledRows, Protocol):
 
     def violations(self, answer: Any) -> FloatArray: ...
 
-    def weighed(self, answer: Any, slope: float, offset: float) -> FloatArray:
-        """Scores against weights slope * violation - offset, clipped to [0, 1]."""
+    def weighed(self, answer: Any, slope: float) -> FloatArray:
+        """Scores against weights slope * violation, clipped to [0, 1]."""
 
 
 class Dual(Protocol):

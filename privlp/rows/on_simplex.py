@@ -115,8 +115,8 @@ class RowsOnGrid(ABC):
         """Add step times the scaled violations at a point u of the region to `out`."""
         out += step * self.violations(answer)
 
-    def weighed(self, answer: FloatArray, slope: float, offset: float) -> FloatArray:
-        """-sum_i z_i g_i, exact, for weights slope * violation - offset, clipped to [0, 1]."""
+    def weighed(self, answer: FloatArray, slope: float) -> FloatArray:
+        """-sum_i z_i g_i, exact, for weights slope * violation, clipped to [0, 1]."""
         point, unit = self._point(answer)
         slope *= self.grid.of_weight
 
@@ -124,19 +124,17 @@ class RowsOnGrid(ABC):
             total -= sums.astype(np.int64)
             total += int(weights @ self._centre[rows].astype(np.float64))
 
-        weigh = partial(self._weights, slope=slope, offset=offset, unit=unit)
+        weigh = partial(self._weights, slope=slope, unit=unit)
         found = weighed_once(self._parts, self._region.size, point, weigh, add)
         return found / self.grid.of_term
 
     def _weights(
-        self, products: FloatArray, *, rows: slice, slope: float, offset: float, unit: float
+        self, products: FloatArray, *, rows: slice, slope: float, unit: float
     ) -> FloatArray:
         """Weights of some rows in units of the grid; changes its argument."""
         most = self.grid.of_weight
         products *= slope * unit
         products -= slope * self._rhs[rows]
-        if offset:
-            products -= offset * most
         np.minimum(np.maximum(products, 0.0, out=products), most, out=products)
         return np.rint(products, out=products)
 

@@ -259,10 +259,10 @@ class WhitenedRecords:
 
         row_parts.over(records.parts, run)
 
-    def weighed(self, answer: FloatArray, slope: float, offset: float) -> Any:
-        """The scores for weights slope * violation - offset, clipped to [0, 1]: exact."""
+    def weighed(self, answer: FloatArray, slope: float) -> Any:
+        """The scores for weights slope * violation, clipped to [0, 1]: exact."""
         point, unit = self._grid.vector(answer)
-        weigh = partial(self._weights, slope=slope, offset=offset, unit=unit)
+        weigh = partial(self._weights, slope=slope, unit=unit)
 
         def add(total: Totals, _: slice, __: FloatArray, sums: FloatArray) -> None:
             total += sums.astype(np.int64)
@@ -289,14 +289,11 @@ class WhitenedRecords:
         """Add step times the violations of an answer to `out`."""
         out += step * self.violations(answer)
 
-    def _weights(
-        self, found: FloatArray, *, rows: slice, slope: float, offset: float, unit: float
-    ) -> FloatArray:
+    def _weights(self, found: FloatArray, *, rows: slice, slope: float, unit: float) -> FloatArray:
         """Weights of some records in units, from their products with a point; changes these."""
         found *= -unit
         found += 1 + SOFTNESS
         found *= slope
-        found -= offset
         return self._on_grid(np.clip(found, 0.0, 1.0, out=found), rows)
 
     def _on_grid(self, z: FloatArray, rows: slice) -> FloatArray:
@@ -330,11 +327,9 @@ class LogisticRecords(WhitenedRecords):
         super().__init__(records, whiten, **options)
         self._margin, self._odds = margin, odds
 
-    def _weights(
-        self, found: FloatArray, *, rows: slice, slope: float, offset: float, unit: float
-    ) -> FloatArray:
-        """Weights in units; `slope` and `offset` are those of the hinge."""
-        del slope, offset
+    def _weights(self, found: FloatArray, *, rows: slice, slope: float, unit: float) -> FloatArray:
+        """Weights in units; `slope` is that of the hinge."""
+        del slope
         found *= -unit
         found += self._margin
         if self._odds and self._records.positive is not None:

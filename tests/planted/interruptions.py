@@ -27,7 +27,7 @@ TARGETS = (
     "highspy:Highs.run",
     "highspy:Highs.passModel",
     "highspy:Highs.getSolution",
-    "privlp.game.duals:ElasticRows.scores",
+    "privlp.rows.on_simplex:RowsOnGrid.weighed",
     "privlp.game.duals:DenseRows.add",
     "privlp.game.loop:Game.step",
     "privlp.game.loop:time.monotonic",
