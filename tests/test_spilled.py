@@ -159,7 +159,7 @@ def test_no_more_is_held_than_the_limit():
     scaled = rows.keep(partial(RowsOfEqualNorm, simplex=SIMPLEX, largest_n=N))
     again = scaled.keep(lambda block: (block,))
     for _ in range(2):
-        again.map(lambda block: block[0].violations(POINT))
+        again.map(lambda block: block[0].weighed(POINT, 1 / 0.7))
     assert 0 < scaled.held_bytes + again.held_bytes <= 900
     assert scaled._written
     assert not again._written  # it adds nothing to what it is made of

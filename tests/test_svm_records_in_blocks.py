@@ -128,7 +128,8 @@ def test_sums_are_exact_and_no_record_adds_more_than_a_half(seed, p, most, scale
     rows, z = grids.WhitenedRecords(records, whiten), rng.random(40)
     halves = rows._halves
     weights = np.rint(2 * (z - 0.5) * halves)
-    found = whiten.of_sum(rows.scores(z))
+    sums = [part.transposed_times(rows._on_grid(z[at], at)) for at, part in records.parts]
+    found = whiten.of_sum(sum(of.astype(np.int64) for of in sums))
     power = int(np.log2(whiten.unit)) - grid.weights
     expected = [math.ldexp(each, power) for each in exact_sum(M, weights, whiten.columns)]
     np.testing.assert_array_equal(found, expected)

@@ -37,10 +37,8 @@ class ScaledRows(Protocol):
         """Add step times the scaled violations of an answer to `out`."""
 
 
-class WeighedRows(ScaledRows, Protocol):
+class WeighedRows(Protocol):
     """Scaled rows whose weights are functions of one violation each."""
-
-    def violations(self, answer: Any) -> FloatArray: ...
 
     def weighed(self, answer: Any, slope: float) -> FloatArray:
         """Scores against weights slope * violation, clipped to [0, 1]."""

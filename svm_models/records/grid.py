@@ -260,7 +260,7 @@ class WhitenedRecords:
         row_parts.over(records.parts, run)
 
     def weighed(self, answer: FloatArray, slope: float) -> Any:
-        """The scores for weights slope * violation, clipped to [0, 1]: exact."""
+        """The scores for weights slope * (1 + h - m_i·w), clipped to [0, 1]: exact."""
         point, unit = self._grid.vector(answer)
         weigh = partial(self._weights, slope=slope, unit=unit)
 
@@ -269,25 +269,13 @@ class WhitenedRecords:
 
         return row_parts.weighed_once(self._records.parts, self._records.size, point, weigh, add)
 
-    def scores(self, z: FloatArray) -> Any:
-        """sum_i (z_i - 1/2) s_i m_i, in units: exact."""
-        return self._sum(lambda rows: self._on_grid(z[rows], rows))
-
     def centre(self) -> Totals:
         """sum_i s_i m_i / 2, in units: exact."""
-        return self._sum(lambda rows: self._halves[rows].astype(np.float64))
 
-    def violations(self, answer: FloatArray) -> FloatArray:
-        """1 + h - m_i·w, for each record."""
-        point, unit = self._grid.vector(answer)
-        found = np.empty(self.count)
-        for rows, part in self._records.parts:
-            found[rows] = (1 + SOFTNESS) - part.times(point) * unit
-        return found
+        def add(total: Totals, rows: slice, part: row_parts.Integers) -> None:
+            total += part.transposed_times(self._halves[rows].astype(np.float64)).astype(np.int64)
 
-    def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
-        """Add step times the violations of an answer to `out`."""
-        out += step * self.violations(answer)
+        return row_parts.summed(self._records.parts, self._records.size, add)
 
     def _weights(self, found: FloatArray, *, rows: slice, slope: float, unit: float) -> FloatArray:
         """Weights of some records in units, from their products with a point; changes these."""
@@ -302,14 +290,6 @@ class WhitenedRecords:
         units *= 2
         units *= self._halves[rows]
         return np.rint(units, out=units)
-
-    def _sum(self, weights_of: Callable[[slice], FloatArray]) -> Totals:
-        """The sum of the records with weights in units."""
-
-        def add(total: Totals, rows: slice, part: row_parts.Integers) -> None:
-            total += part.transposed_times(weights_of(rows)).astype(np.int64)
-
-        return row_parts.summed(self._records.parts, self._records.size, add)
 
 
 class LogisticRecords(WhitenedRecords):
