@@ -7,7 +7,7 @@ import pytest
 
 import privlp
 from privlp import LinearProgram, solve, solve_exact
-from privlp.errors import PrivLPError, MostlyNoiseWarning
+from privlp.errors import MostlyNoiseWarning, PrivLPError
 from privlp.methods import SolveRequest
 from privlp.methods.perturbed.draws import Bend
 from privlp.problem.standard_form import StandardForm

@@ -342,7 +342,7 @@ class Starting:
     def _steps(
         self, draw: ChargedDraws, near: Callable[[FloatArray], FloatArray], size: int, rounds: int
     ) -> tuple[FloatArray, bool]:
-        """Parts of a step, at most 1, that reach a few times s sides, (size,); if one does at once."""
+        """Parts of a step, at most 1, that reach a few times s sides, (size,); whether at once."""
         left = iter(np.diff(np.linspace(0, draw.remaining, rounds + 1).astype(int)))
         sigma = draw.sigma / math.sqrt(draw.remaining // rounds)
 
