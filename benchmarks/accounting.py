@@ -4,14 +4,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import click
 import mpmath
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution
 from tqdm import tqdm
 
 from benchmarks.published import write_page
-from benchmarks.tables import Part, Table, column_names
+from benchmarks.tables import Part, Table
 from privlp import Budget, BudgetExceededError, ConstraintPrivate
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, Randomness
 from privlp.privacy.gaussian_dp import delta_of, eps_of, mu_of
@@ -28,9 +27,7 @@ SELECTIONS = (100, 1_000, 10_000, 30_000)
 CALL, SHARED, ROUNDS = (0.1, 1e-7), (1.0, 1e-6), 1000
 
 
-@click.command()
 def main() -> None:
-    """Compute, and write the page; it takes some minutes."""
     write_page("accounting", *_exactness(), _calls(), _against_published())
 
 
@@ -130,9 +127,9 @@ def _against_published() -> Table:
         published = EPS / math.sqrt(8 * rounds * math.log(1 / DELTA))
         tight = Ledger(EPS, DELTA).calibrate(lambda eps: ExponentialMechanism(1.0, eps), rounds).eps
         spent = (_spent(published, rounds), _spent(tight, rounds))
-        row = [f"{rounds:,}", f"{published:.6f}", f"{tight:.6f}", f"{tight / published:.3f}"]
-        rows.append([*row, f"{spent[0]:.4f}", f"{spent[1]:.8f}"])
-    return column_names(_OF_SELECTIONS), rows
+        row = f"{rounds:,} | {published:.6f} | {tight:.6f} | {tight / published:.3f}"
+        rows.append(f"{row} | {spent[0]:.4f} | {spent[1]:.8f}")
+    return _OF_SELECTIONS, rows
 
 
 _OF_SELECTIONS = (

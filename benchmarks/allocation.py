@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import click
 import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
@@ -28,6 +27,7 @@ PEOPLE = (300, 1_000, 3_000, 10_000)
 LARGEST_OF = ("even", "scarce", "popular")
 SLOTS = 10
 FIRST_SEED = 1000
+SEEDS = range(FIRST_SEED, FIRST_SEED + 10)
 
 
 def _even(n: int, rng: np.random.Generator) -> Allocation:
@@ -77,12 +77,10 @@ def measured(allocation: Allocation, best: float, shares: FloatArray) -> tuple[f
     return allocation.worth(cut(allocation, shares)) / best, use, float(use <= 1 + 1e-9)
 
 
-def private(
-    allocation: Allocation, best: float, eps: float, draws: int, feasible: float | None
-) -> FloatArray:
+def private(allocation: Allocation, best: float, eps: float, feasible: float | None) -> FloatArray:
     """Means over draws of what is measured of private prices."""
     found = []
-    for seed in range(FIRST_SEED, FIRST_SEED + draws):
+    for seed in SEEDS:
         result = privlp.allocate(allocation, eps, feasible=feasible, rng=seed)
         found.append(measured(allocation, best, result.shares_of(allocation)))
     return np.mean(found, axis=0)
@@ -125,58 +123,58 @@ RIVALS = {
 }
 
 
-def rivals(allocation: Allocation, best: float, draws: int, data: bool) -> dict[str, FloatArray]:
+def rivals(allocation: Allocation, best: float, data: bool) -> dict[str, FloatArray]:
     """Means over draws of what is measured of the rivals; noise on data at eps = 1."""
     jobs: dict[str, Callable[..., FloatArray]] = dict(RIVALS)
     if data:
         jobs["noise on data, ε = 1"] = lambda a, rng: noise_on_data(a, 1.0, rng)
 
     def mean(job: Callable[..., FloatArray]) -> FloatArray:
-        rngs = map(np.random.default_rng, range(FIRST_SEED, FIRST_SEED + draws))
+        rngs = map(np.random.default_rng, SEEDS)
         found = [measured(allocation, best, job(allocation, rng)) for rng in rngs]
         return np.mean(found, axis=0)
 
     return {name: mean(job) for name, job in jobs.items()}
 
 
-_HEADERS = ("n", "ε", "kept back", "plan: lost at most", "verdict", "welfare", "use", "held")
-_MORE = ("welfare, no reserve", "use, no reserve")
+_HEADERS = (
+    "n | ε | kept back | plan: lost at most | verdict | welfare | use | held"
+    " | welfare, no reserve | use, no reserve"
+)
 
 
-@click.command()
-@click.option("--draws", default=10, show_default=True, help="Draws of each allocation.")
-@click.option("--most", default=max(PEOPLE), show_default=True, help="Leave out larger n.")
-def main(draws: int, most: int) -> None:
-    """Measure, write the page, and draw the picture."""
+def main() -> None:
     warnings.simplefilter("ignore", privlp.MostlyNoiseWarning)
     parts: list[Any] = []
     curves: dict[str, dict[str, list[float]]] = {}
     for name, (make, _) in FAMILIES.items():
         rows, others, curves[name] = [], [], {}
         sizes = PEOPLE if name in LARGEST_OF else PEOPLE[:-1]
-        for n in tqdm([n for n in sizes if n <= most], desc=name):
+        for n in tqdm(sizes, desc=name):
             allocation = make(n, np.random.default_rng([FIRST_SEED, n]))
             best = privlp.solve_exact(allocation.program()).objective or 0.0
-            for label, found in rivals(allocation, best, draws, n <= 1000).items():
+            for label, found in rivals(allocation, best, n <= 1000).items():
                 others.append((f"{n:,}", label, f"{found[0]:.1%}", f"{found[1]:.2f}"))
                 if n == 1000:
                     curves[name][label] = [found[0]] * len(EPSILONS)
             curve = curves[name].setdefault(f"{n:,} people", [])
             for eps in EPSILONS:
                 plan = allocation.plan(eps)
-                kept = private(allocation, best, eps, draws, 0.95)
-                bare = private(allocation, best, eps, draws, None)
+                kept = private(allocation, best, eps, 0.95)
+                bare = private(allocation, best, eps, None)
                 curve.append(float(kept[0]))
                 foretold = f"{plan.lost_if_spread:.0%} / {plan.lost_if_crowded:.0%}"
-                row = (f"{n:,}", f"{eps:g}", f"{plan.share:.0%}", foretold, plan.verdict.value)
-                with_reserve = f"{kept[0]:.1%}", f"{kept[1]:.2f}", f"{kept[2]:.0%}"
-                rows.append((*row, *with_reserve, f"{bare[0]:.1%}", f"{bare[1]:.2f}"))
-        parts += [((*_HEADERS, *_MORE), rows), (("n", "rival", "welfare", "use"), others)]
+                rows.append(
+                    f"{n:,} | {eps:g} | {plan.share:.0%} | {foretold} | {plan.verdict.value}"
+                    f" | {kept[0]:.1%} | {kept[1]:.2f} | {kept[2]:.0%} | {bare[0]:.1%}"
+                    f" | {bare[1]:.2f}"
+                )
+        parts += [(_HEADERS, rows), ("n | rival | welfare | use", others)]
     _draw(curves)
-    write_page("allocation", *parts, _added(draws))
+    write_page("allocation", *parts, _added())
 
 
-def _added(draws: int) -> Any:
+def _added() -> Any:
     """Half the noise, where one person is added or removed."""
     rows = []
     for n in (300, 1_000):
@@ -184,7 +182,7 @@ def _added(draws: int) -> Any:
         best = privlp.solve_exact(base.program()).objective or 0.0
         allocation = replace(base, neighbours=PersonPrivate("add-remove", nominal_n=n))
         for eps in EPSILONS:
-            kept = private(allocation, best, eps, draws, 0.95)
+            kept = private(allocation, best, eps, 0.95)
             rows.append((f"{n:,}", f"{eps:g}", f"{kept[0]:.1%}", f"{kept[1]:.2f}"))
     return ("n (even)", "ε", "welfare", "use"), rows
 

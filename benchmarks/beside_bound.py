@@ -3,19 +3,17 @@
 Run with ``python -m benchmarks.beside_bound``. An hour of two cores.
 """
 
-from __future__ import annotations
-
-import multiprocessing
 import warnings
 from functools import cache
+from itertools import product
 
 import numpy as np
 
 import privlp
 from benchmarks.families.hard import diet, map_covering, packing
 from benchmarks.families.instance import Instance, missed, ratio
+from benchmarks.measure import in_two_processes
 from benchmarks.published import write_page
-from benchmarks.tables import column_names
 from privlp import Verdict
 from privlp.methods.advice import least_missed
 
@@ -70,24 +68,16 @@ def needed(cell: Cell) -> tuple[float, int, int]:
 
 
 def main() -> None:
-    """Measure, and write the page."""
-    cells = [(f, d, eps) for f in FAMILIES for d in VARIABLES for eps in EPSILONS]
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        found = pool.map(needed, cells, chunksize=1)
-    rows = [
-        [
-            f"{family} {N:,} x {d}",
-            f"{eps:g}",
-            f"{bound:.2g}",
-            f"{s:,}" if s else f"> {TIMES[0] * bound:,.0f}",
-            f"{s / bound:.0f}" if s else f"> {TIMES[0]}",
-            f"{asked:,}",
-            f"{asked / s:.1f}" if s else "",
-        ]
-        for (family, d, eps), (bound, s, asked) in zip(cells, found, strict=True)
-    ]
+    rows = []
+    cells = list(product(FAMILIES, VARIABLES, EPSILONS))
+    found = in_two_processes(needed, ((cell,) for cell in cells))
+    for (family, d, eps), (bound, s, asked) in zip(cells, found, strict=True):
+        least = f"{s:,} | {s / bound:.0f}" if s else f"> {TIMES[0] * bound:,.0f} | > {TIMES[0]}"
+        over = f"{asked / s:.1f}" if s else ""
+        name = f"{family} {N:,} x {d} | {eps:g} | {bound:.2g}"
+        rows.append(f"{name} | {least} | {asked:,} | {over}")
     names = "program | ε | bound | s needed | over the bound | s of the plan | over s needed"
-    write_page("beside_bound", (column_names(names), rows))
+    write_page("beside_bound", (names, rows))
 
 
 if __name__ == "__main__":

@@ -92,7 +92,6 @@ def line(place: Path, rows: int, sparse: bool, u: float) -> list[Any]:
 
 
 def main() -> None:
-    """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", help="where rows are written for a while")
     parser.add_argument("--rows", type=int, default=ROWS)

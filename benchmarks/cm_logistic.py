@@ -7,12 +7,9 @@ minutes of one core.
 from collections.abc import Sequence
 from typing import Any
 
-import click
-
 from benchmarks import published as pages
 from benchmarks.folds import Cell, measure
 from benchmarks.scores import CrossValidation
-from benchmarks.tables import column_names
 from svm_models.datasets import make_separable_sphere, make_unseparable_ball
 
 KINDS = {"separable": make_separable_sphere, "unseparable": make_unseparable_ball}
@@ -50,9 +47,7 @@ def _cell(learner: str, eps: float) -> Cell:
     return Cell(learner, REG, None if learner == "non-private logistic" else eps)
 
 
-@click.command()
 def main() -> None:
-    """Measure, write the page, and draw the picture."""
     rows = []
     for kind in KINDS:
         found, of_a_fold = run(kind, N, [EPS], DRAWS), run(kind, N // FOLDS, [EPS], DRAWS)
@@ -60,15 +55,13 @@ def main() -> None:
             ours = found[_cell(learner, EPS)]
             private = learner != "non-private logistic"
             rows.append(
-                (
-                    *(kind, EPS if private else "∞", NAMES[learner], f"*{mean}* (*{deviation}*)"),
-                    f"{ours} ({ours.errors.mean(axis=1).std(ddof=1):.4f})",
-                    of_a_fold[_cell(learner, EPS)],
-                    *(ours.said(score) for score in ("balanced", "auc")),
-                    *("replace one, δ = 0" if private else "none", "norm 1 by construction"),
-                )
+                f"{kind} | {EPS if private else '∞'} | {NAMES[learner]} | *{mean}* (*{deviation}*)"
+                f" | {ours} ({ours.errors.mean(axis=1).std(ddof=1):.4f})"
+                f" | {of_a_fold[_cell(learner, EPS)]} | {ours.said('balanced')}"
+                f" | {ours.said('auc')} | {'replace one, δ = 0' if private else 'none'}"
+                " | norm 1 by construction"
             )
-    headers = column_names(
+    headers = (
         "data | ε | learner | published (s.d.) | ours ± standard error (s.d.) | ours, N ="
         f" {N // FOLDS:,} | balanced accuracy | area under the curve | relation, δ | preprocessing"
     )

@@ -11,7 +11,6 @@ import time
 from functools import partial
 from typing import Any
 
-import click
 import numpy as np
 from tqdm import tqdm
 
@@ -29,7 +28,7 @@ ON_THE_GRID = ("dmw-published", "dmw")
 #: Accuracies at which the published method runs without noise, until it reaches what the default
 #: does with noise.
 WITHOUT_NOISE = (80.0, 56.0, 40.0, 28.0, 20.0, 14.0, 10.0)
-S, DELTA = 500, 1e-6
+SEEDS, S, DELTA = 10, 500, 1e-6
 
 Key = tuple[str, float, float | None]
 
@@ -47,12 +46,9 @@ def solved(instance: Instance, key: Key, seed: int) -> tuple[float, privlp.Solut
     return left_over(instance, solution.x), solution
 
 
-@click.command()
-@click.option("--seeds", default=10, show_default=True, help="Programs and noise seeds.")
-def main(seeds: int) -> None:
-    """Measure, write the page, and draw the picture."""
+def main() -> None:
     cache = Cache("covering")
-    instances = [covering(seed) for seed in range(seeds)]
+    instances = [covering(seed) for seed in range(SEEDS)]
     grid: list[Key] = [(m, e, a) for m in ON_THE_GRID for e in EPSILONS for a in ALPHAS]
     grid += [(m, e, None) for m in ("dmw", "auto") for e in EPSILONS]
     found: dict[Key, np.ndarray] = {}
@@ -67,8 +63,8 @@ def main(seeds: int) -> None:
         )
     uniform = np.mean([left_over(i, i.opt / (i.lp.c * i.lp.c.size)) for i in instances])
     _draw(found, float(uniform))
-    said = f"{seeds} seeds; uniform x leaves {uniform:.3f}."
-    write_page("covering", said, _table(found), _time_without_noise(instances[0]))
+    told = f"{SEEDS} seeds; uniform x leaves {uniform:.3f}."
+    write_page("covering", told, _table(found), _time_without_noise(instances[0]))
 
 
 def _table(found: dict[Key, np.ndarray]) -> Table:

@@ -4,8 +4,6 @@ Run with ``python -m benchmarks.days``. Five minutes of two cores. How a start i
 seeds 0 to 2 of maps and diets with 20 variables; the page has others.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import warnings
 from collections.abc import Iterator
@@ -134,7 +132,6 @@ def as_good(later: Later) -> list[str]:
 
 
 def main() -> None:
-    """Measure, and write the page."""
     rows, same = [], []
     cells = list(product(FAMILIES, DRIFTS))
     requests = [

@@ -4,8 +4,6 @@ Run as ``python -m benchmarks.deciles``; the table stands in docs/guides/regress
 1000; constants were chosen on seeds below 100.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -38,7 +36,6 @@ def _errors(n: int, eps: float, seed: int, *, features: bool) -> tuple[float, fl
 
 
 def main() -> None:
-    """Print the table."""
     warnings.simplefilter("ignore")
     rows = []
     for features in (False, True):

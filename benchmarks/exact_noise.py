@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 from unittest import mock
 
-import click
 import numpy as np
 from scipy.special import ndtr, ndtri
 
@@ -25,8 +24,8 @@ from privlp.privacy.mechanisms import additive, selection
 from svm_models import DMWSVC, ObjectivePerturbationSVC, PrivateLPSVC
 
 SIZES = (1, 100, 10_000)
-DELTA = 1e-6
-HEADERS = ["what", "exact, seconds", "float, seconds", "ratio"]
+DELTA, TURNS = 1e-6, 7
+HEADERS = "what | exact, seconds | float, seconds | ratio"
 
 
 def naive_sum(
@@ -71,7 +70,7 @@ def naively(action: Callable[[], Any]) -> Callable[[], Any]:
     return run
 
 
-def whole_solves(turns: int) -> list[list[object]]:
+def whole_solves() -> list[str]:
     """Rows of the table of solves and fits."""
     instance = problems.covering(0)
     actions: dict[str, Callable[[], Any]] = {}
@@ -90,14 +89,14 @@ def whole_solves(turns: int) -> list[list[object]]:
         actions[f"{name} (Adult)"] = partial(model.fit, X, y)
     rows = []
     for name, action in actions.items():
-        measured = Turns(action, naively(action), turns=turns)
-        medians = (f"{np.median(times):.3f}" for times in (measured.ours, measured.baseline))
-        rows.append([name, *medians, f"{measured.of_medians:.2f}"])
-        click.echo(rows[-1])
+        measured = Turns(action, naively(action), turns=TURNS)
+        exact, naive = (np.median(times) for times in (measured.ours, measured.baseline))
+        rows.append(f"{name} | {exact:.3f} | {naive:.3f} | {measured.of_medians:.2f}")
+        print(rows[-1])
     return rows
 
 
-def single_releases() -> list[list[object]]:
+def single_releases() -> list[str]:
     """Rows of the table of single releases, in microseconds."""
     rows = []
     kinds: dict[str, privacy.Mechanism] = {
@@ -113,8 +112,8 @@ def single_releases() -> list[list[object]]:
             peer = opendp_release(name, size)
             rival = "–" if peer is None else _microseconds(Turns(peer, peer, turns=20).ours)
             ours, numpy = map(_microseconds, (measured.ours, measured.baseline))
-            rows.append([name, f"{size:,}", ours, numpy, rival])
-            click.echo(rows[-1])
+            rows.append(f"{name} | {size:,} | {ours} | {numpy} | {rival}")
+            print(rows[-1])
     return rows
 
 
@@ -137,7 +136,7 @@ def opendp_release(name: str, size: int) -> Callable[[], Any] | None:
     return partial(make(*space, scale=30.0, k=-20), [0.5] * size)
 
 
-def attacks() -> list[list[object]]:
+def attacks() -> list[str]:
     """Rows of the table of attacks: eps that an audit proves, at one claimed."""
 
     def low_bits(release: Callable[[Any, Any], Any], value: float, rng: np.random.Generator) -> str:
@@ -160,18 +159,15 @@ def attacks() -> list[list[object]]:
         asked = {"runs": 20_000, "rng": 0}
         attacked = (partial(low_bits, release) for release in (naive, exact))
         found = [privlp.audit(one, 0.0, 1.0, 1.0, 1e-3, **asked).eps_lower for one in attacked]
-        rows.append([name, mechanism.parameter, *(f"{eps:.2f}" for eps in found)])
-        click.echo(rows[-1])
+        rows.append(f"{name} | {mechanism.parameter} | {found[0]:.2f} | {found[1]:.2f}")
+        print(rows[-1])
     return rows
 
 
-@click.command()
-@click.option("--turns", default=7, show_default=True, help="Turns of each pair of solves.")
-def main(turns: int) -> None:
-    """Measure, and write the page."""
-    of_releases = ["noise", "entries", "exact", "NumPy", "OpenDP, discrete"]
-    of_attacks = ["noise", "parameter", "float: ε at least", "exact: ε at least"]
-    tables = (HEADERS, whole_solves(turns)), (of_releases, single_releases())
+def main() -> None:
+    of_releases = "noise | entries | exact | NumPy | OpenDP, discrete"
+    of_attacks = "noise | parameter | float: ε at least | exact: ε at least"
+    tables = (HEADERS, whole_solves()), (of_releases, single_releases())
     write_page("exact_noise", *tables, (of_attacks, attacks()))
 
 

@@ -6,7 +6,6 @@ Run with ``python -m benchmarks.fairness``, three minutes of one core. Test reco
 import warnings
 from typing import Any
 
-import click
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
@@ -103,9 +102,7 @@ def _rows(found: dict[tuple[str, str], list[tuple[float, float, float]]]) -> lis
     ]
 
 
-@click.command()
 def main() -> None:
-    """Measure, and write the page."""
     adult = fetch_adult(preprocessing="public")
     names = list(adult.feature_names)
     women = adult.data[:, names.index("sex=Female")] > 0

@@ -3,8 +3,6 @@
 Run with ``python -m benchmarks.fallback``. About eight minutes of one core.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -353,7 +351,6 @@ def _table(found: list[Outcome], columns: dict[str, Callable[[Group], str]]) -> 
 
 
 def main() -> None:
-    """Measure, and write the page."""
     tables = [
         _table([outcome for name in families for outcome in of(name)], columns)
         for of, families, columns in (

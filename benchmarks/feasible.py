@@ -11,7 +11,6 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-import click
 import numpy as np
 import scipy.sparse as sp
 from tqdm import tqdm
@@ -26,7 +25,7 @@ from privlp.problem.standard_form import StandardForm, violated
 
 EPSILONS = (0.5, 1.0, 4.0)
 DELTA = 1e-6
-PROBABILITY = 0.99
+PROBABILITY, DRAWS, DRAWS_OF_OTHERS = 0.99, 1000, 200
 PROMISES = {"None": None, f"{PROBABILITY:g}": PROBABILITY, '"always"': "always"}
 
 
@@ -93,11 +92,7 @@ def measure(lp: LinearProgram, eps: float, promise: Any, draws: int) -> tuple[np
     return np.array([lp.objective(x) / best for x in found]), sum(map(fails, found))
 
 
-@click.command()
-@click.option("--draws", default=1000, show_default=True, help="Draws with a probability.")
-@click.option("--draws-of-others", default=200, show_default=True, help="Draws of None and always.")
-def main(draws: int, draws_of_others: int) -> None:
-    """Measure, write the page, and draw the picture."""
+def main() -> None:
     columns = product(PROMISES, ("cost", "fails"))
     headers = ("ε", *(f"feasible={name}: {what}" for name, what in columns))
     tables: list[Table] = []
@@ -108,7 +103,7 @@ def main(draws: int, draws_of_others: int) -> None:
         for eps in EPSILONS:
             row: list[Any] = [f"{eps:g}"]
             for name, promise in PROMISES.items():
-                count = draws if promise == PROBABILITY else draws_of_others
+                count = DRAWS if promise == PROBABILITY else DRAWS_OF_OTHERS
                 cost, failed = measure(lp, eps, promise, count)
                 error = float(cost.std(ddof=1) / np.sqrt(count))
                 curves[program][name].append((float(cost.mean()), error))

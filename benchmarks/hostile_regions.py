@@ -17,7 +17,6 @@ from itertools import product
 from typing import Any
 from unittest import mock
 
-import click
 import numpy as np
 import numpy.typing as npt
 
@@ -31,7 +30,7 @@ from privlp.regions.exact import ExactMinima
 FloatArray = npt.NDArray[np.float64]
 Rows = tuple[FloatArray, FloatArray, FloatArray]
 
-DELTA = 1e-6
+DELTA, SEEDS = 1e-6, 167
 EPSILONS = (0.1, 1.0, 8.0, 30.0, 100.0, 300.0, 1000.0)
 MOST_VARIABLES = 40
 _TIMES_MEDIAN = 10.0
@@ -179,17 +178,13 @@ def measured(cell: dict[str, Any]) -> dict[str, Any]:
     return found | {name: getattr(watched, name) for name in COUNTED}
 
 
-@click.command()
-@click.option("--seeds", default=167, show_default=True, help="Programs of each kind.")
-@click.option("--processes", default=1, show_default=True, help="In parallel.")
-def main(seeds: int, processes: int) -> None:
-    """Measure and write the page."""
+def main() -> None:
     groups = {
-        (kind, hard): [{"kind": kind, "hard": hard, "seed": seed} for seed in range(seeds)]
+        (kind, hard): [{"kind": kind, "hard": hard, "seed": seed} for seed in range(SEEDS)]
         for kind, hard in product(KINDS, (True, False))
     }
     cells = [cell for group in groups.values() for cell in group]
-    how = {"processes": processes, "description": "hostile regions"}
+    how = {"processes": 1, "description": "hostile regions"}
     results = Cache("hostile_regions").measure_all(cells, measured, **how)
     found = iter(results)
     rows = [
@@ -205,9 +200,9 @@ def main(seeds: int, processes: int) -> None:
     said = "; ".join(f"{number} times: “{text}”" for text, number in refusals.most_common())
     write_page(
         "hostile_regions",
-        (["region", "rows", "solves", "refused", "minima", "by integers", "uncertified"], rows),
+        ("region | rows | solves | refused | minima | by integers | uncertified", rows),
         f"Refused: {said or 'none'}.",
-        (["variables", "solves", "median, s", "longest, s", "over 10 medians"], times),
+        ("variables | solves | median, s | longest, s | over 10 medians", times),
     )
 
 
@@ -218,14 +213,12 @@ def _counts(results: Sequence[dict[str, Any]]) -> list[str]:
     return [f"{number:,}" for number in (len(results), refused, *sums)]
 
 
-def _times(name: str, results: Sequence[dict[str, Any]], low: int, high: int) -> list[str]:
+def _times(name: str, results: Sequence[dict[str, Any]], low: int, high: int) -> str:
     """Times of solves with so many variables, and how many are beyond ten times the median."""
     seconds = [result["seconds"] for result in results if low <= result["size"] <= high]
-    if not seconds:
-        return [name, "0", "", "", ""]
     median = float(np.median(seconds))
     long = sum(second > _TIMES_MEDIAN * median for second in seconds)
-    return [name, f"{len(seconds):,}", f"{median:.3f}", f"{max(seconds):.2f}", str(long)]
+    return f"{name} | {len(seconds):,} | {median:.3f} | {max(seconds):.2f} | {long}"
 
 
 if __name__ == "__main__":

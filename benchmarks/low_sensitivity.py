@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-import click
 import numpy as np
 from tqdm import tqdm
 
@@ -22,7 +21,7 @@ from privlp.pictures import MARKERS
 
 STEPS = (1e-4, 3e-4, 1e-3)
 PICTURED = 3e-4
-EPS, DELTA = 1.0, 1e-6
+EPS, DELTA, DRAWS = 1.0, 1e-6, 10
 METHODS = {"mw": "multiplicative weights", "direct-noise": "direct noise"}
 
 
@@ -94,18 +93,18 @@ class Cell:
         return [f"{self.step:g}", f"{self.n:,}", *texts, better, self.auto]
 
 
-def largest_violations(lp: LinearProgram, method: str, opt: float, draws: int) -> list[float]:
-    """Of so many private solutions, one seed each."""
-    solutions = [privlp.solve(lp, EPS, DELTA, method=method, opt=opt, rng=k) for k in range(draws)]
+def largest_violations(lp: LinearProgram, method: str, opt: float) -> list[float]:
+    """Of private solutions, one seed each."""
+    solutions = [privlp.solve(lp, EPS, DELTA, method=method, opt=opt, rng=k) for k in range(DRAWS)]
     return [float(np.max(lp.A @ solution.x - lp.b)) for solution in solutions]
 
 
-def measure(lp: LinearProgram, step: float, draws: int) -> Cell:
+def measure(lp: LinearProgram, step: float) -> Cell:
     """Predict from public numbers, then draw; the optimum is given to both methods."""
     opt = privlp.solve_exact(lp).objective
     plan = privlp.plan(lp, EPS, DELTA, opt=opt)
-    found = np.array([largest_violations(lp, method, opt, draws) for method in METHODS])
-    errors = found.std(axis=1, ddof=1) / math.sqrt(draws)
+    found = np.array([largest_violations(lp, method, opt) for method in METHODS])
+    errors = found.std(axis=1, ddof=1) / math.sqrt(DRAWS)
     predicted = tuple(plan.predictions[method].violation for method in METHODS)
     means = tuple(found.mean(axis=1).tolist()), tuple(errors.tolist())
     return Cell(step, lp.shape[0], predicted, *means, str(plan.best))
@@ -121,13 +120,10 @@ def crossing(cells: Sequence[Cell], what: str) -> str:
     return f"n ≤ {cells[0].n}" if ahead[0] <= 0 else f"no n up to {cells[-1].n:,}"
 
 
-@click.command()
-@click.option("--draws", default=10, show_default=True, help="Draws of each method.")
-def main(draws: int) -> None:
-    """Measure, write the page, and draw the picture."""
+def main() -> None:
     found = {
         name: [
-            measure(replace(section.program(n), neighbours=section.relation(step)), step, draws)
+            measure(replace(section.program(n), neighbours=section.relation(step)), step)
             for step in STEPS
             for n in tqdm(section.rows, desc=f"{name} {step:g}")
         ]

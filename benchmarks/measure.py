@@ -15,7 +15,6 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from tabulate import tabulate
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -76,9 +75,9 @@ def in_fresh_process(function: Callable[..., list[float]], *arguments: Any) -> l
         return pool.apply(function, arguments)
 
 
-def print_table(
-    title: str, headers: Sequence[str], rows: Iterable[Sequence[Any]], **format_options: Any
-) -> None:
-    """Print a title and a table."""
-    print(f"\n{title}\n")
-    print(tabulate(rows, headers, **{"floatfmt": ".2f", **format_options}), flush=True)
+def in_two_processes(
+    function: Callable[..., Any], requests: Iterable[Sequence[Any]], *, together: int = 1
+) -> list[Any]:
+    """What a function gives for each tuple of arguments; so many in a row stay in one process."""
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        return pool.starmap(function, requests, chunksize=together)

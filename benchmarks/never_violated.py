@@ -96,9 +96,9 @@ def published_sizes(programs: int, draws: int) -> Table:
         printed = PRINTED.get((pages, eps))
         between = "–".join(dict.fromkeys(f"{100 * end:g}" for end in printed or ()))
         row = [f"{pages} × {advertisers}", f"{eps:g}", *map(said, means.values())]
-        row += [f"{slacks / theirs:.2f}", f"{between} %" if printed else "–"]
-        row.append(f"{slacks / np.mean(printed):.2f}" if printed else "–")
-        rows.append([*row, sum(broken for each in found.values() for _, broken in each)])
+        beside = f"{between} %", f"{slacks / np.mean(printed):.2f}" if printed else "–"
+        broken = sum(broken for each in found.values() for _, broken in each)
+        rows.append([*row, f"{slacks / theirs:.2f}", *(beside if printed else "––"), broken])
     ratios = ("ratio to it", "printed in the paper", "ratio to the middle of that")
     headers = ("pages × advertisers", "ε", *METHODS, *ratios, "rows violated")
     return headers, rows
@@ -205,10 +205,8 @@ def beside_the_least(words: str, lp: LinearProgram, draws: int) -> tuple[tuple[s
     taken = by_itself if by_margin(request) is None else OneMargin()  # as `feasible` does
     for way in dict.fromkeys((by_itself, taken)):
         with warnings.catch_warnings(action="ignore"):  # some ranges are narrower than the noise
-            found = [
-                privlp.solve(lp, 1.0, MANY_DELTA, rng=20_000 + k, method=way).x
-                for k in range(count)
-            ]
+            ask = partial(privlp.solve, lp, 1.0, MANY_DELTA, method=way)
+            found = [ask(rng=20_000 + k).x for k in range(count)]
         means.append(np.array([abs(lp.objective(x) / best - 1) for x in found]))
         if way is taken:
             broken = sum(map(fails, found))
@@ -244,35 +242,31 @@ def followed(draws: int, matpower: Path | None) -> Table:
     rows = []
     cases: list[tuple[Any, float]] = [(CASE14, 0.1)]
     if matpower is not None:
-        cases += [
-            (read_case(matpower / "case118.m"), 0.1),
-            (read_case(matpower / "case34sa.m"), 1e-3),
-        ]
+        others = {"case118.m": 0.1, "case34sa.m": 1e-3}
+        cases += [(read_case(matpower / name), size) for name, size in others.items()]
     for grid, size in cases:
         one, every = {"sensitivity": size, "norm": "1"}, {"sensitivity": size / 10}
         for relation, which in ((one, "one load"), (every, "every load")):
             lp, each = dc_opf_with_control(grid, relation), dc_opf(grid, relation)
             small = lp.with_recourse(["angle*", "control"])
             full, best, of_each = (privlp.solve_exact(of).objective for of in (lp, small, each))
-            with warnings.catch_warnings(
-                action="ignore"
-            ):  # some ranges are narrower than the noise
-                found, alone = (
-                    [
-                        privlp.solve(of, 1.0, MANY_DELTA, rng=k, feasible="always")
-                        for k in range(draws)
-                    ]
-                    for of in (small, each)
-                )
+            ask = partial(privlp.solve, eps=1.0, delta=MANY_DELTA, feasible="always")
+            with warnings.catch_warnings(action="ignore"):  # ranges narrower than the noise
+                found, alone = ([ask(of, rng=k) for k in range(draws)] for of in (small, each))
             lost = np.array([abs(of.objective - best) / full for of in found])
             before = np.array([abs(of.objective / of_each - 1) for of in alone])
             failed = sum(fails_with_control(lp, of.x) for of in found)
             moved = f"{which}, by {1e3 * relation['sensitivity']:g} kW"
-            ratio = f"{lost.mean() / before.mean():.3f}"
-            reserve = f"{full / of_each - 1:.3f}"
-            rows.append((grid.name, moved, said(before), said(lost), ratio, reserve, failed))
-    headers = ("grid", "one record moves", "each bus", "angles and control kept", "ratio")
-    return (*headers, "reserve costs", "draws that fail"), rows
+            ratio, reserve = lost.mean() / before.mean(), full / of_each - 1
+            row = f"{grid.name} | {moved} | {said(before)} | {said(lost)}"
+            rows.append(f"{row} | {ratio:.3f} | {reserve:.3f} | {failed}")
+    return _OF_FOLLOWED, rows
+
+
+_OF_FOLLOWED = (
+    "grid | one record moves | each bus | angles and control kept | ratio | reserve costs"
+    " | draws that fail"
+)
 
 
 @click.command()

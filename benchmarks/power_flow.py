@@ -83,6 +83,12 @@ def _lines(grid: Grid) -> tuple[sp.csr_array, sp.csr_array]:
     return ends, sp.csr_array(sp.diags_array(100.0 / x) @ ends)
 
 
+def _made(grid: Grid) -> sp.csr_array:
+    """What generators make at buses."""
+    at, count = grid.generators[:, 0].astype(int), len(grid.generators)
+    return sp.csr_array((np.ones(count), (at, np.arange(count))), shape=(len(grid.loads), count))
+
+
 def dc_opf(
     grid: Grid, relation: dict[str, Any], *, angles: bool = True, known: float = 0.2
 ) -> LinearProgram:
@@ -93,30 +99,18 @@ def dc_opf(
     flows, and only generation is decided and released.
     """
     buses, generators = len(grid.loads), len(grid.generators)
-    at, most, cost = grid.generators.T
-    made = sp.csr_array(
-        (np.ones(generators), (at.astype(int), np.arange(generators))), shape=(buses, generators)
-    )
+    _, most, cost = grid.generators.T
     if not angles:
         total = float(grid.loads.sum())
         relation = {"lower": (1 - known) * total, "upper": (1 + known) * total, **relation}
-        return LinearProgram(
-            cost,
-            np.ones((1, generators)),
-            [np.inf],
-            row_lower=[total],
-            bounds=np.column_stack([np.zeros(generators), most]),
-            neighbours=ScalarPrivate(**relation),
-            name=f"{grid.name}, sum of loads",
-        )
+        fields: dict[str, Any] = {"row_lower": [total], "name": f"{grid.name}, sum of loads"}
+        fields |= {"bounds": np.column_stack([np.zeros(generators), most])}
+        fields |= {"neighbours": ScalarPrivate(**relation)}
+        return LinearProgram(cost, np.ones((1, generators)), [np.inf], **fields)
     limit, (ends, flows) = grid.lines[:, 3], _lines(grid)
     limited = np.flatnonzero(limit > 0)
-    A = sp.vstack(
-        [
-            sp.hstack([made, -ends.T @ flows]),
-            sp.hstack([sp.csr_array((len(limited), generators)), flows[limited]]),
-        ]
-    )
+    nothing = sp.csr_array((len(limited), generators))
+    A = sp.block_array([[_made(grid), -ends.T @ flows], [nothing, flows[limited]]])
     private = np.append(grid.loads > 0, np.zeros(len(limited), dtype=bool))
     lower = np.where(grid.loads > 0, (1 - known) * grid.loads, -1.0)
     relation = {"lower": np.append(lower, -limit[limited]), **relation}
@@ -144,31 +138,22 @@ def dc_opf_with_control(
     A generator makes what is decided beforehand and its share of `control`, at most the reserve
     either way: a quarter more than loads may differ from what is known. Lines have no limits.
     """
-    at, most, cost = grid.generators.T
-    buses, generators, reserve = (
-        len(grid.loads),
-        len(at),
-        _RESERVE * known * float(grid.loads.sum()),
-    )
-    made = sp.csr_array(
-        (np.ones(generators), (at.astype(int), np.arange(generators))), shape=(buses, generators)
-    )
-    ends, flows = _lines(grid)
+    _, most, cost = grid.generators.T
+    buses, reserve = len(grid.loads), _RESERVE * known * float(grid.loads.sum())
+    made, (ends, flows) = _made(grid), _lines(grid)
     share = most / most.sum()
     angles = -(ends.T @ flows)[:, 1:]
     held = share * reserve
     free = np.tile([-np.inf, np.inf], (buses - 1, 1))
+    names = [f"generator{k}" for k in range(len(most))] + [f"angle{k}" for k in range(1, buses)]
+    relation = {"lower": (1 - known) * grid.loads, "upper": (1 + known) * grid.loads, **relation}
     return LinearProgram(
         np.concatenate([cost, np.zeros(buses - 1), [share @ cost]]),
         sp.csr_array(sp.hstack([made, angles, sp.csr_array(made @ share[:, None])])),
         grid.loads,
         row_lower=grid.loads,
         bounds=np.vstack([np.column_stack([held, most - held]), free, [-reserve, reserve]]),
-        neighbours=ScalarPrivate(
-            **{"lower": (1 - known) * grid.loads, "upper": (1 + known) * grid.loads, **relation}
-        ),
-        variable_names=[f"generator{k}" for k in range(generators)]
-        + [f"angle{k}" for k in range(1, buses)]
-        + ["control"],
+        neighbours=ScalarPrivate(**relation),
+        variable_names=[*names, "control"],
         name=grid.name,
     )

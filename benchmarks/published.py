@@ -8,11 +8,10 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from tabulate import tabulate
 
 from benchmarks import stale
 from benchmarks.scores import CrossValidation, ResultStore
-from benchmarks.tables import Part
+from benchmarks.tables import Part, rendered
 from privlp.pictures import COLOURS, STYLE
 
 CM = (
@@ -109,7 +108,7 @@ def write_page(name: str, *parts: Part | None) -> None:
         if isinstance(part, str):
             page[place] = _MEASURED + part
         elif part is not None:
-            page[place] = tabulate(*part[::-1], "github", disable_numparse=True)
+            page[place] = rendered(part)
     print(*(page[place] for place in places), sep="\n\n")
     path.write_text("\n\n".join(page).rstrip() + f"\n\n{stale.stamp(name)}")
 

@@ -268,7 +268,6 @@ def support_vectors(title: str, data: list[Data]) -> list[list[str]]:
 
 
 def main() -> None:
-    """Measure, draw and write."""
     generated = {name: [family(name, seed) for seed in SEEDS] for name in FAMILIES}
     sets = [*generated.items(), *((each.title, [each]) for each in real())]
     tables: list[Table] = []

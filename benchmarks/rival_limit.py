@@ -1,7 +1,5 @@
 """The picture of ``benchmarks.rivals``: rows that may be missed, over variables per eps."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Neighbours differ in one row. Each rival is priced by the package's ledger at th
 delta), and is told what it would have to buy or to know: see RIVALS.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial

@@ -5,7 +5,6 @@ Run with ``python -m benchmarks.rivals``. Six minutes of two cores.
 
 from __future__ import annotations
 
-import multiprocessing
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,11 +19,12 @@ from benchmarks import beside_bound
 from benchmarks.beside_bound import LARGEST_COST
 from benchmarks.families.hard import needs
 from benchmarks.families.instance import missed
+from benchmarks.measure import in_two_processes
 from benchmarks.published import write_page
 from benchmarks.rival_limit import draw_limit, histogram_in_words
 from benchmarks.rival_methods import RIVALS, Told, settings
 from benchmarks.small_methods import FAMILIES as SMALL
-from benchmarks.tables import column_names
+from benchmarks.tables import in_words
 from privlp import LinearProgram
 
 FIRST_SEED, PROGRAMS, DRAWS, DELTA = 100, 5, 10, 1e-6
@@ -163,13 +163,11 @@ def line(program: Program) -> list[Cells]:
 
 
 def main() -> None:
-    """Measure, and write the page and its picture."""
     programs = sorted(CASES, key=lambda case: -case[2])  # the slow ones first
     asked = [(name, d, eps) for d in LIMIT_VARIABLES for name in LIMIT_RIVALS for eps in EPSILONS]
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        lines = dict(zip(programs, pool.map(line, programs, chunksize=1), strict=True))
-        least = pool.starmap(least_s, asked, chunksize=len(EPSILONS))
-    write(lines, dict(zip(asked, least, strict=True)))
+    lines = in_two_processes(line, ((program,) for program in programs))
+    least = in_two_processes(least_s, asked, together=len(EPSILONS))
+    write(dict(zip(programs, lines, strict=True)), dict(zip(asked, least, strict=True)))
 
 
 def write(lines: dict[Program, list[Cells]], least: dict[tuple[str, int, float], int]) -> None:
@@ -198,7 +196,7 @@ def write(lines: dict[Program, list[Cells]], least: dict[tuple[str, int, float],
     ]
     write_page(
         "rivals",
-        (column_names(of_rivals), summaries),
+        (of_rivals, summaries),
         histogram_in_words(),
         (["rival", *(f"{d} x, ε = {eps:g}" for d, eps in limits)], of_limits),
         (["program", "ε", "plan", "default", *RIVALS], all_cells),
@@ -226,8 +224,7 @@ def _word(case: Program, eps: float) -> str:
     """What the plan says of the rows."""
     family, n, d = case
     lp = FAMILIES[family](FIRST_SEED, n, d)
-    word = privlp.plan(lp, eps, DELTA, n // 20).verdict.name
-    return word.replace("_ROWS", "").replace("_", " ").lower()
+    return in_words(privlp.plan(lp, eps, DELTA, n // 20).verdict)
 
 
 def _summary(name: str, found: list[Cells]) -> list[int]:

@@ -1,47 +1,26 @@
-"""What a descent costs as rows grow: a round, its set-up, a default solve and its memory.
+"""What a default solve costs as rows grow to ten million: time beside HiGHS, and memory.
 
-Run with ``python -m benchmarks.scale``; ``--quick`` leaves out the largest programs. Times are in
-units of u: one product A@x and one A.T@z, by
-SciPy or BLAS in the format that the user holds, in turns with what is measured.
+Run with ``python -m benchmarks.scale``. Times are those of the process, in one thread.
 """
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable
-from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
 import privlp
 from benchmarks.families.hard import map_covering
-from benchmarks.measure import (
-    Turns,
-    in_fresh_process,
-    peak_resident_bytes,
-    print_table,
-    resident_bytes,
-)
+from benchmarks.measure import in_fresh_process, peak_resident_bytes, resident_bytes
 from benchmarks.published import write_page
-from benchmarks.tables import column_names
 from privlp import LinearProgram
-from privlp.game.duals import ElasticDual
-from privlp.regions.simplex import Simplex
-from privlp.rows.on_simplex import RowsOfEqualNorm
 
 EPS, DELTA = 1.0, 1e-9
-TURNS, SET_UPS = 15, 3
-#: Rows, columns, and stored entries of a row; ``None``: dense.
-SHAPES: dict[str, tuple[int, int, int | None]] = {
-    "dense, 45,000 x 104": (45_000, 104, None),
-    "CSR, 500,000 x 118 (11 %)": (500_000, 118, 13),
-    "CSR, 2,000,000 x 100 (5 %)": (2_000_000, 100, 5),
-    "CSR, 200,000 x 8,000 (2.2 million entries)": (200_000, 8_000, 11),
-}
-ROUND, SET_UP, PEAK = 1.3, 10.0, 1.5
+#: Of what is beyond the data, over the data.
+PEAK = 1.5
 #: Rows of whole default solves.
 DEFAULTS = (10**6, 10**7)
 COLUMNS, STORED = 100, 5
@@ -50,13 +29,9 @@ MAPS = {20_000: 1.0, 200_000: 0.5, 1_000_000: 0.3}
 MAP_DELTA, MAP_TURNS = 1e-6, 3
 
 
-def matrix(n: int, d: int, stored: int | None) -> Any:
+def matrix(n: int, d: int, stored: int) -> Any:
     """A covering matrix; read-only, as a user would hold what is not to be copied."""
     rng = np.random.default_rng(0)
-    if stored is None:
-        A = -rng.random((n, d))
-        A.setflags(write=False)
-        return A
     width = d // stored
     columns = rng.integers(0, width, (n, stored), dtype=np.int32)
     columns += width * np.arange(stored, dtype=np.int32)
@@ -107,21 +82,6 @@ def of_map(n: int) -> list[float]:
     return [exactly, *told]
 
 
-def costs_of_a_round(A: Any, turns: int) -> tuple[float, float, float, float]:
-    """A round by medians and by minima, the set-up of its rows, and building the program: in u."""
-    unit = unit_of(A)
-    lp, opt = program(A)
-    simplex = Simplex(lp.public().form, opt)
-    scaled = partial(RowsOfEqualNorm, simplex=simplex, largest_n=len(lp.b))
-    start = simplex.point(np.full(simplex.size, 1 / A.shape[1]))
-    dual = ElasticDual(lp.rows().keep(scaled), start, 0.1)
-    of_process = partial(Turns, clock=time.process_time)
-    played = of_process(dual.scores, unit, turns=turns)
-    set_up = of_process(lambda: lp.rows().keep(scaled), unit, turns=SET_UPS)
-    built = of_process(lambda: program(A), unit, turns=SET_UPS)
-    return played.of_medians, played.of_minima, set_up.of_minima, built.of_minima
-
-
 def of_default_solve(n: int, given: bool) -> list[float]:
     """A whole default solve, with opt or without: seconds, peak over A, violation."""
     A = matrix(n, COLUMNS, STORED)
@@ -140,62 +100,24 @@ def of_default_solve(n: int, given: bool) -> list[float]:
 
 
 def main() -> None:
-    """Run, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="up to 200,000 rows; no page")
-    parser.add_argument("--turns", type=int, default=TURNS)
-    asked = parser.parse_args()
-    most = _QUICK if asked.quick else 10**9
-    with threadpool_limits(1):
-        rounds = [
-            _round(name, *costs_of_a_round(matrix(*shape), asked.turns))
-            for name, shape in SHAPES.items()
-            if shape[0] <= most
-        ]
-    defaults = [
-        _default(n, given, *in_fresh_process(of_default_solve, n, given))
-        for n in DEFAULTS
-        for given in (False, True)
-        if n <= most
-    ]
-    maps = [_map(n, *in_fresh_process(of_map, n)) for n in MAPS if n <= most]
-    tables = (_OF_ROUNDS, rounds), (_OF_DEFAULTS, defaults), (_OF_MAPS, maps)
-    if asked.quick:
-        for table in tables:
-            print_table("", *table)
-    else:
-        write_page("scale", *tables)
+    defaults, maps = [], []
+    for n, given in product(DEFAULTS, (False, True)):
+        seconds, peak, violation = in_fresh_process(of_default_solve, n, given)
+        told = f"{n:,} | {'given' if given else 'not given'} | {seconds:.1f} | {peak:.2f}"
+        defaults.append(f"{told} | {PEAK:g} | {violation:.4f}")
+    for n, most in MAPS.items():
+        exact, *solves = in_fresh_process(of_map, n)
+        found = (
+            f"{of[0] / exact:.2f} | {of[1]:.4f} | {of[2]:.3f}" for of in (solves[:3], solves[3:])
+        )
+        maps.append(f"{n:,} | {exact:.1f} | {' | '.join(found)} | {most:g}")
+    write_page("scale", (_OF_DEFAULTS, defaults), (_OF_MAPS, maps))
 
 
-_OF_ROUNDS = column_names(
-    "matrix | round, medians | round, minima | target ≤ | set-up | building | target, both ≤"
-)
-_OF_DEFAULTS = ["rows", "opt", "seconds", "peak / A", "target ≤", "violation"]
-_QUICK = 200_000
-_OF_MAPS = column_names(
+_OF_DEFAULTS = "rows | opt | seconds | peak / A | target ≤ | violation"
+_OF_MAPS = (
     "rows | exact, s | without opt | violation | cost | opt given | violation | cost | target ≤"
 )
-
-
-def _map(n: int, exact: float, *solves: float) -> list[str]:
-    """Of two solves, each with its seconds, violation and cost."""
-    told = [
-        text
-        for seconds, missed, cost in (solves[:3], solves[3:])
-        for text in (f"{seconds / exact:.2f}", f"{missed:.4f}", f"{cost:.3f}")
-    ]
-    return [f"{n:,}", f"{exact:.1f}", *told, f"{MAPS[n]:g}"]
-
-
-def _default(n: int, given: bool, seconds: float, peak: float, violation: float) -> list[str]:
-    opt = "given" if given else "not given"
-    return [f"{n:,}", opt, f"{seconds:.1f}", f"{peak:.2f}", f"{PEAK:g}", f"{violation:.4f}"]
-
-
-def _round(name: str, median: float, least: float, set_up: float, built: float) -> list[str]:
-    times = [f"{median:.2f} u", f"{least:.2f} u", f"{ROUND} u"]
-    return [name, *times, f"{set_up:.1f} u", f"{built:.1f} u", f"{SET_UP:g} u"]
-
 
 if __name__ == "__main__":
     main()

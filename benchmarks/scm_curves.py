@@ -12,7 +12,6 @@ from functools import cache, partial
 from itertools import product
 from typing import Any
 
-import click
 import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
@@ -22,7 +21,7 @@ from benchmarks.folds import SCORES, Cell, Fold, Scores, validated
 from benchmarks.published import SCM_FIGURE_2, SCM_FIGURE_2_KERNEL, best, power_of_ten
 from benchmarks.scm_tables import ADULT, KDD, NAMES, DataSet, Found
 from benchmarks.scores import CrossValidation, held_out_scores
-from benchmarks.tables import Table, column_names
+from benchmarks.tables import Table
 from svm_models.around_fits import RandomFourierFeatures
 from svm_models.classifiers.exact import HuberSVC
 from svm_models.classifiers.perturbed import (
@@ -73,22 +72,19 @@ class LearningCurve:
         keys += [("non-private", None, n) for n in self.sizes]
         scores: dict[Any, list[Scores]] = {key: [] for key in keys}
         for repeat in range(REPEATS):
-            settings = {
-                key: {"data": self.name, "key": list(key), "repeat": repeat, "scores": SCORES}
-                for key in keys
-            }
-            missing = [key for key in keys if settings[key] not in kept]
-            if missing:
-                X, y = self.records(repeat)
-                order = np.random.default_rng(repeat).permutation(len(y))
-                test, train = np.split(order, [int(HELD_OUT * len(y))])
-                told = f"{self.name}, repeat {repeat + 1} of {REPEATS}"
-                for learner, eps, n in tqdm(missing, desc=told, unit="fit"):
+            records = None
+            told = f"{self.name}, repeat {repeat + 1} of {REPEATS}"
+            for learner, eps, n in tqdm(keys, desc=told, unit="fit"):
+                settings = {"data": self.name, "key": [learner, eps, n], "repeat": repeat}
+                settings["scores"] = SCORES
+                if settings not in kept:
+                    X, y = records = records or self.records(repeat)
+                    order = np.random.default_rng(repeat).permutation(len(y))
+                    test, train = np.split(order, [int(HELD_OUT * len(y))])
                     trained = _trained(learner, eps, X[train[:n]], y[train[:n]], repeat)
                     found = held_out_scores(trained, X[test], y[test])
-                    kept.add(settings[learner, eps, n], [found[score] for score in SCORES])
-            for key in keys:
-                scores[key].append([kept[settings[key]]])
+                    kept.add(settings, [found[score] for score in SCORES])
+                scores[learner, eps, n].append([kept[settings]])
         return {key: validated(rows) for key, rows in scores.items()}
 
 
@@ -142,14 +138,13 @@ def measure_kernel(
     for projection in range(PROJECTIONS):
         fixed = {**asdict(kernel), "projection": projection, "draws": draws, "scores": SCORES}
         fixed["records"] = [RECORDS, TESTED]
-        settings = {eps: {**fixed, "eps": eps} for eps in epsilons}
-        missing = [eps for eps in epsilons if settings[eps] not in kept]
-        if missing:
-            fold = _project(kernel, projection)
-            for eps in missing:
-                kept.add(settings[eps], fold.scores(kernel.cell(eps), draws))
+        fold = None
         for eps in epsilons:
-            scores[eps].append(kept[settings[eps]])
+            settings = {**fixed, "eps": eps}
+            if settings not in kept:
+                fold = fold or _project(kernel, projection)
+                kept.add(settings, fold.scores(kernel.cell(eps), draws))
+            scores[eps].append(kept[settings])
         print(f"{kernel}: projection {projection + 1} of {PROJECTIONS}", flush=True)
     return {eps: validated(rows) for eps, rows in scores.items()}
 
@@ -180,9 +175,7 @@ BALLS = LearningCurve(
 LEARNED = (("d", CONNECTIONS, 0.05), ("e", CONNECTIONS, 0.005), ("f", BALLS, 0.1))
 
 
-@click.command()
 def main() -> None:
-    """Measure, write the page, and draw the picture."""
     epsilons = (0.02, 0.05, 0.1, 0.2, 0.5)
     linear = {data_set.name: data_set.measure(progress=False) for data_set in (ADULT, KDD)}
     others = tuple(eps for eps in epsilons if eps != EPS)
@@ -196,15 +189,11 @@ def main() -> None:
         parts += [_by_eps(data_set, errors), _rankings_by_eps(data_set, errors)]
     scores = ("errors", "balanced", "auc")
     rows = [
-        (
-            "∞" if eps is None else f"{eps:g}",
-            *_published_kernel(eps),
-            *map(kernel[eps].said, scores),
-        )
-        for eps in (*epsilons, None)
+        (f"{eps or math.inf:g}".replace("inf", "∞"), *_published_kernel(eps), *map(of.said, scores))
+        for eps, of in ((eps, kernel[eps]) for eps in (*epsilons, None))
     ]
     names = "ε | published | ours ± standard error | balanced accuracy | area under the curve"
-    parts += [(column_names(names), rows), _by_kernel(of_kernels)]
+    parts += [(names, rows), _by_kernel(of_kernels)]
     for _, of, eps in LEARNED:
         columns = [(learner, eps) for learner in of.learners] + [("non-private", None)]
         headers = ("training records", *(NAMES[learner] for learner, _ in columns))
@@ -225,7 +214,7 @@ def _by_kernel(found: dict[Kernel, dict[float | None, CrossValidation]]) -> Tabl
         scores = (found[kernel][eps].said(score) for score in ("errors", "balanced", "auc"))
         rows.append((f"{eps or math.inf:g}", name, printed, *scores))
     names = "ε | kernel, Λ | published (γ = 0.5) | ours ± standard error | balanced accuracy"
-    return column_names(f"{names} | area under the curve"), rows
+    return f"{names} | area under the curve", rows
 
 
 def _by_eps(data_set: DataSet, found: Found) -> Any:
@@ -309,12 +298,9 @@ def _draw_by_eps(ax: Any, data_set: DataSet, found: Found) -> None:
         _line(ax, learner, at, [errors[best(errors)] for errors in grids])
         texts = {eps: _published(data_set, learner, eps).strip("*") for eps in at}
         printed = {eps: float(text) for eps, text in texts.items() if text}
-        style = {
-            **published.STYLES[learner],
-            **published.PUBLISHED_STYLE,
-            "label": f"{SHORT[learner]}: published",
-        }
-        ax.plot(list(printed), list(printed.values()), **style)
+        style = {**published.STYLES[learner], **published.PUBLISHED_STYLE}
+        label = f"{SHORT[learner]}: published"
+        ax.plot(list(printed), list(printed.values()), label=label, **style)
     errors = data_set.along_reg(found, "non-private", None)
     ax.axhline(errors[best(errors)].mean, label=SHORT["non-private"], color="black", linestyle="--")
     published.over_eps(ax, at)

@@ -18,7 +18,7 @@ from benchmarks import published as pages
 from benchmarks.folds import Cell, measure
 from benchmarks.published import SCM_FIGURE_2, power_of_ten
 from benchmarks.scores import CrossValidation
-from benchmarks.tables import column_names, said
+from benchmarks.tables import said
 from svm_models.datasets import fetch_adult, fetch_kddcup99
 
 PRIVATE = ("objective", "output", "logistic", "two logs")
@@ -50,29 +50,12 @@ class DataSet:
     def measure(self, *, progress: bool = True) -> Found:
         """Test errors of every learner at every eps."""
         X, y = self.fetch(preprocessing="unit", return_X_y=True)
-        regs = {
-            "objective": self.regs,
-            "output": self.regs,
-            "logistic": self.regs_aside,
-            "two logs": self.regs_aside,
-        }
-        private = [
-            Cell(learner, reg, eps)
-            for learner in PRIVATE
-            for reg in regs[learner]
-            for eps in self.epsilons
-        ]
-        cells = [Cell("non-private", reg) for reg in self.regs] + private
-        return measure(
-            pages.store("scm_tables"),
-            self.name,
-            X,
-            y,
-            cells,
-            folds=FOLDS,
-            draws=DRAWS,
-            progress=progress,
-        )
+        cells = [Cell("non-private", reg) for reg in self.regs]
+        for learner in PRIVATE:
+            regs = self.regs if learner in ("objective", "output") else self.regs_aside
+            cells += [Cell(learner, reg, eps) for reg, eps in product(regs, self.epsilons)]
+        how = {"folds": FOLDS, "draws": DRAWS, "progress": progress}
+        return measure(pages.store("scm_tables"), self.name, X, y, cells, **how)
 
     def along_reg(
         self, found: Found, learner: str, eps: float | None
@@ -117,19 +100,16 @@ def _summary(found: dict[str, Found]) -> Any:
             errors = data_set.along_reg(found[data_set.name], learner, eps if private else None)
             reg = pages.best(errors)
             rows.append(
-                (
-                    *(data_set.title, eps if private else "∞", NAMES[learner]),
-                    *(f"*{SCM_FIGURE_2[learner][column]:.4f}*", errors[reg]),
-                    *(errors[reg].said(score) for score in ("balanced", "auc")),
-                    power_of_ten(reg),
-                    *("replace one, δ = 0" if private else "none", "unit"),
-                )
+                f"{data_set.title} | {eps if private else '∞'} | {NAMES[learner]}"
+                f" | *{SCM_FIGURE_2[learner][column]:.4f}* | {errors[reg]}"
+                f" | {errors[reg].said('balanced')} | {errors[reg].said('auc')}"
+                f" | {power_of_ten(reg)} | {'replace one, δ = 0' if private else 'none'} | unit"
             )
-    headers = column_names(
+    headers = (
         "data | ε | learner | published | ours ± standard error | balanced accuracy | area under "
         "the curve | our best Λ | relation, δ | preprocessing"
     )
-    return headers, list(dict.fromkeys(tuple(map(str, row)) for row in rows))
+    return headers, list(dict.fromkeys(rows))
 
 
 def _by_reg(data_set: DataSet, found: Found) -> list[Any]:
@@ -162,10 +142,8 @@ def _one_log_against_two(found: dict[str, Found]) -> Any:
                 data_set.along_reg(found[data_set.name], learner, eps)
                 for learner in ("objective", "two logs")
             )
-            for ours, theirs, label in (
-                (pages.best(one), pages.best(two), "best"),
-                (last, last, "raised"),
-            ):
+            least = pages.best(one), pages.best(two), "best"
+            for ours, theirs, label in (least, (last, last, "raised")):
                 difference = one[ours].errors.mean(axis=1) - two[theirs].errors.mean(axis=1)
                 cells = [
                     f"{errors[reg]}" + f" ({power_of_ten(reg)})" * (label == "best")
@@ -174,7 +152,7 @@ def _one_log_against_two(found: dict[str, Found]) -> Any:
                 paired = said(difference, "{:+.4f} ± {:.4f}")
                 rows.append((data_set.title, f"{eps:g}", label, *cells, paired))
     names = "data | ε | Λ | two logs, published rule | one log (ours) | difference, paired"
-    return column_names(names), rows
+    return names, rows
 
 
 def _draw(found: dict[str, Found]) -> None:
@@ -187,11 +165,9 @@ def _draw(found: dict[str, Found]) -> None:
                 pages.curve(ax, errors, errors.values(), label=NAMES[learner], capsize=2, **look)
                 if learner != "non-private" and (learner, at) in data_set.figure_3:
                     claim = " (not ε-private)" if learner == "objective" else ""
-                    label = f"{NAMES[learner]}: published{claim}"
-                    printed = data_set.figure_3[learner, at]
-                    ax.plot(
-                        data_set.regs, printed, label=label, **{**look, **pages.PUBLISHED_STYLE}
-                    )
+                    look = look | pages.PUBLISHED_STYLE
+                    printed, label = data_set.figure_3[learner, at], f"{NAMES[learner]}: published"
+                    ax.plot(data_set.regs, printed, label=label + claim, **look)
             ax.set(xscale="log", xlabel="regularisation Λ", ylim=(0, 0.55))
             ax.set(title=f"{data_set.title}, ε = {eps:g}, δ = 0, replace one record")
             ax.set_ylabel("test error (share of records)")

@@ -4,9 +4,6 @@ Run with ``python -m benchmarks.small``. Four minutes of two cores. Which method
 and the constants of ``"chain"``, were chosen on seeds 0 to 2; the page has others.
 """
 
-from __future__ import annotations
-
-import multiprocessing
 import warnings
 from collections.abc import Callable
 from functools import cache, partial
@@ -19,8 +16,9 @@ from numpy.polynomial.polynomial import polyvander
 import privlp
 from benchmarks.families.hard import diet, map_covering, needs
 from benchmarks.families.instance import missed
+from benchmarks.measure import in_two_processes
 from benchmarks.published import write_page
-from benchmarks.tables import column_names
+from benchmarks.tables import in_words
 from privlp import LinearProgram
 
 FIRST_SEED, PROGRAMS, DRAWS = 100, 5, 2
@@ -278,51 +276,36 @@ def draw(name: str, eps: float, number: int) -> Draw:
     true = missed(lp, found.x)
     beside = found.objective - optimum if "difference" in name else found.objective / optimum
     covered = found.missed.low <= true <= found.missed.high
-    return Draw(
-        found.verdict.name if found.verdict else "",
-        beside,
-        true / s,
-        covered,
-        found.missed.high > s,
-    )
+    verdict = found.verdict.name if found.verdict else ""
+    return Draw(verdict, beside, true / s, covered, found.missed.high > s)
 
 
-def _cell(draws: list[Draw]) -> list[str]:
-    objectives = [found.objective for found in draws]
-    return [
-        draws[0].verdict.replace("_ROWS", "").replace("_", " ").lower(),
-        f"{sum(found.missed <= 1 for found in draws)} of {len(draws)}",
-        f"{np.median(objectives):.2f}",
-        f"{max(found.missed for found in draws):.1f}",
-        str(sum(found.told for found in draws)),
-    ]
+def _cell(draws: list[Draw]) -> str:
+    kept, told = sum(of.missed <= 1 for of in draws), sum(of.told for of in draws)
+    objective, most = np.median([of.objective for of in draws]), max(of.missed for of in draws)
+    words = f"{in_words(draws[0].verdict)} | {kept} of {len(draws)}"
+    return f"{words} | {objective:.2f} | {most:.1f} | {told}"
 
 
 def main() -> None:
-    """Measure, and write the page."""
     cells = [(name, eps) for name in FAMILIES for eps in EPSILONS]
     requests = [(*cell, number) for cell in cells for number in range(PROGRAMS * DRAWS)]
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        draws = pool.starmap(draw, requests, chunksize=PROGRAMS * DRAWS)
-    found = {cell: draws[k * 10 : (k + 1) * 10] for k, cell in enumerate(cells)}
-    rows = [[name, f"{eps:g}", *_cell(found[name, eps])] for name, eps in cells]
+    each = PROGRAMS * DRAWS
+    draws = in_two_processes(draw, requests, together=each)
+    found = {cell: draws[k * each : (k + 1) * each] for k, cell in enumerate(cells)}
+    rows = [f"{name} | {eps:g} | {_cell(found[name, eps])}" for name, eps in cells]
     verdicts = {of.verdict for of in draws}
     by_verdict = [_summary(v, [of for of in draws if of.verdict == v]) for v in sorted(verdicts)]
     of_cells = "program | ε | plan | at most s missed | objective | most missed / s | warned"
     of_verdicts = "plan | draws | at most s missed | interval right | more than s missed, unsaid"
-    summaries = [*by_verdict, _summary("all", draws)]
-    write_page("small", (column_names(of_cells), rows), (column_names(of_verdicts), summaries))
+    write_page("small", (of_cells, rows), (of_verdicts, [*by_verdict, _summary("all", draws)]))
 
 
-def _summary(name: str, draws: list[Draw]) -> list[str]:
+def _summary(name: str, draws: list[Draw]) -> str:
+    kept, covered = np.mean([(found.missed <= 1, found.covered) for found in draws], axis=0)
     unsaid = sum(found.missed > 1 and not found.told for found in draws)
-    return [
-        name.replace("_", " ").lower(),
-        str(len(draws)),
-        f"{np.mean([found.missed <= 1 for found in draws]):.1%}" if draws else "",
-        f"{np.mean([found.covered for found in draws]):.1%}" if draws else "",
-        str(unsaid),
-    ]
+    words = name.replace("_", " ").lower()
+    return f"{words} | {len(draws)} | {kept:.1%} | {covered:.1%} | {unsaid}"
 
 
 if __name__ == "__main__":

@@ -3,12 +3,10 @@
 Run with ``python -m benchmarks.small_methods``. Half an hour of two cores.
 """
 
-from __future__ import annotations
-
-import multiprocessing
 import warnings
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +14,10 @@ import numpy as np
 import privlp
 from benchmarks.families.hard import diet, map_covering
 from benchmarks.families.instance import missed
+from benchmarks.measure import in_two_processes
 from benchmarks.published import write_page
 from benchmarks.small import half_spaces, packing, three_foods
-from benchmarks.tables import column_names
+from benchmarks.tables import in_words
 from privlp import ConstraintPrivate, LinearProgram
 
 FIRST_SEED, PROGRAMS, DRAWS, DELTA = 100, 5, 10, 1e-6
@@ -78,12 +77,7 @@ def cell(program: Program, eps: float, method: str, variant: str = "") -> Cell |
             gap = found.objective - optimum
             objectives.append(gap if program[0] == "half-spaces" else 1 + gap / optimum)
             verdict = found.verdict.name if found.verdict else ""
-    return Cell(
-        verdict.replace("_ROWS", "").replace("_", " ").lower(),
-        kept,
-        unsaid,
-        float(np.mean(objectives)),
-    )
+    return Cell(in_words(verdict), kept, unsaid, float(np.mean(objectives)))
 
 
 def _chosen(program: Program, eps: float) -> str:
@@ -92,7 +86,7 @@ def _chosen(program: Program, eps: float) -> str:
     return privlp.plan(lp, eps, DELTA, program[1] // 20).best or ""
 
 
-def _beside(program: Program, eps: float) -> tuple[list[str], float | None]:
+def _beside(program: Program, eps: float) -> tuple[str, float | None]:
     """A line of the first table, and cost over that of the best other method as successful."""
     found = {method: cell(program, eps, method) for method in METHODS}
     name = _chosen(program, eps)
@@ -109,39 +103,27 @@ def _beside(program: Program, eps: float) -> tuple[list[str], float | None]:
         a, b = ours.objective, others[best]
         beside = a - b if program[0] == "half-spaces" else b / a if better is max else a / b
     family, n, d = program
-    line = [f"{family} {n:,} x {d}", f"{eps:g}", ours.verdict, name, f"{ours.kept} of {DRAWS}"]
-    line += [
-        f"{ours.objective:.2f}",
-        "" if beside is None else f"{best}: {beside:.2f}",
-        str(ours.unsaid),
-    ]
+    other = "" if beside is None else f"{best}: {beside:.2f}"
+    line = f"{family} {n:,} x {d} | {eps:g} | {ours.verdict} | {name} | {ours.kept} of {DRAWS}"
+    line += f" | {ours.objective:.2f} | {other} | {ours.unsaid}"
     return line, None if program[0] == "half-spaces" else beside
 
 
-def _variant(program: Program, variant: str) -> list[str]:
+def _variant(program: Program, variant: str) -> str:
     """A line of the second table, at eps = 1."""
     ours = cell(program, 1.0, "auto", variant)
     family, n, d = program
-    line = [f"{family} {n:,} x {d}", variant]
+    line = f"{family} {n:,} x {d} | {variant}"
     if ours is None:
-        return [*line, "refused", "", "", ""]
-    return [
-        *line,
-        ours.verdict,
-        f"{ours.kept} of {DRAWS}",
-        f"{ours.objective:.2f}",
-        str(ours.unsaid),
-    ]
+        return f"{line} | refused |  |  | "
+    line += f" | {ours.verdict} | {ours.kept} of {DRAWS}"
+    return f"{line} | {ours.objective:.2f} | {ours.unsaid}"
 
 
 def main() -> None:
-    """Measure, and write the page."""
     programs = [(family, *size) for family in FAMILIES for size in SIZES]
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        beside = pool.starmap(
-            _beside, [(p, eps) for p in programs for eps in EPSILONS], chunksize=4
-        )
-        variants = pool.starmap(_variant, [(p, v) for p in programs for v in VARIANTS], chunksize=4)
+    beside = in_two_processes(_beside, product(programs, EPSILONS), together=4)
+    variants = in_two_processes(_variant, product(programs, VARIANTS), together=4)
     ratios = [ratio for _, ratio in beside if ratio is not None]
     over = sum(ratio > 1.15 for ratio in ratios)
     names = "program | ε | plan | default | at most s missed | objective | best other | unsaid"
@@ -151,8 +133,8 @@ def main() -> None:
         f"In {len(ratios)} cells of {len(beside)} another method was as successful (half-spaces"
         f" apart): mean ratio {np.mean(ratios):.3f}, largest {max(ratios):.2f}, above 1.15 in"
         f" {over}.",
-        (column_names(names), [line for line, _ in beside]),
-        (column_names(of_variants), variants),
+        (names, [line for line, _ in beside]),
+        (of_variants, variants),
     )
 
 

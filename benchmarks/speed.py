@@ -1,11 +1,9 @@
 """How long plans, solves, fits, reading and starting take, beside what nothing can be faster than.
 
-Run with ``python -m benchmarks.speed``, some minutes; ``--before FOLDER`` names an older copy of
-the house, whose times stand beside those of this one. Times are those of the process, medians of
-turns; each program, of each of the two, has a process of its own.
+Run with ``python -m benchmarks.speed``, some minutes. Times are those of the process, medians of
+turns; each program has a process of its own.
 """
 
-import argparse
 import os
 import resource
 import subprocess
@@ -23,7 +21,7 @@ import scipy.sparse as sp
 
 import privlp
 from benchmarks.families.hard import map_covering
-from benchmarks.measure import ROOT, peak_resident_bytes, resident_bytes
+from benchmarks.measure import in_fresh_process, peak_resident_bytes, resident_bytes
 from benchmarks.published import write_page
 from privlp import LinearProgram, PrivLPError, models
 from privlp.problem.highs import quiet_highs
@@ -93,7 +91,7 @@ def seconds(action: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - start, found
 
 
-def row(name: str, lp: LinearProgram, s: float) -> list[str]:
+def row(name: str, lp: LinearProgram, s: float) -> str:
     """What the plan of one program says, and seconds of an exact solve, a plan and a solve."""
     actions: dict[str, Callable[[], Any]] = {
         "exact": lambda: privlp.solve_exact(lp),
@@ -105,7 +103,7 @@ def row(name: str, lp: LinearProgram, s: float) -> list[str]:
     planned, solved = (turns[0][key][1] for key in ("plan", "auto"))
     said = str(getattr(planned, "verdict", "refused"))
     took = getattr(solved, "method", "refused")
-    return [name, said, f"{exact:.3f}", f"{plan:.2f}", took, f"{auto:.2f}"]
+    return f"{name} | {said} | {exact:.3f} | {plan:.2f} | {took} | {auto:.2f}"
 
 
 # Rows and columns of dense coverings; of so many rows one turn is enough.
@@ -210,79 +208,39 @@ BESIDE: dict[str, tuple[str, Callable[[], list[float]]]] = {
 }
 
 
-def of_case(name: str, house: Path) -> list[float]:
-    """What is measured of a case, in a process of its own and with the code of a house."""
-    paths = {"PYTHONPATH": str(house), "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, __file__, "--case", name]
-    done = subprocess.run(
-        command, cwd=house, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | paths
-    )
-    return [float(word) for word in done.stdout.split()]
+def of_case(name: str) -> list[float]:
+    """What is measured beside its limit, in a process of its own."""
+    return BESIDE[name][1]()
 
 
-def _milliseconds(before: float | None, after: float) -> list[str]:
-    shown = [
-        f"{1e3 * time:,.3g}" if time < 1 else f"{1e3 * time:,.0f}" for time in (before or 0, after)
-    ]
-    return ["" if before is None else shown[0], shown[1]]
+def _milliseconds(time: float) -> str:
+    return f"{1e3 * time:,.3g}" if time < 1 else f"{1e3 * time:,.0f}"
 
 
 def main() -> None:
-    """Measure, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--before", type=Path, help="an older copy of the house")
-    parser.add_argument("--case", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    if asked.case is not None:
-        of_size = dict(zip(map(str, SIZES), SIZES, strict=True)).get(asked.case)
-        print(*(solves(*of_size) if of_size else BESIDE[asked.case][1]()))
-        return
-
-    def both(case: str, rows: int = 0) -> tuple[float | None, list[float]]:
-        known = asked.before is not None and rows <= _MANY
-        older = of_case(case, asked.before.resolve()) if known else None
-        newer = of_case(case, ROOT)
-        return (None if older is None else older[min(len(older), 3) - 1]), newer
-
     sizes, beside = [], []
     for n, d in SIZES:
-        older, (stream, exact, ours, peak) = both(str((n, d)), n)
-        cells = [f"{1e3 * stream:,.2g}", f"{1e3 * exact:,.3g}", *_milliseconds(older, ours)]
-        ratios = [
-            f"{ours / exact:.2f}",
-            f"{ours / stream:,.0f}",
-            f"{peak:.1f}" if n >= 20_000 else "",
-        ]
-        sizes.append([f"{n:,} x {d}", *cells, *ratios])
+        stream, exact, ours, peak = in_fresh_process(solves, n, d)
+        times = f"{1e3 * stream:,.2g} | {1e3 * exact:,.3g} | {_milliseconds(ours)}"
+        ratios = f"{ours / exact:.2f} | {ours / stream:,.0f}"
+        sizes.append(f"{n:,} x {d} | {times} | {ratios} | {f'{peak:.1f}' if n >= 20_000 else ''}")
     for name, (limit, _) in BESIDE.items():
-        older, (least, ours) = both(name)
-        times = [_milliseconds(None, least)[1], *_milliseconds(older, ours)]
-        beside.append([name, limit, *times, f"{ours / least:.2f}"])
+        least, ours = in_fresh_process(of_case, name)
+        times = f"{_milliseconds(least)} | {_milliseconds(ours)} | {ours / least:.2f}"
+        beside.append(f"{name} | {limit} | {times}")
     row("imports", sparse(200, 5), 10)
-    rows = [
-        row(name, lp, int(lp.private.sum()) // of_s)
-        for name, (make, of_s) in PROGRAMS.items()
-        for lp in [make()]
-    ]
-    refused = row("300 rows, 1,500 variables", few_rows(), 15)
-    write_page(
-        "speed", (_SIZE_HEADERS, sizes), (_BESIDE_HEADERS, beside), (_HEADERS, [*rows, refused])
-    )
+    rows = []
+    for name, (make, of_s) in PROGRAMS.items():
+        lp = make()
+        rows.append(row(name, lp, int(lp.private.sum()) // of_s))
+    rows.append(row("300 rows, 1,500 variables", few_rows(), 15))
+    write_page("speed", (_OF_SIZES, sizes), (_OF_LIMITS, beside), (_OF_PROGRAMS, rows))
 
 
-_SIZE_HEADERS = [
-    "rows",
-    "A@x",
-    "HiGHS",
-    "before",
-    "after",
-    "after / HiGHS",
-    "after / A@x",
-    "peak / A",
-]
-_BESIDE_HEADERS = ["what", "limit", "limit (ms)", "before", "after", "after / limit"]
-_HEADERS = ["program", "plan says", "exact (s)", "plan (s)", "auto takes", "auto (s)"]
+_OF_SIZES = "rows | A@x | HiGHS | solve | solve / HiGHS | solve / A@x | peak / A"
+_OF_LIMITS = "what | limit | limit (ms) | here (ms) | here / limit"
+_OF_PROGRAMS = "program | plan says | exact (s) | plan (s) | auto takes | auto (s)"
 
 if __name__ == "__main__":
     main()

@@ -20,7 +20,6 @@ import numpy as np
 
 import privlp
 from benchmarks.measure import ROOT, Turns
-from benchmarks.tables import column_names
 from privlp import Budget, BudgetExceededError, ConstraintPrivate, LinearProgram
 from privlp.privacy import LaplaceMechanism, Randomness
 from privlp.privacy.budget import StoredBudget
@@ -28,6 +27,7 @@ from privlp.privacy.record_file import START
 
 #: A worker asks for one of these at random, so that its requests do not all look alike.
 SIZES = (0.5, 1.0, 1.5)
+TRIALS, CHARGES, KILLS, TURNS = 3, 1_000, 40, 15
 
 
 def work(path: str, log: str, unit: float, seed: int) -> None:
@@ -116,15 +116,15 @@ def programs() -> dict[str, tuple[LinearProgram, dict[str, Any]]]:
     return found
 
 
-def compared(folder: Path, turns: int) -> list[list[str]]:
+def compared(folder: Path) -> list[str]:
     """For each program: the same solve paid from memory and from a file, in turns."""
     rows = []
     for name, (lp, request) in programs().items():
         stored = Budget.open(folder / f"{name.replace(' ', '')}.budget", 1e6, 1e-3)
         memory = Budget(1e6, 1e-3)
-        both = Turns(_solve(lp, stored, request), _solve(lp, memory, request), turns=turns)
+        both = Turns(_solve(lp, stored, request), _solve(lp, memory, request), turns=TURNS)
         ours, usual = (1e3 * np.median(times) for times in (both.ours, both.baseline))
-        rows.append([name, f"{usual:.0f} ms", f"{ours - usual:.0f} ms", f"{both.of_medians:.3f}"])
+        rows.append(f"{name} | {usual:.0f} ms | {ours - usual:.0f} ms | {both.of_medians:.3f}")
     return rows
 
 
@@ -148,11 +148,7 @@ def filled(path: Path, calls: int) -> StoredBudget:
 
 @click.command()
 @click.option("--worker", nargs=4, hidden=True)
-@click.option("--trials", default=3, show_default=True, help="Trials with kills.")
-@click.option("--charges", default=1_000, show_default=True, help="Charges of a trial.")
-@click.option("--kills", default=40, show_default=True, help="Kills of a trial.")
-@click.option("--turns", default=15, show_default=True, help="Solves of each kind that are timed.")
-def main(worker: Any, trials: int, charges: int, kills: int, turns: int) -> None:
+def main(worker: Any) -> None:
     """Run, and write the page."""
     if worker:
         path, log, unit, seed = worker
@@ -161,17 +157,17 @@ def main(worker: Any, trials: int, charges: int, kills: int, turns: int) -> None
     from benchmarks.published import write_page  # noqa: PLC0415 (workers start without Matplotlib)
 
     rows = []
-    for seed in range(trials):
+    for seed in range(TRIALS):
         with TemporaryDirectory(dir=ROOT) as folder:
-            trial = Trial(Path(folder), charges=charges, processes=4, kills=kills, seed=seed)
-        counts = (len(trial.drawn), len(trial.recorded), trial.killed)
-        rows.append([*map(str, counts), f"{trial.spent:.4f} of 1", "yes" if trial.holds else "NO"])
+            trial = Trial(Path(folder), charges=CHARGES, processes=4, kills=KILLS, seed=seed)
+        counts = f"{len(trial.drawn)} | {len(trial.recorded)} | {trial.killed}"
+        rows.append(f"{counts} | {trial.spent:.4f} of 1 | {'yes' if trial.holds else 'NO'}")
         print(rows[-1], flush=True)
     with TemporaryDirectory(dir=ROOT) as folder:
-        solves = compared(Path(folder), turns)
-    killed = (["draws noted", "charges on record", "kills", "eps on record", "holds"], rows)
+        solves = compared(Path(folder))
+    killed = "draws noted | charges on record | kills | eps on record | holds", rows
     names = "rows x variables | solve paid from memory | more from a file | ratio of times"
-    write_page("stored_budget", killed, (column_names(names), solves))
+    write_page("stored_budget", killed, (names, solves))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import click
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -77,9 +76,7 @@ CASES: dict[str, tuple[Callable[..., Any], Any, Any, str, int]] = {
 }
 
 
-@click.command()
 def main() -> None:
-    """Audit, and write the page."""
     found = {
         name: audit(mechanism, one, two, EPS, 0.0, runs=runs, rng=0)
         for name, (mechanism, one, two, _, runs) in CASES.items()

@@ -6,9 +6,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from tabulate import tabulate
 
 Item = TypeVar("Item")
-Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
+#: The cells of a row, or one text in which bars stand between them.
+Row = str | Sequence[Any]
+Table = tuple[Row, Sequence[Row]]
 Part = str | Table
 
 
@@ -46,6 +49,13 @@ def over_eps(
     return [first, *(f"{name} = {eps:g}" for eps in epsilons)], rows
 
 
-def column_names(names: str) -> list[str]:
-    """Names of columns, from one text in which bars stand between them."""
-    return names.split(" | ")
+def rendered(table: Table) -> str:
+    """A table in Markdown."""
+    names, *rows = (of.split(" | ") if isinstance(of, str) else of for of in (table[0], *table[1]))
+    return tabulate(rows, names, "github", disable_numparse=True)
+
+
+def in_words(verdict: Any) -> str:
+    """A plan's verdict, or its name, in lower case: rough, too few."""
+    name = getattr(verdict, "name", verdict) or ""
+    return name.replace("_ROWS", "").replace("_", " ").lower()

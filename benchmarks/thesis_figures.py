@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.dummy import DummyClassifier
 
 from benchmarks.published import picture, rankings, write_page
-from benchmarks.tables import Part, Table, column_names
+from benchmarks.tables import Part, Table
 from benchmarks.thesis import DataSet, Fits, Model, cpu_seconds, data_set, measure
 from svm_models import DMWSVC, LPSVC, HuberSVC, ObjectivePerturbationSVC
 
@@ -131,7 +131,7 @@ def main(names: tuple[str, ...], folds: int) -> None:
     parts: list[Part] = []
     for figure, found in product(AXES, curves.values()):
         parts += [_table(found, figure), _table(found, figure, ranked=True)]
-    parts += [(column_names(_OF_SOFT), _soft_rows(soft))]
+    parts += [(_OF_SOFT, _soft_rows(soft))]
     write_page("thesis_figures", *parts, f"CPU time of all fits: {seconds / 60:.1f} minutes.")
 
 

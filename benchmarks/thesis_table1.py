@@ -9,12 +9,10 @@ four minutes of one core.
 import math
 from functools import partial
 
-import click
 import numpy as np
 from sklearn.dummy import DummyClassifier
 
 from benchmarks.published import write_page
-from benchmarks.tables import column_names
 from benchmarks.thesis import DataSet, Fits, Model, cpu_seconds, data_set, measure
 from svm_models import DMWSVC, LPSVC, HuberSVC
 
@@ -45,9 +43,7 @@ def models(data: DataSet) -> dict[str, Model]:
     }
 
 
-@click.command()
 def main() -> None:
-    """Measure, and write the table."""
     rows, vertices, seconds = [], [], 0.0
     for name, published in PUBLISHED.items():
         data = data_set(name)
@@ -64,8 +60,8 @@ def main() -> None:
             rows.append([*row, *scores, within, RELATION])
             if "DMW" in model:
                 vertices.append([data.title, model, *_vertices(data, fits)])
-    errors, seen = (column_names(_OF_ERRORS), rows), (column_names(_OF_VERTICES), vertices)
-    write_page("thesis_table1", errors, seen, f"CPU time of the fits: {seconds:.0f} s.")
+    said = f"CPU time of the fits: {seconds:.0f} s."
+    write_page("thesis_table1", (_OF_ERRORS, rows), (_OF_VERTICES, vertices), said)
 
 
 _OF_ERRORS = (

@@ -10,7 +10,6 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-import click
 import numpy as np
 from matplotlib.colors import BoundaryNorm, ListedColormap, to_rgba
 from tqdm import tqdm
@@ -124,10 +123,8 @@ def fingerprint() -> str:
     return digest.hexdigest()[:12]
 
 
-@click.command(help=__doc__)
-@click.option("--only", default="", help="Subjects whose name has this; prints, writes nothing.")
-def main(only: str) -> None:
-    cache, subjects = Cache("trust"), [s for s in [*SUBJECTS, *ESTIMATORS] if only in s.name]
+def main() -> None:
+    cache, subjects = Cache("trust"), [*SUBJECTS, *ESTIMATORS]
     notes: dict[str, int] = {}
     table, alarms = [], []
     suite = fingerprint()
@@ -146,13 +143,7 @@ def main(only: str) -> None:
         bar.update()
         table.append(row)
     bar.close()
-    names = [subject.name for subject in subjects]
-    if only:
-        for name, row, alarm in zip(names, table, alarms, strict=True):
-            words = (f"{bug}: {cell.word}" for bug, cell in zip(Bug, row, strict=True))
-            print(name, *words, f"false alarms: {alarm}", sep="\n  ")
-        return
-    write(names, table, alarms, notes)
+    write([subject.name for subject in subjects], table, alarms, notes)
 
 
 def write(

@@ -4,8 +4,6 @@ Run as ``python -m benchmarks.tuning``; the tables stand in docs/guides/train-a-
 Cross-validation is written for this comparison only. Seeds from 2000, nothing was tuned on them.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import Any
@@ -81,7 +79,6 @@ def _kept(rows: int, eps: float, seed: int) -> float:
 
 
 def main() -> None:
-    """Print both tables."""
     warnings.simplefilter("ignore")
     table: list[list[Any]] = []
     for n in (3000, 20_000):

@@ -21,9 +21,8 @@ from matplotlib.ticker import NullFormatter
 import privlp
 from benchmarks.cache import Cache
 from benchmarks.families import HARD, SOFT, Instance, missed, ratio
-from benchmarks.measure import print_table
 from benchmarks.published import over_eps, picture, write_page
-from benchmarks.tables import Table, standard_error
+from benchmarks.tables import Table, rendered, standard_error
 from privlp import Verdict
 from privlp.pictures import GREY, MARKERS
 
@@ -319,8 +318,7 @@ def main(programs: int, draws: int, only: str | None, processes: int, *, quick: 
     run = Runner(programs, draws, processes, quick=quick)
     parts = [part for name in ([only] if only else TABLES) for part in TABLES[name](run)]
     if only or quick:
-        for part in parts:
-            print_table("", *part, disable_numparse=True)
+        print(*map(rendered, parts), sep="\n\n")
         return
     _draw(run)
     write_page("unknown", *parts)
