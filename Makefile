@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves private_lp_svc classifier fairness svm_audits
+SVM_PAGES := thesis cm_logistic scm_tables scm_curves private_lp_svc classifier fairness svm_audits
 # What test-range tests: the lowest versions that pyproject.toml allows and the newest ones, each on a Python of its own.
 RANGE ?= oldest-3.11 newest-3.13
 # What test-install installs the wheel and the source distribution on.

@@ -42,6 +42,8 @@ from privlp.relations.numbers import LowSensitivity, ProgramNumbers
 SIZES, EPSILONS, DELTA = ((10, 5), (20, 5), (20, 20), (20, 100)), (1.0, 2.0), 0.1
 PRINTED = {(10, 2.0): (0.20, 0.20), (20, 1.0): (0.133, 0.24), (20, 2.0): (0.20, 0.20)}
 FIRST_SEED = 1000
+#: Programs of a published size; draws of each method, and of rows together.
+PROGRAMS, DRAWS, DRAWS_TOGETHER = 3, 30, 80
 _THEIRS: dict[str, Any] = {"method": "truncated-laplace-published"}
 _AUTO: dict[str, Any] = {"feasible": "always"}
 METHODS: dict[str, dict[str, Any]] = {
@@ -81,14 +83,14 @@ def lost(
     return np.array([1 - lp.objective(x) / best for x in points]), broken
 
 
-def published_sizes(programs: int, draws: int) -> Table:
+def published_sizes() -> Table:
     """Both sides of the paper's comparison, with A, b and c private."""
     rows = []
     for (pages, advertisers), eps in tqdm(list(product(SIZES, EPSILONS)), desc="published sizes"):
         make = partial(advertising, pages=pages, advertisers=advertisers, private="both")
-        sold = [make(seed) for seed in range(FIRST_SEED, FIRST_SEED + programs)]
+        sold = [make(seed) for seed in range(FIRST_SEED, FIRST_SEED + PROGRAMS)]
         found = {
-            name: [lost(lp, eps, DELTA, asked, draws) for lp in sold]
+            name: [lost(lp, eps, DELTA, asked, DRAWS // 3) for lp in sold]
             for name, asked in METHODS.items()
         }
         means = {name: [of.mean() for of, _ in each] for name, each in found.items()}
@@ -128,12 +130,12 @@ def many(m: int) -> LinearProgram:
     return LinearProgram(rng.uniform(1, 2, 20), A, b, sense="max", neighbours=relation)
 
 
-def many_numbers(draws: int) -> list[Table]:
+def many_numbers() -> list[Table]:
     """Widths, and what they cost where private numbers are many."""
     rows = []
     for eps, m in tqdm(list(product(MANY_EPSILONS, MANY)), desc="many numbers"):
         lp = many(m)
-        found = [lost(lp, eps, MANY_DELTA, asked, draws) for asked in METHODS_OF_MANY.values()]
+        found = [lost(lp, eps, MANY_DELTA, asked, DRAWS) for asked in METHODS_OF_MANY.values()]
         broken = sum(broken for _, broken in found)
         rows.append((m, f"{eps:g}", *(said(of) for of, _ in found), broken))
     headers = ("m", "ε", *METHODS_OF_MANY, "rows violated")
@@ -196,9 +198,9 @@ def beside(matpower: Path | None) -> Iterator[tuple[str, LinearProgram]]:
     yield "every number, by 1", replace(many(100), name="packing, 100 rows")
 
 
-def beside_the_least(words: str, lp: LinearProgram, draws: int) -> tuple[tuple[str, ...], int, int]:
+def beside_the_least(words: str, lp: LinearProgram) -> tuple[tuple[str, ...], int, int]:
     """A row of the table, in how many draws of `feasible="always"` a row fails, and of how many."""
-    count = min(draws, _DRAWS_OF_LARGE) if lp.shape[0] > 1000 else draws
+    count = _DRAWS_OF_LARGE if lp.shape[0] > 1000 else DRAWS_TOGETHER
     best, fails, means, broken = privlp.solve_exact(lp).objective, violates(lp), [], 0
     request = SolveRequest.of(lp, 1.0, MANY_DELTA, feasible="always")
     by_itself = TruncatedGaussian() if gaussian_is_narrower(request) else TruncatedLaplace()
@@ -217,11 +219,11 @@ def beside_the_least(words: str, lp: LinearProgram, draws: int) -> tuple[tuple[s
     return (*row, f"{least:.4f}", f"{foretold:.4f}"), broken, count
 
 
-def together(draws: int, matpower: Path | None) -> list[Part]:
+def together(matpower: Path | None) -> list[Part]:
     """Each number tightened alone, and what `feasible="always"` does now, beside the least."""
     rows, broken, total = [], 0, 0
     for words, lp in tqdm(list(beside(matpower)), desc="rows together"):
-        row, failed, count = beside_the_least(words, lp, draws)
+        row, failed, count = beside_the_least(words, lp)
         rows, broken, total = [*rows, row], broken + failed, total + count
     said_of_all = f'Draws of `feasible="always"` in which some row fails: {broken} of {total:,}.'
     headers = ("program", "one record moves", "each alone", '`feasible="always"`', "ratio")
@@ -237,7 +239,7 @@ def fails_with_control(lp: LinearProgram, x: np.ndarray) -> bool:
     return bool(np.abs(lp.A @ point - lp.b).max() > _NOTHING or beyond > _NOTHING)
 
 
-def followed(draws: int, matpower: Path | None) -> Table:
+def followed(matpower: Path | None) -> Table:
     """Loads at each bus, and the same where angles and control follow them and are kept."""
     rows = []
     cases: list[tuple[Any, float]] = [(CASE14, 0.1)]
@@ -252,7 +254,7 @@ def followed(draws: int, matpower: Path | None) -> Table:
             full, best, of_each = (privlp.solve_exact(of).objective for of in (lp, small, each))
             ask = partial(privlp.solve, eps=1.0, delta=MANY_DELTA, feasible="always")
             with warnings.catch_warnings(action="ignore"):  # ranges narrower than the noise
-                found, alone = ([ask(of, rng=k) for k in range(draws)] for of in (small, each))
+                found, alone = ([ask(of, rng=k) for k in range(DRAWS // 3)] for of in (small, each))
             lost = np.array([abs(of.objective - best) / full for of in found])
             before = np.array([abs(of.objective / of_each - 1) for of in alone])
             failed = sum(fails_with_control(lp, of.x) for of in found)
@@ -270,21 +272,11 @@ _OF_FOLLOWED = (
 
 
 @click.command()
-@click.option("--only-followed", is_flag=True, help="Only the table of loads that are followed.")
 @click.option("--matpower", type=click.Path(path_type=Path), help="Folder of its case files.")
-@click.option("--draws-together", default=80, show_default=True, help="On rows together.")
-@click.option("--draws", default=30, show_default=True, help="Of each method, on many numbers.")
-@click.option("--programs", default=3, show_default=True, help="Of each published size.")
-def main(
-    draws: int, programs: int, draws_together: int, matpower: Path | None, *, only_followed: bool
-) -> None:
+def main(matpower: Path | None) -> None:
     """Measure, and write the page."""
-    found = followed(draws, matpower)
-    if only_followed:
-        write_page("never_violated", None, None, found, None, None, None)
-        return
-    sizes, many = published_sizes(programs, draws // 3), many_numbers(draws)
-    write_page("never_violated", *together(draws_together, matpower), found, sizes, *many)
+    parts = *together(matpower), followed(matpower), published_sizes(), *many_numbers()
+    write_page("never_violated", *parts)
 
 
 if __name__ == "__main__":

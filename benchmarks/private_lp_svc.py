@@ -2,16 +2,15 @@
 
 On the same folds, under both neighbour relations, in tables of their own. Run with ``python -m
 benchmarks.private_lp_svc``; an interrupted run goes on where it stopped. About two hours of one
-core. With ``--data``, ``--preprocessing`` or ``--relation`` it measures a part and writes no page.
+core.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
 
-import click
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -160,27 +159,12 @@ def difference(ours: CrossValidation, theirs: CrossValidation) -> str:
     return said(1e4 * (ours.errors.mean(axis=1) - theirs.errors.mean(axis=1)), "{:+.1f} ± {:.1f}")
 
 
-def _only(name: str, *given: str, of: Iterable[str]) -> Any:
-    """An option that measures a part."""
-    chosen = click.Choice(list(of))
-    return click.option(name, *given, multiple=True, type=chosen, help="Measure this one only.")
-
-
-@click.command()
-@_only("--data", "names", of=DATA)
-@_only("--preprocessing", of=PREPROCESSINGS)
-@_only("--relation", of=RELATIONS)
-def main(names: tuple[str, ...], preprocessing: tuple[str, ...], relation: tuple[str, ...]) -> None:
-    """Measure; then write the tables and draw the picture."""
+def main() -> None:
     found = {
         (name, way, one): errors_on(name, way, one)
-        for one in relation or RELATIONS
-        for way in preprocessing or PREPROCESSINGS
-        for name in names or DATA
+        for one, way, name in product(RELATIONS, PREPROCESSINGS, DATA)
         if one == "replace" or way == PREPROCESSINGS[0]
     }
-    if names or preprocessing or relation:
-        return
     _draw({key[:2]: errors for key, errors in found.items() if key[2] == "replace"})
     pages.write_page("private_lp_svc", *(table for of in found.values() for table in _tables(of)))
 

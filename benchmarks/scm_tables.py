@@ -12,8 +12,6 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-import click
-
 from benchmarks import published as pages
 from benchmarks.folds import Cell, measure
 from benchmarks.published import SCM_FIGURE_2, power_of_ten
@@ -76,17 +74,8 @@ KDD = DataSet(
 )
 
 
-_DATA = click.Choice(["adult", "kddcup99", "both"])
-
-
-@click.command()
-@click.option("--data", type=_DATA, default="both", help="Only measure one, without a page.")
-def main(data: str) -> None:
-    """Measure, write the page, and draw the picture."""
-    chosen = {"adult": (ADULT,), "kddcup99": (KDD,), "both": (ADULT, KDD)}[data]
-    found = {data_set.name: data_set.measure() for data_set in chosen}
-    if data != "both":
-        return
+def main() -> None:
+    found = {data_set.name: data_set.measure() for data_set in (ADULT, KDD)}
     by_reg = (table for of in (ADULT, KDD) for table in _by_reg(of, found[of.name]))
     pages.write_page("scm_tables", _summary(found), *by_reg, _one_log_against_two(found))
     _draw(found)

@@ -45,7 +45,7 @@ class DMWSVC(PrivateLinearClassifier):
     algorithm.
 
     With s near n the dual weights hardly move, and one feature is selected throughout: the sign of
-    that feature is the classifier (``docs/results/thesis_table1.md``). A smaller s selects more
+    that feature is the classifier (``docs/results/thesis.md``). A smaller s selects more
     features, with more noise. The rounds of ``"dmw-published"`` grow with the square of the radius,
     to tens of thousands where it is bought at a small eps.
 

@@ -1,21 +1,29 @@
-"""What to choose by: three ways to choose among classifiers, and how many rows of a person to keep.
+"""The tables that stand in guides, on seeds that nothing was tuned on.
 
-Run as ``python -m benchmarks.tuning``; the tables stand in docs/guides/train-a-private-svm.md.
-Cross-validation is written for this comparison only. Seeds from 2000, nothing was tuned on them.
+Run as ``python -m benchmarks.guide_tables``. Of docs/guides/train-a-private-svm.md: three ways to
+choose among classifiers (cross-validation is written for this comparison only), and how many rows
+of a person to keep. Of docs/guides/regression.md: rank errors of nine quantiles from one budget
+beside nine fits with a ninth of it each.
 """
 
 import math
 import warnings
+from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
-from tabulate import tabulate
 
+from benchmarks.tables import Table, rendered
 from privlp.privacy.gaussian_dp import eps_of, mu_of
-from svm_models import PrivateLPSVC, PrivateModelSelector, RandomFourierFeatures
+from svm_models import (
+    PrivateLPSVC,
+    PrivateModelSelector,
+    PrivateQuantileRegressor,
+    RandomFourierFeatures,
+)
 
 _SEEDS, _DELTA, _FOLDS, _TEST = range(2000, 2006), 1e-6, 5, 4000
 _ROWS = 1, 2, 4, 8, 12
@@ -78,27 +86,63 @@ def _kept(rows: int, eps: float, seed: int) -> float:
     return float(fitted.score(*_people(seed + 5000)[0]))
 
 
-def main() -> None:
-    warnings.simplefilter("ignore")
-    table: list[list[Any]] = []
-    for n in (3000, 20_000):
-        for eps in (1.0, 3.0):
-            found = []
-            for seed in _SEEDS:
-                records = _circle(seed, n)
-                test = _circle(seed + 5000, _TEST)
-                ways = [_selected(records, eps, seed, fraction) for fraction in (None, 0.2)]
-                ways.append(_cross_validated(records, eps, seed))
-                found.append([way.score(*test) for way in ways])
-            table.append([n, eps, *(f"{mean:.2f}" for mean in np.mean(found, axis=0))])
-    headers = ["records", "ε", "a part each", "`validation_fraction=0.2`", "5 folds"]
-    print(tabulate(table, headers=headers, tablefmt="github", disable_numparse=True), "\n")
-    table = [
+_Q, _DECILE_SEEDS = np.arange(1, 10) / 10, range(1000, 1010)
+_BOUNDS: dict[str, Any] = {"y_bounds": (-10, 10), "X_bounds": (-1, 1)}
+
+
+def _errors(n: int, eps: float, seed: int, *, features: bool) -> tuple[float, float]:
+    """Mean rank errors of nine quantiles together, and of nine apart, put in order."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 3)) if features else None
+    y = rng.gumbel(0, 0.5, n) + (0.0 if X is None else X @ [1.0, -0.5, 0.3])
+    places = np.empty((n, 0)) if X is None else X
+
+    def error(predicted: Any) -> float:
+        return float(np.abs(np.mean(y[:, None] < np.sort(predicted, axis=1), axis=0) - _Q).mean())
+
+    def fitted(eps: float, delta: float, quantile: Any, seed: int) -> Any:
+        asked = PrivateQuantileRegressor(eps, delta, quantile, **_BOUNDS, random_state=seed)
+        return asked.fit(X, y).predict(places)
+
+    apart = [fitted(eps / 9, _DELTA / 9, q, 100 * seed + k) for k, q in enumerate(_Q)]
+    return error(fitted(eps, _DELTA, _Q, seed)), error(np.column_stack(apart))
+
+
+def _choices() -> Table:
+    rows = []
+    for n, eps in product((3000, 20_000), (1.0, 3.0)):
+        found = []
+        for seed in _SEEDS:
+            records = _circle(seed, n)
+            test = _circle(seed + 5000, _TEST)
+            ways = [_selected(records, eps, seed, fraction) for fraction in (None, 0.2)]
+            ways.append(_cross_validated(records, eps, seed))
+            found.append([way.score(*test) for way in ways])
+        rows.append([n, eps, *(f"{mean:.2f}" for mean in np.mean(found, axis=0))])
+    return "records | ε | a part each | `validation_fraction=0.2` | 5 folds", rows
+
+
+def _rows_of_people() -> Table:
+    rows = [
         [eps, *(f"{np.mean([_kept(k, eps, seed) for seed in _SEEDS]):.2f}" for k in _ROWS)]
         for eps in (0.5, 1.0, 3.0)
     ]
-    headers = ["ε", *(f"{rows} kept" for rows in _ROWS)]
-    print(tabulate(table, headers=headers, tablefmt="github", disable_numparse=True))
+    return ["ε", *(f"{rows} kept" for rows in _ROWS)], rows
+
+
+def _deciles() -> Table:
+    rows = []
+    for features, n, eps in product((False, True), (1000, 10_000), (0.1, 1.0)):
+        found = [_errors(n, eps, seed, features=features) for seed in _DECILE_SEEDS]
+        together, apart = np.mean(found, axis=0)
+        told = f"{'three' if features else 'none'} | {n} | {eps}"
+        rows.append(f"{told} | {together:.4f} | {apart:.4f} | {together / apart:.2f}")
+    return "features | records | ε | together | nine apart | ratio", rows
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    print(*(rendered(table()) for table in (_choices, _rows_of_people, _deciles)), sep="\n\n")
 
 
 if __name__ == "__main__":
