@@ -30,38 +30,38 @@ SPLITS, MANY = range(5), 16_000
 #: Package, table, numbers with their declared ranges, categories, and which records are positive.
 SETS: dict[str, tuple[str, str, str, str, Callable[[Any], Any]]] = {
     "car crashes, died (nassCDS)": (
-        *("DAAG", "nassCDS", "frontal 0 1, ageOFocc 16 100, yearacc 1997 2002, yearVeh 1953 2003"),
+        *("DAAG", "nassCDS", "frontal:0:1 ageOFocc:16:100 yearacc:1997:2002 yearVeh:1953:2003"),
         *("dvcat airbag seatbelt sex abcat occRole", lambda t: t.dead == "dead"),
     ),
     "police stops, traffic (MplsStops)": (
-        *("carData", "MplsStops", "lat 44.88 45.06, long -93.34 -93.19"),
+        *("carData", "MplsStops", "lat:44.88:45.06 long:-93.34:-93.19"),
         "race gender policePrecinct MDC personSearch vehicleSearch",
         lambda t: t.problem == "traffic",
     ),
     "more than two children (Fertility)": (
-        *("AER", "Fertility", "age 21 35, work 0 52", "gender1 gender2 afam hispanic other"),
+        *("AER", "Fertility", "age:21:35 work:0:52", "gender1 gender2 afam hispanic other"),
         lambda t: t.morekids == "yes",
     ),
     "wage above 500 (CPS1988)": (
-        *("AER", "CPS1988", "education 0 18, experience -5 65", "ethnicity smsa region parttime"),
+        *("AER", "CPS1988", "education:0:18 experience:-5:65", "ethnicity smsa region parttime"),
         lambda t: t.wage > 500,
     ),
     "smokers (SmokeBan)": (
-        *("AER", "SmokeBan", "age 18 90", "ban education afam hispanic gender"),
+        *("AER", "SmokeBan", "age:18:90", "ban education afam hispanic gender"),
         lambda t: t.smoker == "yes",
     ),
     "pension plans (k401ksubs)": (
-        *("wooldridge", "k401ksubs", "inc 0 200, age 25 65, fsize 1 13, nettfa -100 500"),
+        *("wooldridge", "k401ksubs", "inc:0:200 age:25:65 fsize:1:13 nettfa:-100:500"),
         *("marr male pira", lambda t: t.e401k == 1),
     ),
     "union members (nlswork)": (
         *("sampleSelection", "nlswork"),
-        "age 14 46, grade 0 18, ttl_exp 0 30, tenure 0 26, hours 0 100, year 68 88",
+        "age:14:46 grade:0:18 ttl_exp:0:30 tenure:0:26 hours:0:100 year:68:88",
         "race msp nev_mar not_smsa c_city south ind_code occ_code union",
         lambda t: t.union == 1,
     ),
     "out of work (rwm5yr)": (
-        *("COUNT", "rwm5yr", "docvis 0 100, age 25 65, hhninc 0 30, educ 7 18, year 1984 1988"),
+        *("COUNT", "rwm5yr", "docvis:0:100 age:25:65 hhninc:0:30 educ:7:18 year:1984:1988"),
         *("female married kids", lambda t: t.outwork == 1),
     ),
 }

@@ -60,6 +60,11 @@ def one_hot(values: Any, levels: Sequence[Any]) -> FloatArray:
     return np.column_stack([np.asarray(values) == level for level in levels]).astype(float)
 
 
+def columns(*parts: Any) -> FloatArray:
+    """Numbers beside one another."""
+    return np.column_stack(parts).astype(float)
+
+
 # ------------------------------------------------------------------------------- linear programs
 
 
@@ -68,12 +73,10 @@ def food() -> LinearProgram:
     """The least allowances by household size, town, age and sex that pay for each one's food."""
     data = table("Ecdat", "BudgetFood")
     need = np.asarray(data.wfood * data.totexp) / 1e6
-    X = np.column_stack(
-        [
-            one_hot(np.minimum(data["size"], 8), range(1, 9)),
-            one_hot(data.town, range(1, 6)),
-            one_hot(np.asarray(data.age) // 20, range(5)),
-        ]
+    X = columns(
+        one_hot(np.minimum(data["size"], 8), range(1, 9)),
+        one_hot(data.town, range(1, 6)),
+        one_hot(np.asarray(data.age) // 20, range(5)),
     )
     return LinearProgram(np.ones(X.shape[1]), -X, -need, bounds=(0, None))
 
@@ -83,9 +86,9 @@ def expenses() -> LinearProgram:
     """Savings accounts, by age, illness and family, that pay for each person's medical bills."""
     data = table("Ecdat", "MedExp")
     ages = one_hot(np.asarray(data.age) // 16, range(4))
-    X = np.column_stack(
-        [ages, np.asarray(data.ndisease) / 10, data.physlim == "yes", data.health != "excellent"]
-    ).astype(float)
+    X = columns(
+        ages, np.asarray(data.ndisease) / 10, data.physlim == "yes", data.health != "excellent"
+    )
     return LinearProgram(np.ones(7), -X, -np.asarray(data.med) / 1e3, bounds=(0, 100))
 
 
@@ -93,12 +96,10 @@ def expenses() -> LinearProgram:
 def wage_floors() -> LinearProgram:
     """The highest minimum wages, by schooling, years of work and region, that all earn by far."""
     data = table("AER", "CPS1988")
-    X = np.column_stack(
-        [
-            one_hot(np.clip(data.education, 8, 18), range(8, 19)),
-            one_hot(np.clip(np.asarray(data.experience) // 10, 0, 4), range(5)),
-            one_hot(data.region, ("northeast", "midwest", "south", "west")),
-        ]
+    X = columns(
+        one_hot(np.clip(data.education, 8, 18), range(8, 19)),
+        one_hot(np.clip(np.asarray(data.experience) // 10, 0, 4), range(5)),
+        one_hot(data.region, ("northeast", "midwest", "south", "west")),
     )
     wage = np.asarray(data.wage) / 1e3
     return LinearProgram(np.ones(X.shape[1]), X, wage, bounds=(0, 20), sense="max")
@@ -128,12 +129,10 @@ def flights() -> LinearProgram:
     """Minutes between landing and the next start, by airline, airport and hour, in January."""
     data = table("nycflights13", "flights")
     data = data[(data.month == 1) & data.arr_delay.notna()]
-    X = np.column_stack(
-        [
-            one_hot(data.carrier, sorted(set(table("nycflights13", "flights").carrier))),
-            one_hot(data.origin, ("EWR", "JFK", "LGA")),
-            one_hot(np.asarray(data.hour) // 4, range(1, 6)),
-        ]
+    X = columns(
+        one_hot(data.carrier, sorted(set(table("nycflights13", "flights").carrier))),
+        one_hot(data.origin, ("EWR", "JFK", "LGA")),
+        one_hot(np.asarray(data.hour) // 4, range(1, 6)),
     )
     late = np.asarray(data.arr_delay, dtype=float) / 60
     return LinearProgram(np.ones(X.shape[1]), -X, -late, bounds=(0, 1e3))
@@ -189,22 +188,22 @@ def of_program(title: str, make: Callable[[], LinearProgram]) -> Case:
 
 def _visits() -> tuple[FloatArray, FloatArray, Any, tuple[float, float], float]:
     data = table("Ecdat", "DoctorContacts")
-    X = np.column_stack([data.age, data.ndisease, data.physlim, data.sex == "female", data.lfam])
-    return X.astype(float), np.asarray(data.mdu, float), (0, [70, 60, 1, 1, 3]), (0, 100), 0.9
+    X = columns(data.age, data.ndisease, data.physlim, data.sex == "female", data.lfam)
+    return X, np.asarray(data.mdu, float), (0, [70, 60, 1, 1, 3]), (0, 100), 0.9
 
 
 def _wages() -> tuple[FloatArray, FloatArray, Any, tuple[float, float], float]:
     data = table("AER", "CPS1988")
-    X = np.column_stack([data.education, data.experience, data.smsa == "yes"])
+    X = columns(data.education, data.experience, data.smsa == "yes")
     y = np.log(np.asarray(data.wage, float))
-    return X.astype(float), y, ([0, -5, 0], [20, 70, 1]), (3, 11), 0.5
+    return X, y, ([0, -5, 0], [20, 70, 1]), (3, 11), 0.5
 
 
 def _food_shares() -> tuple[FloatArray, FloatArray, Any, tuple[float, float], float]:
     data = table("Ecdat", "BudgetFood")
-    X = np.column_stack([np.log(data.totexp), data.age, np.minimum(data["size"], 12), data.town])
+    X = columns(np.log(data.totexp), data.age, np.minimum(data["size"], 12), data.town)
     bounds = [8, 15, 1, 1], [18, 100, 12, 5]
-    return X.astype(float), np.asarray(data.wfood, float), bounds, (0, 1), 0.5
+    return X, np.asarray(data.wfood, float), bounds, (0, 1), 0.5
 
 
 def of_quantile(title: str, make: Callable[[], Any]) -> Case:
@@ -240,48 +239,44 @@ def _loans() -> Records:
     data = table("AER", "HMDA")
     yes = ["phist", "selfemp", "insurance", "condomin", "single", "hschool"]
     numbers = [data.pirat, data.hirat, data.lvrat, data.chist / 6, data.mhist / 4, data.unemp / 10]
-    X = np.column_stack([*numbers, *(data[column] == "yes" for column in yes)])
-    return X.astype(float), np.asarray(data.deny == "yes")
+    X = columns(*numbers, *(data[column] == "yes" for column in yes))
+    return X, np.asarray(data.deny == "yes")
 
 
 def _stops() -> Records:
     data = table("carData", "MplsStops")
     data = data[data.personSearch.notna() & data.race.notna() & data.gender.notna()]
     races = ("Asian", "Black", "Latino", "Native American", "White", "East African")
-    X = np.column_stack(
-        [
-            data.problem == "traffic",
-            one_hot(data.race, races),
-            data.gender == "Male",
-            one_hot(data.policePrecinct, range(1, 6)),
-        ]
+    X = columns(
+        data.problem == "traffic",
+        one_hot(data.race, races),
+        data.gender == "Male",
+        one_hot(data.policePrecinct, range(1, 6)),
     )
-    return X.astype(float), np.asarray(data.personSearch == "YES")
+    return X, np.asarray(data.personSearch == "YES")
 
 
 def _crashes() -> Records:
     data = table("DAAG", "nassCDS")
     speeds = ("1-9km/h", "10-24", "25-39", "40-54", "55+")
-    X = np.column_stack(
-        [
-            one_hot(data.dvcat, speeds),
-            data.airbag == "airbag",
-            data.seatbelt == "belted",
-            data.frontal,
-            data.sex == "m",
-            data.ageOFocc / 100,
-            data.occRole == "driver",
-        ]
+    X = columns(
+        one_hot(data.dvcat, speeds),
+        data.airbag == "airbag",
+        data.seatbelt == "belted",
+        data.frontal,
+        data.sex == "m",
+        data.ageOFocc / 100,
+        data.occRole == "driver",
     )
-    return X.astype(float), np.asarray(data.dead == "dead")
+    return X, np.asarray(data.dead == "dead")
 
 
 def _children() -> Records:
     data = table("AER", "Fertility")
     flags = [data[column] == "yes" for column in ("afam", "hispanic", "other")]
     same = np.asarray(data.gender1 == data.gender2)
-    X = np.column_stack([(data.age - 21) / 14, data.work / 52, same, *flags])
-    return X.astype(float), np.asarray(data.morekids == "yes")
+    X = columns((data.age - 21) / 14, data.work / 52, same, *flags)
+    return X, np.asarray(data.morekids == "yes")
 
 
 def of_classifier(title: str, make: Callable[[], Records]) -> Case:

@@ -1,4 +1,4 @@
-"""Van der Reijden (2019): Table 1, Figures 1 to 3, the soft margin, and which vertices are picked.
+"""Table 1 and Figures 1 to 3 of van der Reijden (2019), the soft margin, and vertices picked.
 
 Run with ``python -m benchmarks.thesis``; an interrupted run goes on where it stopped. About 40
 minutes of one core.
