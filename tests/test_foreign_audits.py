@@ -19,7 +19,7 @@ def noisy_count(scale):
 def test_a_row_tells_honest_from_broken(scale, verdict):
     """False alarms 0.001, misses below 1e-6; seed fixed."""
     pair = foreign_audits.changed([0.0] * 9, 1.0)
-    case = Case("count", noisy_count(scale), pair, "one of nine", "the count", 1_000)
+    case = Case("count | one of nine | the count", noisy_count(scale), pair, 1_000)
     row = dict(zip(foreign_audits.HEADERS, foreign_audits.row(case), strict=True))
     assert row["verdict"] == verdict
     assert (float(row["audited ε ≥"]) > 1) == (verdict != "no fault found")
