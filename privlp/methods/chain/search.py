@@ -49,8 +49,11 @@ _TARGETS, _START_TARGET = (3.0, 2.0, 1.5, 1.2, 1.0), 3.0
 _LENGTH = 8.0
 # Where a descent leads this share of the way to an end of its region, or of as far as it can go,
 # and mostly along the costs, the next one has more room and longer steps, by this factor; and then
-# less again. Where it leads back this share of the way to the deep point it was too coarse.
-_TO_AN_END, _FAR, _STRAIGHT, _GROWS, _BACK = 0.7, 0.7, 0.5, 8.0, 0.5
+# less again. Where noise is small, the first ones need go no farther than so many softnesses.
+_TO_AN_END, _FAR, _STRAIGHT, _GROWS = 0.9, 0.7, 0.5, 8.0
+_EARLY, _EASY, _MANY_STEPS = 2, 0.1, 9.0
+# A descent that leads back this share of the way to the deep point was too coarse, by that factor.
+_BACK = 0.8
 # The force of costs, in rows: s, or this many times the noise; and its change where counts show
 # that a stage went too far, or not far enough.
 _FORCE, _CHANGE, _FAR_BACK, _FAR_BEYOND = 0.7, 1.4, 0.5, -0.3
@@ -116,14 +119,19 @@ class ChainSearch(StagedSearch):
             soft = softness * slack * wider
             found = self._cheaper(region, x, soft, force, rounds)
             self._note("x", found)
-            length = _LENGTH * soft * math.sqrt(rounds)
-            room = self._room(region, x, found, deep, length, max(wider, 1.0))
-            if room >= 1:
-                left = stages - stage
-                x, t = self._towards(region, deep, found, _TARGETS[-left], _BEYOND, left)
-                self._note("calibrated x", x)
-                force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
-            wider = wider / _GROWS if room == 1 and wider > 1 else room * wider
+            cost, steps = self._public.cost, _FAR * _LENGTH * math.sqrt(rounds)
+            if stage < _EARLY and self._charges.difficulty < _EASY:
+                steps = _MANY_STEPS
+            if cost @ (found - x) > _BACK * max(float(cost @ (deep - x)), 0.0):
+                wider /= _GROWS  # It was too coarse to keep away from the deep point.
+                yield
+                continue
+            far = self._went_far(region, x, found, steps * soft, max(wider, 1.0))
+            left = stages - stage
+            x, t = self._towards(region, deep, found, _TARGETS[-left], _BEYOND, left)
+            self._note("calibrated x", x)
+            force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
+            wider = _GROWS * wider if far else wider / _GROWS if wider > 1 else wider
             yield
         if start.good and self._charges.difficulty > _ON_THE_WAY:
             x = start.with_few(self._counts(self._draws.last), self._last_target)
@@ -306,28 +314,16 @@ class ChainSearch(StagedSearch):
             self._descents.violations(region, rows, z, softness, inwards, length, rounds, push)
         )
 
-    def _room(
-        self,
-        region: ReducedPolytope,
-        x: FloatArray,
-        found: FloatArray,
-        deep: FloatArray,
-        length: float,
-        wider: float,
-    ) -> float:
-        """By what factor the next descent is to have more room: less than 1 if it is too coarse."""
-        cost, moved = self._public.cost, found - x
-        rise = float(cost @ moved)
-        if rise > _BACK * max(float(cost @ (deep - x)), 0.0):
-            return 1 / _GROWS
-        slope = region.cost(cost)
-        along = region.coordinates(found) - region.coordinates(x)
-        size = float(np.linalg.norm(along))
-        far = size > _FAR * length or bool(
-            (np.abs(moved) > _TO_AN_END * wider * self._widths).any()
-        )
-        straight = -float(along @ slope) > _STRAIGHT * size * float(np.linalg.norm(slope))
-        return _GROWS if far and straight else 1.0
+    def _went_far(
+        self, region: ReducedPolytope, x: FloatArray, found: FloatArray, length: float, wider: float
+    ) -> bool:
+        """Whether a descent led along the costs, so far or nearly to an end of its region."""
+        slope = region.cost(self._public.cost)
+        moved = region.coordinates(found) - region.coordinates(x)
+        along = -float(moved @ slope) / max(float(np.linalg.norm(slope)), 1e-300)
+        ends = np.abs(found - x) > _TO_AN_END * wider * self._widths
+        straight = along > _STRAIGHT * float(np.linalg.norm(moved))
+        return straight and bool(along > length or ends.any())
 
     def _slack(self, region: ReducedPolytope, deep: FloatArray) -> float:
         """The slack at the deep point that few rows fall short of, in the coordinates."""
