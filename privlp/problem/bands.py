@@ -24,7 +24,7 @@ _MANY = (
     " for each set of rows. Give each row one column, whose bounds allow both directions, and leave"
     " the others among those that are released."
 )
-# A matrix of recourse with a larger condition number closes nothing in double precision.
+# A matrix of recourse with a larger condition number (1-norm) closes nothing in double precision.
 _SINGULAR = 1e8
 BoolArray = npt.NDArray[np.bool_]
 
@@ -167,14 +167,7 @@ class Recourse(NamedTuple):
             )
         if (filled == 1).all():
             return cls(chosen, A.indices.astype(np.int64), A.data)
-        closing = A[rows].toarray()
-        if not np.linalg.cond(closing) < _SINGULAR:
-            raise InvalidParameterError(
-                "The columns do not close the equalities in which they stand: for some right-hand"
-                " sides no values do, for others many. Name other columns.",
-                parameter="columns",
-            )
-        return cls(chosen, rows, np.ones(len(rows)), np.linalg.inv(closing))
+        return cls(chosen, rows, np.ones(len(rows)), _inverse(A[rows].toarray()))
 
     def closed(self, lp: Any) -> Any:
         """The program in which each of the rows has one of the columns alone, as its coefficient.
@@ -203,11 +196,14 @@ class Recourse(NamedTuple):
         at = [np.append(of(rows, len(rows)), others) for of in (np.repeat, np.tile)]
         S = sp.csr_array((np.append(W.ravel(), np.ones(len(others))), at), shape=(len(b),) * 2)
         S.eliminate_zeros()
+        released = sp.diags_array(np.where(np.isin(np.arange(lp.shape[1]), self.columns), 0.0, 1.0))
+        ones = sp.csr_array((np.ones(len(rows)), (rows, self.columns)), shape=lp.shape)
         moved = gain * relation.sensitivity + float(
             rounding.sum() if total else rounding.max(initial=0.0)
         )
         wider = replace(relation, sensitivity=moved, lower=low, upper=high)
-        return lp.changed(A=S @ lp.A, b=b, row_lower=lower, neighbours=wider)
+        A = S @ (lp.A @ released) + ones  # W R is the identity, not only nearly
+        return lp.changed(A=A, b=b, row_lower=lower, neighbours=wider)
 
     def eliminated(self, lp: ProgramData) -> dict[str, Any]:
         """Fields of the program without these columns: each equality is a band."""
@@ -230,7 +226,6 @@ class Recourse(NamedTuple):
 
     def values(self, lp: ProgramData, x: Any) -> FloatArray:
         """What the columns are at values x of the others: a function of private numbers."""
-        lp = self.closed(lp)
         kept = np.setdiff1d(np.arange(lp.shape[1]), self.columns)
         x = as_floats(x, "x")
         if x.shape != kept.shape:
@@ -239,8 +234,26 @@ class Recourse(NamedTuple):
                 f" {x.shape}.",
                 parameter="x",
             )
-        activity = np.asarray(lp.A[self.rows][:, kept] @ x)
-        return np.asarray((lp.b[self.rows] - activity) / self.coefficients)
+        missing = lp.b[self.rows] - np.asarray(lp.A[self.rows][:, kept] @ x)
+        return np.asarray(
+            missing / self.coefficients if self.inverse is None else self.inverse @ missing
+        )
+
+
+def _inverse(closing: FloatArray) -> FloatArray:
+    """The inverse of a matrix of recourse, or a refusal."""
+    try:
+        found = np.linalg.inv(closing)
+        condition = np.linalg.norm(closing, 1) * np.linalg.norm(found, 1)
+    except np.linalg.LinAlgError:
+        condition = math.inf
+    if not condition < _SINGULAR:
+        raise InvalidParameterError(
+            "The columns do not close the equalities in which they stand: for some right-hand"
+            " sides no values do, for others many. Name other columns.",
+            parameter="columns",
+        )
+    return found
 
 
 def _columns(lp: ProgramData, columns: Any) -> npt.NDArray[np.int64]:
