@@ -9,31 +9,35 @@ Run with ``python -m benchmarks.never_violated``; about 20 minutes of one core.
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import product
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import click
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
 from tqdm import tqdm
 
 import privlp
 from benchmarks.feasible import flow, staffing, violates
-from benchmarks.power_flow import CASE14, dc_opf, dc_opf_with_control, read_case
+from benchmarks.power_flow import CASE14, Grid, dc_opf, dc_opf_with_control, read_case
 from benchmarks.published import write_page
 from benchmarks.tables import Part, Table, said
 from privlp import LinearProgram, ScalarPrivate
 from privlp.examples import advertising
 from privlp.methods import SolveRequest
-from privlp.methods.auto import least_slack
-from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
+from privlp.methods.foretold import least_slack
+from privlp.methods.tightened.margin import OneMargin
 from privlp.methods.tightened.method import by_margin
 from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace, gaussian_is_narrower
 from privlp.methods.tightened.rows import PRECISELY, TightenedRows
+from privlp.methods.tightened.slacks import MeasuredSlack
 from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import LowSensitivity, ProgramNumbers
@@ -42,8 +46,6 @@ from privlp.relations.numbers import LowSensitivity, ProgramNumbers
 SIZES, EPSILONS, DELTA = ((10, 5), (20, 5), (20, 20), (20, 100)), (1.0, 2.0), 0.1
 PRINTED = {(10, 2.0): (0.20, 0.20), (20, 1.0): (0.133, 0.24), (20, 2.0): (0.20, 0.20)}
 FIRST_SEED = 1000
-#: Programs of a published size; draws of each method, and of rows together.
-PROGRAMS, DRAWS, DRAWS_TOGETHER = 3, 30, 80
 _THEIRS: dict[str, Any] = {"method": "truncated-laplace-published"}
 _AUTO: dict[str, Any] = {"feasible": "always"}
 METHODS: dict[str, dict[str, Any]] = {
@@ -56,6 +58,7 @@ MANY, MANY_EPSILONS, MANY_DELTA = (12, 100, 1000), (0.5, 1.0, 2.0), 1e-6
 # A draw on a grid of 1,354 buses takes half a minute.
 _DRAWS_OF_LARGE = 3
 _NOTHING = 1e-6  # MW, and radians.
+KEPT = ["angle*", "control"]
 METHODS_OF_MANY: dict[str, dict[str, Any]] = {
     "Gaussian": {"method": TruncatedGaussian()},
     "Laplace": {"method": TruncatedLaplace()},
@@ -83,14 +86,14 @@ def lost(
     return np.array([1 - lp.objective(x) / best for x in points]), broken
 
 
-def published_sizes() -> Table:
+def published_sizes(programs: int, draws: int) -> Table:
     """Both sides of the paper's comparison, with A, b and c private."""
     rows = []
     for (pages, advertisers), eps in tqdm(list(product(SIZES, EPSILONS)), desc="published sizes"):
         make = partial(advertising, pages=pages, advertisers=advertisers, private="both")
-        sold = [make(seed) for seed in range(FIRST_SEED, FIRST_SEED + PROGRAMS)]
+        sold = [make(seed) for seed in range(FIRST_SEED, FIRST_SEED + programs)]
         found = {
-            name: [lost(lp, eps, DELTA, asked, DRAWS // 3) for lp in sold]
+            name: [lost(lp, eps, DELTA, asked, draws) for lp in sold]
             for name, asked in METHODS.items()
         }
         means = {name: [of.mean() for of, _ in each] for name, each in found.items()}
@@ -98,9 +101,9 @@ def published_sizes() -> Table:
         printed = PRINTED.get((pages, eps))
         between = "–".join(dict.fromkeys(f"{100 * end:g}" for end in printed or ()))
         row = [f"{pages} × {advertisers}", f"{eps:g}", *map(said, means.values())]
-        beside = f"{between} %", f"{slacks / np.mean(printed):.2f}" if printed else "–"
-        broken = sum(broken for each in found.values() for _, broken in each)
-        rows.append([*row, f"{slacks / theirs:.2f}", *(beside if printed else "––"), broken])
+        row += [f"{slacks / theirs:.2f}", f"{between} %" if printed else "–"]
+        row.append(f"{slacks / np.mean(printed):.2f}" if printed else "–")
+        rows.append([*row, sum(broken for each in found.values() for _, broken in each)])
     ratios = ("ratio to it", "printed in the paper", "ratio to the middle of that")
     headers = ("pages × advertisers", "ε", *METHODS, *ratios, "rows violated")
     return headers, rows
@@ -130,12 +133,12 @@ def many(m: int) -> LinearProgram:
     return LinearProgram(rng.uniform(1, 2, 20), A, b, sense="max", neighbours=relation)
 
 
-def many_numbers() -> list[Table]:
+def many_numbers(draws: int) -> list[Table]:
     """Widths, and what they cost where private numbers are many."""
     rows = []
     for eps, m in tqdm(list(product(MANY_EPSILONS, MANY)), desc="many numbers"):
         lp = many(m)
-        found = [lost(lp, eps, MANY_DELTA, asked, DRAWS) for asked in METHODS_OF_MANY.values()]
+        found = [lost(lp, eps, MANY_DELTA, asked, draws) for asked in METHODS_OF_MANY.values()]
         broken = sum(broken for _, broken in found)
         rows.append((m, f"{eps:g}", *(said(of) for of, _ in found), broken))
     headers = ("m", "ε", *METHODS_OF_MANY, "rows violated")
@@ -198,17 +201,26 @@ def beside(matpower: Path | None) -> Iterator[tuple[str, LinearProgram]]:
     yield "every number, by 1", replace(many(100), name="packing, 100 rows")
 
 
-def beside_the_least(words: str, lp: LinearProgram) -> tuple[tuple[str, ...], int, int]:
-    """A row of the table, in how many draws of `feasible="always"` a row fails, and of how many."""
-    count = _DRAWS_OF_LARGE if lp.shape[0] > 1000 else DRAWS_TOGETHER
-    best, fails, means, broken = privlp.solve_exact(lp).objective, violates(lp), [], 0
+def ways(lp: LinearProgram) -> tuple[Any, Any]:
+    """Noise on each number alone, and what `feasible="always"` takes, at ε = 1."""
     request = SolveRequest.of(lp, 1.0, MANY_DELTA, feasible="always")
     by_itself = TruncatedGaussian() if gaussian_is_narrower(request) else TruncatedLaplace()
-    taken = by_itself if by_margin(request) is None else OneMargin()  # as `feasible` does
+    return by_itself, by_itself if by_margin(request) is None else OneMargin()
+
+
+def drawn(lp: LinearProgram, way: Any, count: int, seed: int) -> list[np.ndarray]:
+    """Points of so many draws, at ε = 1."""
+    with warnings.catch_warnings(action="ignore"):  # some ranges are narrower than the noise
+        return [privlp.solve(lp, 1.0, MANY_DELTA, rng=seed + k, method=way).x for k in range(count)]
+
+
+def beside_the_least(words: str, lp: LinearProgram, draws: int) -> tuple[tuple[str, ...], int, int]:
+    """A row of the table, in how many draws of `feasible="always"` a row fails, and of how many."""
+    count = min(draws, _DRAWS_OF_LARGE) if lp.shape[0] > 1000 else draws
+    best, fails, means, broken = privlp.solve_exact(lp).objective, violates(lp), [], 0
+    by_itself, taken = ways(lp)
     for way in dict.fromkeys((by_itself, taken)):
-        with warnings.catch_warnings(action="ignore"):  # some ranges are narrower than the noise
-            ask = partial(privlp.solve, lp, 1.0, MANY_DELTA, method=way)
-            found = [ask(rng=20_000 + k).x for k in range(count)]
+        found = drawn(lp, way, count, 20_000)
         means.append(np.array([abs(lp.objective(x) / best - 1) for x in found]))
         if way is taken:
             broken = sum(map(fails, found))
@@ -219,64 +231,119 @@ def beside_the_least(words: str, lp: LinearProgram) -> tuple[tuple[str, ...], in
     return (*row, f"{least:.4f}", f"{foretold:.4f}"), broken, count
 
 
-def together(matpower: Path | None) -> list[Part]:
+def together(draws: int, matpower: Path | None) -> list[Part]:
     """Each number tightened alone, and what `feasible="always"` does now, beside the least."""
     rows, broken, total = [], 0, 0
     for words, lp in tqdm(list(beside(matpower)), desc="rows together"):
-        row, failed, count = beside_the_least(words, lp)
+        row, failed, count = beside_the_least(words, lp, draws)
         rows, broken, total = [*rows, row], broken + failed, total + count
     said_of_all = f'Draws of `feasible="always"` in which some row fails: {broken} of {total:,}.'
     headers = ("program", "one record moves", "each alone", '`feasible="always"`', "ratio")
     return [said_of_all, ((*headers, "least", "foretold"), rows)]
 
 
-def fails_with_control(lp: LinearProgram, x: np.ndarray) -> bool:
-    """Whether what is kept leaves a bus without balance, or exceeds a bound, beyond rounding."""
-    kept = [j for j, name in enumerate(lp.variable_names or ()) if not name.startswith("gen")]
-    point = np.append(x, lp.recourse(kept, x))
-    low, high = lp.bounds.T
-    beyond = max((low - point).max(), (point - high).max())
-    return bool(np.abs(lp.A @ point - lp.b).max() > _NOTHING or beyond > _NOTHING)
+def fails_with_control(lp: LinearProgram) -> Callable[[np.ndarray], bool]:
+    """Whether what is kept leaves a row without balance, or exceeds a bound, beyond rounding.
+
+    What is kept follows from the rows here, by a factorisation of its own.
+    """
+    made = sum(name.startswith("gen") for name in lp.variable_names or ())
+    A, (low, high) = sp.csc_array(lp.A), lp.bounds.T
+    solver = splu(A[:, made:])
+
+    def fails(x: np.ndarray) -> bool:
+        point = np.append(x, solver.solve(lp.b - A[:, :made] @ x))
+        beyond = max((low - point).max(), (point - high).max())
+        return bool(np.abs(A @ point - lp.b).max() > _NOTHING or beyond > _NOTHING)
+
+    return fails
 
 
-def followed(matpower: Path | None) -> Table:
-    """Loads at each bus, and the same where angles and control follow them and are kept."""
-    rows = []
-    cases: list[tuple[Any, float]] = [(CASE14, 0.1)]
+def followed_grids(
+    matpower: Path | None, pglib: Path | None
+) -> Iterator[tuple[str, Grid, float, float]]:
+    """Where they are from, grids, a step of one load in MW, and the share to which it is known."""
+    yield "MATPOWER", CASE14, 0.1, 0.2
     if matpower is not None:
-        others = {"case118.m": 0.1, "case34sa.m": 1e-3}
-        cases += [(read_case(matpower / name), size) for name, size in others.items()]
-    for grid, size in cases:
+        yield "MATPOWER", read_case(matpower / "case118.m"), 0.1, 0.2
+        yield "MATPOWER", read_case(matpower / "case34sa.m"), 1e-3, 0.2
+        yield "MATPOWER", read_case(matpower / "case1354pegase.m"), 0.1, 0.05
+    if pglib is not None:
+        for name, known in (("14_ieee", 0.1), ("118_ieee", 0.1), ("1354_pegase", 0.05)):
+            yield "PGLib", read_case(pglib / f"pglib_opf_case{name}.m"), 0.1, known
+
+
+def followed(draws: int, matpower: Path | None, pglib: Path | None) -> list[Part]:
+    """Loads at each bus, and the same where angles and control follow them and are kept."""
+    rows, failed, total = [], 0, 0
+    for source, grid, size, known in tqdm(list(followed_grids(matpower, pglib)), desc="followed"):
         one, every = {"sensitivity": size, "norm": "1"}, {"sensitivity": size / 10}
+        large = len(grid.loads) > 1000
+        count, alone = (min(draws, 20), 1) if large else (draws, min(draws, 30))
+        limited = int((grid.lines[:, 3] > 0).sum())
         for relation, which in ((one, "one load"), (every, "every load")):
-            lp, each = dc_opf_with_control(grid, relation), dc_opf(grid, relation)
-            small = lp.with_recourse(["angle*", "control"])
+            lp, each = (make(grid, relation, known=known) for make in (dc_opf_with_control, dc_opf))
+            begun = process_time()
+            small = lp.with_recourse([*KEPT, "line*"] if limited else KEPT)
+            closed = process_time()
             full, best, of_each = (privlp.solve_exact(of).objective for of in (lp, small, each))
-            ask = partial(privlp.solve, eps=1.0, delta=MANY_DELTA, feasible="always")
-            with warnings.catch_warnings(action="ignore"):  # ranges narrower than the noise
-                found, alone = ([ask(of, rng=k) for k in range(DRAWS // 3)] for of in (small, each))
-            lost = np.array([abs(of.objective - best) / full for of in found])
-            before = np.array([abs(of.objective / of_each - 1) for of in alone])
-            failed = sum(fails_with_control(lp, of.x) for of in found)
-            moved = f"{which}, by {1e3 * relation['sensitivity']:g} kW"
-            ratio, reserve = lost.mean() / before.mean(), full / of_each - 1
-            row = f"{grid.name} | {moved} | {said(before)} | {said(lost)}"
-            rows.append(f"{row} | {ratio:.3f} | {reserve:.3f} | {failed}")
-    return _OF_FOLLOWED, rows
-
-
-_OF_FOLLOWED = (
-    "grid | one record moves | each bus | angles and control kept | ratio | reserve costs"
-    " | draws that fail"
-)
+            way, by_bus = ways(small)[1], ways(each)[1]
+            started = process_time()
+            found = drawn(small, way, count, 0)
+            a_draw = (process_time() - started) / count
+            lost = np.array([abs(small.objective(x) - best) / full for x in found])
+            before = np.array(
+                [abs(each.objective(x) / of_each - 1) for x in drawn(each, by_bus, alone, 0)]
+            )
+            failed, total = failed + sum(map(fails_with_control(lp), found)), total + count
+            rows.append(
+                (
+                    f"{source}, {grid.name}",
+                    limited,
+                    f"{known:.0%}",
+                    f"{which}, by {1e3 * relation['sensitivity']:g} kW",
+                    said(before),
+                    said(lost),
+                    f"{lost.mean() / before.mean():.3f}",
+                    f"{full / of_each - 1:.3f}",
+                    f"{closed - begun:.2g}",
+                    f"{a_draw:.2g}",
+                )
+            )
+    said_of_all = (
+        "Draws in which some bus is without balance, or a bound or a line's limit is exceeded, by"
+        f" 1e-6: {failed} of {total:,}."
+    )
+    headers = ("grid", "lines with limits", "loads known to", "one record moves", "each bus")
+    more = ("kept", "ratio", "reserve costs", "s to close", "s of a draw")
+    return [said_of_all, ((*headers, *more), rows)]
 
 
 @click.command()
+@click.option("--draws-followed", default=400, show_default=True, help="Where loads are followed.")
+@click.option("--pglib", type=click.Path(path_type=Path), help="Folder of case files of PGLib-OPF.")
+@click.option("--only-followed", is_flag=True, help="Only the table of loads that are followed.")
 @click.option("--matpower", type=click.Path(path_type=Path), help="Folder of its case files.")
-def main(matpower: Path | None) -> None:
+@click.option("--draws-together", default=80, show_default=True, help="On rows together.")
+@click.option("--draws", default=30, show_default=True, help="Of each method, on many numbers.")
+@click.option("--programs", default=3, show_default=True, help="Of each published size.")
+def main(
+    draws: int,
+    programs: int,
+    draws_together: int,
+    draws_followed: int,
+    matpower: Path | None,
+    pglib: Path | None,
+    *,
+    only_followed: bool,
+) -> None:
     """Measure, and write the page."""
-    parts = *together(matpower), followed(matpower), published_sizes(), *many_numbers()
-    write_page("never_violated", *parts)
+    found = followed(draws_followed, matpower, pglib)
+    if only_followed:
+        write_page("never_violated", None, None, *found, None, None, None)
+        return
+    sizes, many = published_sizes(programs, draws // 3), many_numbers(draws)
+    write_page("never_violated", *together(draws_together, matpower), *found, sizes, *many)
 
 
 if __name__ == "__main__":

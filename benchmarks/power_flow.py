@@ -83,12 +83,6 @@ def _lines(grid: Grid) -> tuple[sp.csr_array, sp.csr_array]:
     return ends, sp.csr_array(sp.diags_array(100.0 / x) @ ends)
 
 
-def _made(grid: Grid) -> sp.csr_array:
-    """What generators make at buses."""
-    at, count = grid.generators[:, 0].astype(int), len(grid.generators)
-    return sp.csr_array((np.ones(count), (at, np.arange(count))), shape=(len(grid.loads), count))
-
-
 def dc_opf(
     grid: Grid, relation: dict[str, Any], *, angles: bool = True, known: float = 0.2
 ) -> LinearProgram:
@@ -99,18 +93,30 @@ def dc_opf(
     flows, and only generation is decided and released.
     """
     buses, generators = len(grid.loads), len(grid.generators)
-    _, most, cost = grid.generators.T
+    at, most, cost = grid.generators.T
+    made = sp.csr_array(
+        (np.ones(generators), (at.astype(int), np.arange(generators))), shape=(buses, generators)
+    )
     if not angles:
         total = float(grid.loads.sum())
         relation = {"lower": (1 - known) * total, "upper": (1 + known) * total, **relation}
-        fields: dict[str, Any] = {"row_lower": [total], "name": f"{grid.name}, sum of loads"}
-        fields |= {"bounds": np.column_stack([np.zeros(generators), most])}
-        fields |= {"neighbours": ScalarPrivate(**relation)}
-        return LinearProgram(cost, np.ones((1, generators)), [np.inf], **fields)
+        return LinearProgram(
+            cost,
+            np.ones((1, generators)),
+            [np.inf],
+            row_lower=[total],
+            bounds=np.column_stack([np.zeros(generators), most]),
+            neighbours=ScalarPrivate(**relation),
+            name=f"{grid.name}, sum of loads",
+        )
     limit, (ends, flows) = grid.lines[:, 3], _lines(grid)
     limited = np.flatnonzero(limit > 0)
-    nothing = sp.csr_array((len(limited), generators))
-    A = sp.block_array([[_made(grid), -ends.T @ flows], [nothing, flows[limited]]])
+    A = sp.vstack(
+        [
+            sp.hstack([made, -ends.T @ flows]),
+            sp.hstack([sp.csr_array((len(limited), generators)), flows[limited]]),
+        ]
+    )
     private = np.append(grid.loads > 0, np.zeros(len(limited), dtype=bool))
     lower = np.where(grid.loads > 0, (1 - known) * grid.loads, -1.0)
     relation = {"lower": np.append(lower, -limit[limited]), **relation}
@@ -136,24 +142,40 @@ def dc_opf_with_control(
     """Each bus balances; all generators follow the loads in public shares, within a reserve.
 
     A generator makes what is decided beforehand and its share of `control`, at most the reserve
-    either way: a quarter more than loads may differ from what is known. Lines have no limits.
+    either way: a quarter more than loads may differ from what is known. A line with a limit has a
+    flow of its own: a variable after `control`, and an equality with b = 0 for everybody.
     """
-    _, most, cost = grid.generators.T
-    buses, reserve = len(grid.loads), _RESERVE * known * float(grid.loads.sum())
-    made, (ends, flows) = _made(grid), _lines(grid)
-    share = most / most.sum()
-    angles = -(ends.T @ flows)[:, 1:]
+    at, most, cost = grid.generators.T
+    buses, generators, reserve = (
+        len(grid.loads),
+        len(at),
+        _RESERVE * known * float(grid.loads.sum()),
+    )
+    made = sp.csr_array(
+        (np.ones(generators), (at.astype(int), np.arange(generators))), shape=(buses, generators)
+    )
+    ends, flows = _lines(grid)
+    limited, free = np.flatnonzero(grid.lines[:, 3] > 0), np.flatnonzero(grid.lines[:, 3] <= 0)
+    limit, share = grid.lines[limited, 3], most / most.sum()
+    angles = -(ends[free].T @ flows[free])[:, 1:]
     held = share * reserve
-    free = np.tile([-np.inf, np.inf], (buses - 1, 1))
-    names = [f"generator{k}" for k in range(len(most))] + [f"angle{k}" for k in range(1, buses)]
-    relation = {"lower": (1 - known) * grid.loads, "upper": (1 + known) * grid.loads, **relation}
+    balance = [made, angles, sp.csr_array(made @ share[:, None]), -ends[limited].T]
+    ohm = [None, flows[limited][:, 1:], None, -sp.eye_array(len(limited))]
+    loads, nothing = grid.loads, np.zeros(len(limited))
+    declared = {
+        "lower": np.append((1 - known) * loads, nothing),
+        "upper": np.append((1 + known) * loads, nothing),
+    }
+    turned = np.tile([-np.inf, np.inf], (buses - 1, 1))
+    bounds = [np.column_stack([held, most - held]), turned, [[-reserve, reserve]]]
+    names = [f"generator{k}" for k in range(generators)] + [f"angle{k}" for k in range(1, buses)]
     return LinearProgram(
-        np.concatenate([cost, np.zeros(buses - 1), [share @ cost]]),
-        sp.csr_array(sp.hstack([made, angles, sp.csr_array(made @ share[:, None])])),
-        grid.loads,
-        row_lower=grid.loads,
-        bounds=np.vstack([np.column_stack([held, most - held]), free, [-reserve, reserve]]),
-        neighbours=ScalarPrivate(**relation),
-        variable_names=[*names, "control"],
+        np.concatenate([cost, np.zeros(buses - 1), [share @ cost], nothing]),
+        sp.csr_array(sp.block_array([balance, ohm]) if len(limited) else sp.hstack(balance[:3])),
+        np.append(loads, nothing),
+        row_lower=np.append(loads, nothing),
+        bounds=np.vstack([*bounds, np.column_stack([-limit, limit])]),
+        neighbours=ScalarPrivate(**{**declared, **relation}),
+        variable_names=[*names, "control", *(f"line{k}" for k in limited)],
         name=grid.name,
     )

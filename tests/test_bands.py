@@ -176,7 +176,9 @@ def test_a_control_balances_a_grid_at_little_loss():
     lp = dc_opf_with_control(CASE14, {"sensitivity": 0.1, "norm": "1"})
     small = lp.with_recourse(["angle*", "control"])
     found = solve(small, 1.0, 1e-6, feasible="always", rng=0)
-    assert not fails_with_control(lp, found.x)
+    fails = fails_with_control(lp)
+    assert not fails(found.x)
+    assert fails(found.x + 200)  # beyond what generators can make
     lost = found.objective - solve_exact(small).objective
     assert 0 < lost < 0.01 * solve_exact(lp).objective
     assert privlp.audit_solve(small, 1.0, 1e-6, feasible="always", pairs=3, runs=0, rng=0).passed
