@@ -138,9 +138,11 @@ def rows_of_share(s: Any, n: int) -> Any:
     """A number of rows: of a text such as ``"5%"``, that share of n public rows, rounded down."""
     require(
         not isinstance(s, dict | list | tuple),
-        "s is one number for all hard private rows together. Of several kinds of rows none misses"
-        " more than the smallest s: take that. Or give those that matter less a price,"
-        " penalty={rows: price}; only the others count towards s then.",
+        "s is one number for all hard private rows together. To let rows of one kind count several"
+        " times, repeat them, and let groups say that copies have one owner:"
+        " rows = np.repeat(np.arange(n), times); LinearProgram(c, A[rows], b[rows], groups=rows)."
+        " Or give those that matter less a price, penalty={rows: price}; only the others count"
+        " towards s then.",
         "s",
     )
     if not isinstance(s, str):

@@ -209,6 +209,15 @@ def _with_and_without() -> tuple[LinearProgram, LinearProgram]:
     return one, other
 
 
+def _soft_with_and_without() -> tuple[LinearProgram, LinearProgram]:
+    """The same for a soft row at the largest price."""
+    relation = ConstraintPrivate("add-remove", nominal_n=_N, largest_penalty=1.0)
+    options: dict[str, Any] = {"neighbours": relation, "bounds": (0, 1), "penalty": 1.0}
+    one = _whole([_LONG, -_LONG], -1e6, n=30, **options)
+    rows = ("A", "b", "row_lower", "private", "penalty")
+    return one, one.changed(**{name: getattr(one, name)[1:] for name in rows})
+
+
 def _satisfied_or_not(**options: Any) -> tuple[LinearProgram, LinearProgram]:
     return _whole([_LONG, -_LONG], 1e6, **options), _whole([_LONG, -_LONG], -1e6, **options)
 
@@ -297,6 +306,11 @@ def _secret_term_of_removed_records(*request: Any) -> Any:
     return replace(found, **half, parts=found.parts // 2)
 
 
+def _secret_term_of_half_a_record(*request: Any) -> Any:
+    found = _SECRET_TERM(*request)
+    return replace(found, sensitivity=found.sensitivity / 2, sigma=found.sigma / 2)
+
+
 def _as_they_are_in_coordinates(
     self: Any, block: Any, region: Any, unit: Any = None, *more: Any, **named: Any
 ) -> None:
@@ -337,6 +351,17 @@ PERTURBED: list[Subject] = [
         _flipped(bounds=(0, 1), penalty=1.0),
         _PERTURB,
         **{**_OF_PERTURBED, "STOP": "the stages are those of the row above"},
+    ),
+    played(
+        "perturbed, soft rows that come and go: secret term",
+        _PERTURBED(width=_LONG * math.sqrt(2)),
+        _soft_with_and_without(),
+        _PERTURB,
+        **{
+            **_OF_PERTURBED,
+            "STOP": "the stages are those of the row above",
+            "RELATION": Patch(replaced(_CHARGES, "secret_term", _secret_term_of_half_a_record)),
+        },
     ),
     *(
         played(

@@ -114,7 +114,11 @@ def test_an_audit_passes():
         ({}, {}, "s is missing: how many private rows"),
         ({}, {"s": N + 1}, f"between 1 and the number of hard private rows, {N}; got {N + 1}"),
         ({}, {"s": 5, "prices": True}, "needs a public inequality row"),
-        ({"neighbours": privlp.ConstraintPrivate("add-remove", nominal_n=N)}, {"s": 5}, "replaced"),
+        (
+            {"neighbours": privlp.ConstraintPrivate("add-remove", nominal_n=N)},
+            {"s": 5},
+            "come and go",
+        ),
     ],
 )
 def test_refusals(fields, options, message):

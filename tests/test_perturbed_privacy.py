@@ -263,6 +263,7 @@ COSTS = [1.0, 2.0, 0.5]
 BELOW, FIRST_BELOW = np.full(30, -9.0), [-9.0, *[-np.inf] * 29]
 IN_PAIRS = np.arange(30) // 2
 COME_AND_GO = ConstraintPrivate("add-remove", 2, nominal_n=60)
+AT_A_PRICE = ConstraintPrivate("add-remove", 2, nominal_n=60, largest_penalty=4.0)
 
 
 def covering(**fields):
@@ -281,6 +282,8 @@ def covering(**fields):
         ({"row_lower": FIRST_BELOW, "groups": IN_PAIRS}, (6.0, 6, True, 0.0)),
         ({"row_lower": BELOW, "neighbours": COME_AND_GO}, (2.0, 2, True, 0.0)),
         ({"penalty": 3.0}, (2.0, 2, True, 0.0)),
+        ({"penalty": 3.0, "neighbours": AT_A_PRICE}, (2.0, 2, True, 0.0)),
+        ({"penalty": 3.0, "row_lower": BELOW, "neighbours": AT_A_PRICE}, (2.0, 2, True, 0.0)),
         ({"penalty": 3.0, "row_lower": BELOW}, (2.0, 2, False, 1.0)),
         ({"penalty": [[4.0, 1.0]] * 30, "row_lower": BELOW}, (2.0, 2, True, 0.25)),
         ({"penalty": [[4.0, 1.0]] * 30}, (2.0, 2, True, 0.0)),
@@ -340,6 +343,15 @@ PROGRAMS = {
     "soft, two sides": {"penalty": 2.0, "row_lower": np.full(30, -1.2)},
     "soft, two prices": {"penalty": [[0.5, 2.0]] * 30, "row_lower": np.full(30, -1.2)},
     "soft, groups": {"penalty": np.linspace(0.1, 1.0, 30), "groups": np.arange(30) // 3},
+    "soft, come and go": {
+        "penalty": np.linspace(0.1, 1.0, 30),
+        "neighbours": ConstraintPrivate("add-remove", nominal_n=40, largest_penalty=1.0),
+    },
+    "soft, two sides come and go": {
+        "penalty": [[0.5, 2.0]] * 30,
+        "row_lower": np.full(30, -1.2),
+        "neighbours": AT_A_PRICE,
+    },
     "public equality": {"row_lower": [*[-np.inf] * 29, -1.0], "private": np.arange(30) < 29},
 }
 
@@ -442,6 +454,21 @@ class TestBrokenTwins:
         monkeypatch.setattr(perturbed_method, "_moved_by_prices", lambda of: original(of) / 2)
         monkeypatch.setattr(perturbed_soft, "_REACH", 0.01)  # most rows say as much as they may
         is_caught("soft, two sides", perturbed_method.OF_LINE, pairs=5)
+
+    @pytest.mark.parametrize("fault", ["price", "comparison"])
+    def test_rows_that_come_dearer_than_is_charged(self, monkeypatch, fault):
+        """A bound on prices that rows are not held to; comparisons at half of what one row says."""
+        name = "soft, come and go"
+        if fault == "price":
+            monkeypatch.setattr(ConstraintPrivate, "_check_penalties", lambda *_: None)
+            cheap = ConstraintPrivate("add-remove", nominal_n=40, largest_penalty=0.1)
+            monkeypatch.setitem(PROGRAMS, name, {**PROGRAMS[name], "neighbours": cheap})
+            is_caught(name, "perturb the convex program", pairs=5)
+            return
+        original = perturbed_charges._moved_by_prices
+        monkeypatch.setattr(perturbed_charges, "_moved_by_prices", lambda of: original(of) / 2)
+        monkeypatch.setattr(perturbed_soft, "_REACH", 0.01)
+        is_caught(name, perturbed_charges.OF_LINE, pairs=5)
 
     def test_comparisons_of_rows_that_say_as_much_as_they_like(self, monkeypatch):
         def unbounded(self, x, other, limit):

@@ -1,6 +1,7 @@
 """The perturbed program on soft rows: known answers without noise, and what a plan refuses."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -224,7 +225,18 @@ COME_AND_GO = ConstraintPrivate("add-remove", nominal_n=N, rows_per_record=2)
     ("fields", "options", "message"),
     [
         *(({}, {"width": wrong}, "width must be") for wrong in (-1.0, 0.0, math.inf)),
-        ({"neighbours": COME_AND_GO}, {}, "where records are replaced"),
+        ({"neighbours": COME_AND_GO}, {}, "where records come and go: declare .* largest_penalty"),
+        (
+            {"neighbours": replace(COME_AND_GO, largest_penalty=1e-3)},
+            {},
+            "above largest_penalty=0.001",
+        ),
+        ({"neighbours": replace(COME_AND_GO, largest_penalty=1.0)}, {"s": 5}, "s has no use"),
+        (
+            {"neighbours": replace(COME_AND_GO, largest_penalty=1.0), "penalty": [math.inf] * N},
+            {},
+            "or the row is hard",
+        ),
         ({"penalty": [math.inf] * N}, {}, "a finite penalty for some private row, or no penalty"),
         ({}, {"delta": 0.0}, "delta must be positive"),
     ],
@@ -234,6 +246,41 @@ def test_refusals(fields, options, message):
     fields = {"penalty": 1 / N, "bounds": (-3, 12), **fields}
     with pytest.raises(PrivLPError, match=message):
         private(LinearProgram(np.zeros(D), X, y, **fields), 1.0, **options)
+
+
+def test_a_bound_on_prices_is_for_rows_that_come_and_go():
+    for wrong in (-1.0, 0.0, math.inf, "1"):
+        with pytest.raises(InvalidParameterError, match="largest_penalty must be"):
+            replace(COME_AND_GO, largest_penalty=wrong)
+    with pytest.raises(InvalidParameterError, match="no use with change='replace'"):
+        ConstraintPrivate(largest_penalty=1.0)
+    assert "each at a price of at most 0.5" in replace(COME_AND_GO, largest_penalty=0.5).description
+
+
+def come_and_go(n, seed=0):
+    """A median of about as many people as are said to be there."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.ones(n), rng.uniform(-1, 1, (n, D - 1))])
+    y = X @ [1.0, 2.0, -1.0] + rng.laplace(0, 0.3, n)
+    relation = ConstraintPrivate(
+        "add-remove", nominal_n=2000, rows_per_record=2, largest_penalty=0.001
+    )
+    return LinearProgram(
+        np.zeros(D), X, y, row_lower=y, penalty=0.001, bounds=(-5, 5), neighbours=relation
+    )
+
+
+def test_rows_that_come_and_go_find_about_the_optimum():
+    """The same charges whatever their number, and no rows at all are no error."""
+    entries = []
+    for n in (1500, 2400):
+        lp = come_and_go(n)
+        found = private(lp, 4.0)
+        assert objective(lp, found.x) < 1.1 * objective(lp, solve_exact(lp).x)
+        entries.append(found.privacy.entries)
+    nobody = private(come_and_go(0), 4.0)
+    assert nobody.x is not None
+    assert entries[0] == entries[1] == nobody.privacy.entries
 
 
 @pytest.mark.parametrize("width", [None, 2.0])

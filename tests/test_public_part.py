@@ -40,6 +40,10 @@ RELATIONS = {
         {"row_names": [f"row {i}" for i in range(N)], "groups": np.arange(N)},
     ),
     "soft, add-remove": (privlp.ConstraintPrivate("add-remove", nominal_n=8), {"penalty": 2.0}),
+    "soft, come and go": (
+        privlp.ConstraintPrivate("add-remove", nominal_n=8, largest_penalty=1.0),
+        {"penalty": np.linspace(0.1, 1.0, N)},
+    ),
     "b, each": (privlp.ScalarPrivate(0.5, lower=-10, upper=-1), PUBLIC_ROW),
     "b, sum": (privlp.ScalarPrivate(0.5, norm="1", lower=-10, upper=-1), {}),
     "b, equality": (privlp.ScalarPrivate(0.5, lower=-10), {"row_lower": [-2.0, *[-INF] * (N - 1)]}),

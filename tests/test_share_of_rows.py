@@ -159,6 +159,6 @@ def test_s_is_one_number_for_all_hard_rows(s):
     lp = LinearProgram([1, 2], -np.ones((50, 2)), -np.ones(50))
     with pytest.raises(
         InvalidParameterError,
-        match=r"s is one number for all hard .* smallest s: take that. Or give those .* a",
+        match=r"s is one number for all hard .* repeat them, and let groups say .* Or give those .* a",
     ):
         solve(lp, 1.0, 1e-6, s=s)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, require, require_one_of, whole
+from privlp.checks import FloatArray, of_usual_size, require, require_one_of, whole
 from privlp.errors import InvalidProblemError, NotPrivateWarning
 from privlp.problem.data import KnownProgram, ProgramData, SoftPrices
 from privlp.problem.standard_form import StandardForm
@@ -108,6 +108,10 @@ class ConstraintPrivate(NeighbourRelation):
         that would be the same without any one person. Programs with more than ten times as many
         private rows are refused at construction, an equality or range counted twice: neighbours are
         programs within that bound.
+    largest_penalty : float, optional
+        Public bound on the penalty of any private row, for soft rows under ``"add-remove"``: a
+        record brings its own price. Programs with dearer private rows, or hard ones, are refused at
+        construction. Under ``"replace"`` prices are public.
 
     Examples
     --------
@@ -124,6 +128,7 @@ class ConstraintPrivate(NeighbourRelation):
     change: Literal["replace", "add-remove"] = "replace"
     rows_per_record: int = 1
     nominal_n: int | None = None
+    largest_penalty: float | None = field(default=None, kw_only=True)
 
     changes_whole_rows = True
 
@@ -136,15 +141,23 @@ class ConstraintPrivate(NeighbourRelation):
         require(self.change != "add-remove" or self.nominal_n is not None, wrong, "change")
         wrong = "nominal_n has no use with change='replace', where the number of rows is public."
         require(self.change != "replace" or self.nominal_n is None, wrong, "nominal_n")
+        if self.largest_penalty is None:
+            return
+        wrong = "largest_penalty has no use with change='replace', where prices are public."
+        require(self.change != "replace", wrong, "largest_penalty")
+        largest = of_usual_size(self.largest_penalty, "largest_penalty")
+        object.__setattr__(self, "largest_penalty", largest)
 
     @property
     def description(self) -> str:
         rows = f"at most {self.rows_per_record} row{'s' if self.rows_per_record > 1 else ''}"
         if self.change == "replace":
             return f"constraint-private: one record ({rows}) replaced"
+        price = self.largest_penalty
         return (
             f"constraint-private: one record ({rows}) added or removed, nominal n ="
             f" {self.nominal_n} (a program of more than {self.largest_n()} private rows is refused)"
+            + ("" if price is None else f", each at a price of at most {price:g}")
         )
 
     @property
@@ -164,9 +177,9 @@ class ConstraintPrivate(NeighbourRelation):
         return f"ConstraintPrivate, {self.change}"
 
     def check(self, lp: ProgramData) -> None:
-        """Under ``"add-remove"`` refuse programs beyond `nominal_n` or `rows_per_record`.
+        """Under ``"add-remove"`` refuse programs beyond what is declared.
 
-        Both are declared; the data must fit them.
+        That is `nominal_n`, `rows_per_record` and `largest_penalty`; the data must fit them.
         """
         if self.nominal_n is None:
             self._say_who_owns_more(lp)
@@ -185,7 +198,21 @@ class ConstraintPrivate(NeighbourRelation):
                 " that nobody owns are among them.",
                 parameter="rows_per_record",
             )
+        self._check_penalties(lp)
         self._say_what_is_public(lp, self.nominal_n)
+
+    def _check_penalties(self, lp: ProgramData) -> None:
+        """Refuse private rows that are dearer than declared, hard ones among them."""
+        if self.largest_penalty is None or lp.penalty is None or not lp.private.any():
+            return
+        dearest = lp.penalty[:1] if lp.in_blocks else lp.prices_of_sides()[lp.private]
+        if dearest.max() > self.largest_penalty:
+            raise InvalidProblemError(
+                f"The penalty of a private row is above largest_penalty={self.largest_penalty:g},"
+                " or the row is hard. Declare a bound on the price of every record that might ever"
+                " join; where records come and go, hard rows among soft ones are not offered.",
+                parameter="largest_penalty",
+            )
 
     def _say_who_owns_more(self, lp: ProgramData) -> None:
         """Warn of a record with more rows than were declared: groups, which are public, tell it."""
@@ -264,8 +291,16 @@ class ConstraintPrivate(NeighbourRelation):
         return max(self.rows_per_record, lp.vectors_of_largest_record(self.rows_per_record))
 
     def soft_prices(self, lp: ProgramData) -> SoftPrices | None:
-        """Prices of the private soft rows: public where records are replaced."""
-        if lp.penalty is None or self.hides_rows or not lp.private.any():
+        """Prices of the private soft rows, which are public where records are replaced.
+
+        Else each side of a record's rows counts as a row at the declared price.
+        """
+        if lp.penalty is None:
+            return None
+        if self.hides_rows:
+            price, k = self.largest_penalty, self.rows_per_record
+            return None if price is None else SoftPrices(price, k * price, k * price, k, 0.0, 0)
+        if not lp.private.any():
             return None
         return SoftPrices.of(lp, self.rows_per_record)
 

@@ -143,6 +143,16 @@ def _departed(mint: Mint) -> privlp.LinearProgram:
     return _covering(mint, PLANTED_N, neighbours=relation)
 
 
+def _soft_departed(mint: Mint) -> privlp.LinearProgram:
+    """The same with soft rows, each at its own price, which is private too."""
+    relation = privlp.ConstraintPrivate("add-remove", nominal_n=100, largest_penalty=20.0)
+    if mint.variant % 2:
+        nothing = np.zeros((0, 3))
+        return privlp.LinearProgram(COSTS, nothing, [], neighbours=relation, penalty=np.ones(0))
+    prices = mint(PLANTED_N)
+    return _covering(mint, PLANTED_N, neighbours=relation, penalty=prices)
+
+
 def _mixed(mint: Mint) -> privlp.LinearProgram:
     """Sparse, maximised, shifted and mirrored variables, public rows, private equalities and ranges, names."""
     private = np.vstack([sign * mint(4, exponent=size) for sign, size in _SIGNS_AND_SIZES])
@@ -215,6 +225,7 @@ PROGRAMS: dict[str, tuple[Callable[[Mint], privlp.LinearProgram], dict[str, Any]
     "add-remove": (_add_remove, {**_WHOLE, "s": 100}),
     "departed": (_departed, {**_WHOLE, "s": 10}),
     "soft": (functools.partial(_covering, penalty=1.5), {"opt": 9.0}),
+    "soft, departed": (_soft_departed, {"opt": 9.0}),
     "mixed": (_mixed, {"s": 2, "opt": 20.0}),
     "exotic": (_exotic, _WHOLE),
     "scalar": (_near(_SCALAR), {"opt": 9.0}),
@@ -229,7 +240,7 @@ PROGRAMS: dict[str, tuple[Callable[[Mint], privlp.LinearProgram], dict[str, Any]
 #: What single methods need or refuse.
 _OF_METHOD = {"dmw-published": {"width": 10.0, "alpha": 100.0}, "mw": {"alpha": 8.0}}
 #: Programs that one method takes.
-_ONLY = {"soft": "perturbed", "mixed": "chain"}
+_ONLY = {"soft": "perturbed", "soft, departed": "perturbed", "mixed": "chain"}
 _NO_OPT = (
     *("quantile-noise", "measured-slack", "one-margin", "truncated-laplace", "truncated-gaussian"),
     *("truncated-laplace-published", "direct-noise"),
@@ -238,6 +249,7 @@ _NO_OPT = (
 _COUNTS = {
     "add-remove": (1237, 911, 2 * 1237),
     "departed": (PLANTED_N, PLANTED_N - 1, PLANTED_N + 1, 2 * PLANTED_N),
+    "soft, departed": (PLANTED_N, PLANTED_N - 1, PLANTED_N + 1, 2 * PLANTED_N),
 }
 
 

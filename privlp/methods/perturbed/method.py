@@ -114,10 +114,10 @@ class Perturbed(RowsMethod):
 
     def _plan_soft(self, request: SolveRequest) -> PlannedRun:
         prices = request.public.prices
-        if request.relation.hides_rows or prices is None:
+        if prices is None:
             raise _refusal(
-                "takes soft rows where records are replaced: prices of rows are public. Declare"
-                " ConstraintPrivate(), for which the number of rows is public, or leave out penalty"
+                "needs a public bound on prices of soft rows where records come and go: declare it"
+                " by ConstraintPrivate('add-remove', ..., largest_penalty=...)"
             )
         mixed = prices.hard > 0 and math.isfinite(prices.largest)
         if not mixed:

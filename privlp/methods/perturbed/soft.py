@@ -65,6 +65,7 @@ class SoftRowSearch(StagedSearch):
         self._stages = draws_of_stages(rest)
         super().__init__(request, 1 + len(self._stages), region.point(region.inside))
         self._n, self._k = request.n, request.public.rows_of_one_record
+        self._most = request.largest_n
         self._soft = self._n - prices.hard
         self._price, self._bend = float(prices.largest), Bend.of(request.public)
         self._rows, self._public, self._region = rows, public, region
@@ -90,7 +91,7 @@ class SoftRowSearch(StagedSearch):
             softness = 2.0**level * (self._finest(draws) if last else SOFTNESS)
             shift = softness / 2
             z, slopes = draws.minimum(
-                kept, region, cost, z, softness=softness, shift=shift, bend=self._bend, n=self._n
+                kept, region, cost, z, softness=softness, shift=shift, bend=self._bend, n=self._most
             )
             self._x = region.point(z)
             weight = 1 / (self._price * unit)
@@ -129,7 +130,7 @@ class SoftRowSearch(StagedSearch):
         least = max(2 * self._shares.sigma, _LEAST_MOMENT * self._n)
         region, weights = self._region, np.ones(len(self._public.cost))
         while self._shares.remaining:
-            noisy = np.asarray(self._shares(self._rows.total(shares_of_norm, region, self._n)))
+            noisy = np.asarray(self._shares(self._rows.total(shares_of_norm, region, self._most)))
             noisy = np.maximum(noisy, least)
             weights[region.live] *= np.sqrt(noisy.max() / noisy)
             region = scaled_or(region, self._public, math.inf, weights)
@@ -141,7 +142,7 @@ class SoftRowSearch(StagedSearch):
     def _whitened(self, region: ReducedPolytope) -> ReducedPolytope:
         """The region in coordinates in which rows vary alike in all directions, as far as told."""
         kept = self._rows.keep(partial(RowsInCoordinates, region=region))
-        noisy = np.asarray(self._moments(kept.total(RowsInCoordinates.second_moments, self._n)))
+        noisy = np.asarray(self._moments(kept.total(RowsInCoordinates.second_moments, self._most)))
         hidden = self._moments.sigma * math.sqrt(2 * region.size)
         moments, directions = np.linalg.eigh(symmetric_of(noisy, region.size), UPLO="U")
         moments = np.maximum(moments, max(hidden, _LEAST_MOMENT * self._n))
