@@ -267,7 +267,6 @@ def followed_grids(
     if matpower is not None:
         yield "MATPOWER", read_case(matpower / "case118.m"), 0.1, 0.2
         yield "MATPOWER", read_case(matpower / "case34sa.m"), 1e-3, 0.2
-        yield "MATPOWER", read_case(matpower / "case1354pegase.m"), 0.1, 0.05
     if pglib is not None:
         for name, known in (("14_ieee", 0.1), ("118_ieee", 0.1), ("1354_pegase", 0.05)):
             yield "PGLib", read_case(pglib / f"pglib_opf_case{name}.m"), 0.1, known
@@ -279,7 +278,7 @@ def followed(draws: int, matpower: Path | None, pglib: Path | None) -> list[Part
     for source, grid, size, known in tqdm(list(followed_grids(matpower, pglib)), desc="followed"):
         one, every = {"sensitivity": size, "norm": "1"}, {"sensitivity": size / 10}
         large = len(grid.loads) > 1000
-        count, alone = (min(draws, 20), 1) if large else (draws, min(draws, 30))
+        count, alone = (min(draws, 5), 1) if large else (draws, min(draws, 30))
         limited = int((grid.lines[:, 3] > 0).sum())
         for relation, which in ((one, "one load"), (every, "every load")):
             lp, each = (make(grid, relation, known=known) for make in (dc_opf_with_control, dc_opf))
@@ -320,7 +319,7 @@ def followed(draws: int, matpower: Path | None, pglib: Path | None) -> list[Part
 
 
 @click.command()
-@click.option("--draws-followed", default=400, show_default=True, help="Where loads are followed.")
+@click.option("--draws-followed", default=200, show_default=True, help="Where loads are followed.")
 @click.option("--pglib", type=click.Path(path_type=Path), help="Folder of case files of PGLib-OPF.")
 @click.option("--only-followed", is_flag=True, help="Only the table of loads that are followed.")
 @click.option("--matpower", type=click.Path(path_type=Path), help="Folder of its case files.")
