@@ -162,3 +162,19 @@ def test_s_is_one_number_for_all_hard_rows(s):
         match=r"s is one number for all hard .* repeat them, and let groups say .* Or give those .* a",
     ):
         solve(lp, 1.0, 1e-6, s=s)
+
+
+def test_copies_with_one_owner_hold_each_kind_of_rows_to_its_own_s():
+    """At the noise of the smallest s for all: rows that matter less may be missed more, for less."""
+    rng, n, s = np.random.default_rng(0), 3600, np.array([40, 200])
+    c, A, b = rng.uniform(1, 2, 4), -rng.uniform(0.2, 1, (n, 4)), -rng.lognormal(0, 0.4, n)
+    matters = np.arange(n) < 600
+    rows = np.repeat(np.arange(n), np.where(matters, s[1] // s[0], 1))
+    copies = LinearProgram(c, A[rows], b[rows], groups=rows, bounds=(0, 50))
+    assert copies.public().rows_of_one_record == 5
+    found = solve(copies, 2.0, 1e-6, s=int(s[1]), rng=0)
+    alone = solve(LinearProgram(c, A, b, bounds=(0, 50)), 2.0, 1e-6, s=int(s[0]), rng=0)
+    missed = A @ found.x > b + 1e-9
+    assert missed[matters].sum() <= s[0]
+    assert s[0] < missed[~matters].sum() <= s[1]
+    assert found.objective < 0.9 * alone.objective
