@@ -74,9 +74,9 @@ class LinearProgram(ModelReaders, ProgramData):
     bounds : pair or sequence of pairs
         Bounds on x as in :func:`scipy.optimize.linprog`; public.
     penalty : float, array_like of shape (n,) or (n, 2), or dict, optional
-        Price per unit of violation of soft rows; public, but for records that come and go, where
-        :class:`ConstraintPrivate` takes a public bound, `largest_penalty`. A number makes every private row soft; in
-        an array ``inf`` marks hard rows, and two columns are the prices below `row_lower` and above
+        Price per unit of violation of soft rows; public. Where records come and go a bound on it
+        is public: `largest_penalty` of the relation. A number makes every private row soft; in an
+        array ``inf`` marks hard rows, and two columns are the prices below `row_lower` and above
         `b`; a dict ``{pattern: price}`` makes the private rows soft whose names match, and the last
         pattern counts.
     row_lower : array_like, shape (n,), optional

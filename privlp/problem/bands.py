@@ -26,6 +26,7 @@ _MANY = (
 )
 # A matrix of recourse with a larger condition number (1-norm) closes nothing in double precision.
 _SINGULAR = 1e8
+_LEAST_MOVE = 2.0**-20
 BoolArray = npt.NDArray[np.bool_]
 
 
@@ -167,7 +168,16 @@ class Recourse(NamedTuple):
             )
         if (filled == 1).all():
             return cls(chosen, A.indices.astype(np.int64), A.data)
-        return cls(chosen, rows, np.ones(len(rows)), _inverse(A[rows].toarray()))
+        inverse, scale = _inverse(A[rows].toarray()), np.ones(len(rows))
+        relation = _scalar(lp.neighbours)
+        if relation.norm != "1":  # sums of numbers that all move: each is to move as they do
+            low, high = (
+                np.broadcast_to(end, lp.b.shape)[rows] for end in (relation.lower, relation.upper)
+            )
+            moved = abs(inverse) @ (low < high)
+            least = _LEAST_MOVE * moved.max()  # less than that is rounding
+            scale = 1 / np.maximum(moved, least) if least else scale
+        return cls(chosen, rows, scale, scale[:, None] * inverse)
 
     def closed(self, lp: Any) -> Any:
         """The program in which each of the rows has one of the columns alone, as its coefficient.
@@ -197,12 +207,12 @@ class Recourse(NamedTuple):
         S = sp.csr_array((np.append(W.ravel(), np.ones(len(others))), at), shape=(len(b),) * 2)
         S.eliminate_zeros()
         released = sp.diags_array(np.where(np.isin(np.arange(lp.shape[1]), self.columns), 0.0, 1.0))
-        ones = sp.csr_array((np.ones(len(rows)), (rows, self.columns)), shape=lp.shape)
+        kept = sp.csr_array((self.coefficients, (rows, self.columns)), shape=lp.shape)
         moved = gain * relation.sensitivity + float(
             rounding.sum() if total else rounding.max(initial=0.0)
         )
         wider = replace(relation, sensitivity=moved, lower=low, upper=high)
-        A = S @ (lp.A @ released) + ones  # W R is the identity, not only nearly
+        A = S @ (lp.A @ released) + kept  # W R is diagonal, not only nearly
         return lp.changed(A=A, b=b, row_lower=lower, neighbours=wider)
 
     def eliminated(self, lp: ProgramData) -> dict[str, Any]:
@@ -235,9 +245,8 @@ class Recourse(NamedTuple):
                 parameter="x",
             )
         missing = lp.b[self.rows] - np.asarray(lp.A[self.rows][:, kept] @ x)
-        return np.asarray(
-            missing / self.coefficients if self.inverse is None else self.inverse @ missing
-        )
+        missing = missing if self.inverse is None else self.inverse @ missing
+        return np.asarray(missing / self.coefficients)
 
 
 def _inverse(closing: FloatArray) -> FloatArray:
