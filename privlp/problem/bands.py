@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -251,12 +252,10 @@ class Recourse(NamedTuple):
 
 def _inverse(closing: FloatArray) -> FloatArray:
     """The inverse of a matrix of recourse, or a refusal."""
-    try:
-        found = np.linalg.inv(closing)
-        condition = np.linalg.norm(closing, 1) * np.linalg.norm(found, 1)
-    except np.linalg.LinAlgError:
-        condition = math.inf
-    if not condition < _SINGULAR:
+    found = np.full(closing.shape, math.inf)
+    with suppress(np.linalg.LinAlgError):
+        found = np.asarray(np.linalg.inv(closing), dtype=np.float64)
+    if not np.linalg.norm(closing, 1) * np.linalg.norm(found, 1) < _SINGULAR:
         raise InvalidParameterError(
             "The columns do not close the equalities in which they stand: for some right-hand"
             " sides no values do, for others many. Name other columns.",
