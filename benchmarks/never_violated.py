@@ -32,12 +32,11 @@ from benchmarks.tables import Part, Table, said
 from privlp import LinearProgram, ScalarPrivate
 from privlp.examples import advertising
 from privlp.methods import SolveRequest
-from privlp.methods.foretold import least_slack
-from privlp.methods.tightened.margin import OneMargin
+from privlp.methods.auto import least_slack
+from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
 from privlp.methods.tightened.method import by_margin
 from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace, gaussian_is_narrower
 from privlp.methods.tightened.rows import PRECISELY, TightenedRows
-from privlp.methods.tightened.slacks import MeasuredSlack
 from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import LowSensitivity, ProgramNumbers

@@ -465,10 +465,10 @@ class TestBrokenTwins:
             monkeypatch.setitem(PROGRAMS, name, {**PROGRAMS[name], "neighbours": cheap})
             is_caught(name, "perturb the convex program", pairs=5)
             return
-        original = perturbed_charges._moved_by_prices
-        monkeypatch.setattr(perturbed_charges, "_moved_by_prices", lambda of: original(of) / 2)
+        original = perturbed_method._moved_by_prices
+        monkeypatch.setattr(perturbed_method, "_moved_by_prices", lambda of: original(of) / 2)
         monkeypatch.setattr(perturbed_soft, "_REACH", 0.01)
-        is_caught(name, perturbed_charges.OF_LINE, pairs=5)
+        is_caught(name, perturbed_method.OF_LINE, pairs=5)
 
     def test_comparisons_of_rows_that_say_as_much_as_they_like(self, monkeypatch):
         def unbounded(self, x, other, limit):
