@@ -136,6 +136,13 @@ def test_room_for_calls_to_come_is_what_the_limit_leaves(composition):
         budget.require_room_for(1.1, 0.0)
 
 
+@pytest.mark.parametrize("composition", ["adaptive", "planned", "basic"])
+def test_a_call_by_itself_keeps_its_own_eps_and_delta(composition):
+    ledger = Budget(1.0, 1e-6, composition=composition).ledger(0.5, 1e-7)
+    mechanism = ledger.calibrate(gaussian, 1)
+    assert 0.45 < eps_of(mechanism.price.mu, 1e-7) <= 0.5
+
+
 def test_calls_that_delta_alone_pays_for_are_not_free_together():
     """Planned: eps may be added up call by call only while delta holds all of theirs."""
     budget = Budget(1.0, 1e-6, composition="planned")
