@@ -738,3 +738,13 @@ def test_zeros_may_be_public(kind, storage):
     wrong = "zeros must be 'private' or 'public', got 'none'"
     with pytest.raises(privlp.InvalidParameterError, match=wrong):
         kind(0.5, zeros="none")
+
+
+@pytest.mark.parametrize("zeros", ["public", "private"])
+def test_the_public_part_has_as_many_private_sides_where_zeros_are_public(zeros):
+    """What stands for a side is none of the zeros that are public: noise is planned from it."""
+    relation = ScalarPrivate(0.5, zeros=zeros)
+    ends = {"b": [INF, 3, 3], "row_lower": [1, -INF, 3]}
+    lp = LinearProgram([1, 1], [[1, 1], [1, 2], [2, 1]], **ends, neighbours=relation)
+    (numbers,) = relation.private_numbers(lp.public().form)
+    assert numbers.l1 == pytest.approx(3 * 0.5)
