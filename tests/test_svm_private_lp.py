@@ -249,6 +249,8 @@ def test_true_moments_measured_twice_whiten_the_records():
     both = Coordinates(first, whitened.T @ whitened / len(X), 1e-6)
     found = X @ both.whiten * both.reach
     np.testing.assert_allclose(found.T @ found / len(X), np.eye(4), atol=1e-4)
+    lengths = np.linalg.norm(X @ both.whiten, axis=1)  # the longest allowed is 1
+    assert np.sqrt(np.mean(lengths**2)) == pytest.approx(1 / whitening.REACH, rel=1e-3)
 
 
 def test_classes_far_apart_hold_the_player_back_along_weak_directions():
