@@ -455,6 +455,20 @@ def test_an_answer_that_nothing_limits_is_called_none(eps, s):
     assert solution.x.max() > 1e7  # it is paid for, and shown
 
 
+@pytest.mark.parametrize("free", [[], [2], [0, 1, 2]], ids=["none", "one", "half"])
+def test_variables_that_no_row_touches_are_told(free):
+    """Shares move towards them only so far; without them nothing is said."""
+    rng = np.random.default_rng(0)
+    A = rng.uniform(0.2, 1, (3000, 6))
+    A[:, free] = 0
+    lp = LinearProgram(np.ones(6), A, rng.gamma(4, 1, 3000), sense="max")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        privlp.solve(lp, 1.0, 1e-6, s=150, method="staged", rng=0)
+    told = [str(one.message) for one in caught if "grew more than eight-fold" in str(one.message)]
+    assert len(told) == bool(free)
+
+
 def test_a_packing_that_private_rows_limit_is_solved_at_any_size():
     A = np.random.default_rng(0).uniform(0.2, 1.0, (1000, 3))
     for size in (1e-6, 1.0, 1e6, 1e8):

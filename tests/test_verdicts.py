@@ -135,7 +135,7 @@ def median(n):
 @pytest.mark.parametrize(
     ("eps", "said"),
     [
-        (8.0, "The cost should exceed the least possible by 5 % at most, unless that is next to"),
+        (8.0, "The cost should exceed the least possible by 5 % at most; by more, in proportion"),
         (1.0, "How much that costs cannot be foretold, because it depends on the sizes and tails"),
     ],
 )

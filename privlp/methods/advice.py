@@ -33,9 +33,10 @@ _NOT_PREDICTED = (
     " public point, or one of a public line, is released."
 )
 _AT_MOST = (
-    " The cost should exceed the least possible by 5 % at most, unless that is next to nothing, or"
-    " few rows make most of it, as the worst tenth of losses do (CVaR): then by more, in"
-    " proportion."
+    " The cost should exceed the least possible by 5 % at most; by more, in proportion, where that"
+    " is next to nothing or few rows make most of it, as the worst tenth of losses do (CVaR), and"
+    " where most violations are 0 at once, the effects of variables nearly cancel (values far from"
+    " 0 beside an intercept), or bounds are far too wide."
 )
 
 

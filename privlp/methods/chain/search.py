@@ -52,6 +52,8 @@ _LENGTH = 8.0
 # less again. Where noise is small, the first ones need go no farther than so many softnesses.
 _TO_AN_END, _FAR, _STRAIGHT, _GROWS = 0.9, 0.7, 0.5, 8.0
 _EARLY, _EASY, _MANY_STEPS = 2, 0.1, 9.0
+# Where the last one has so much more room, the search was far from its end: that is said.
+_STILL_FAR = _GROWS**2
 # A descent that leads back this share of the way to the deep point was too coarse, by that factor.
 _BACK = 0.8
 # The force of costs, in rows: s, or this many times the noise; and its change where counts show
@@ -133,6 +135,8 @@ class ChainSearch(StagedSearch):
             force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
             wider = _GROWS * wider if far else wider / _GROWS if wider > 1 else wider
             yield
+        if wider >= _STILL_FAR:
+            self._warning = _LOST
         if start.good and self._charges.difficulty > _ON_THE_WAY:
             x = start.with_few(self._counts(self._draws.last), self._last_target)
             self._x = np.clip(x, *self._whole.bounds.T)

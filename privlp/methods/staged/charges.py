@@ -81,10 +81,9 @@ class Sizes:
         if found is None or found[0] > self.middle - _WIDE + _FAR:
             return ""
         return (
-            "x is no answer: it lies where the search ends, far out, and no limit of the program"
-            " was found on the way: no public one, and none by noisy counts of private rows. Check"
-            " the signs of costs and rows, and the sense; or give bounds. If numbers of this size"
-            " are meant, give opt, a public guess of the optimum."
+            "x is no answer: it lies where the search ends, far out, and no public limit stands in"
+            " its way. Check the signs of costs and rows, and the sense; or give bounds. If numbers"
+            " of this size are meant, give opt, a public guess of the optimum."
         )
 
     def known(self, x: FloatArray) -> tuple[float, FloatArray] | None:

@@ -63,6 +63,14 @@ _EVEN_BEYOND, _CLEARLY = 2.0, 0.2
 _EVENER = 1.0
 _NEXT_TO_NOTHING = 1e-9  # Shares stay positive.
 _SAFE = 0.97  # The last size keeps all but s rows with this probability, as far as counts tell.
+# Where no public bound limits variables, and the objective grows so much, in its logarithm, while
+# shares are found, as it does where no row limits them either: that is said.
+_GREW = math.log(8.0)
+_UNEVEN = (
+    "The objective grew more than eight-fold while the search moved from equal shares of variables:"
+    " some are worth far more than others, or no private row limits them, and it may be far from"
+    " the best still. Give bounds for all variables, or units in which they are alike."
+)
 
 
 Counting = ChargedDraws | CountsOfSums
@@ -101,6 +109,7 @@ class Stages(StagedSearch):
         if good_start:
             yield from self._play_on()
             return
+        first = self._place
         for stage, following in zip(stages, [*stages[1:], None], strict=True):
             yield from self._descend(stage, next(self._draws))
             draw = next(self._draws)
@@ -113,6 +122,8 @@ class Stages(StagedSearch):
             else:  # the last size: that at which surely at most s rows are missed
                 self._even_from = self._place
                 self._search(draw, self._last_aim, low, self._place + _LAST_FACTOR, _SAFE)
+            if self._sizes.note and first - self._place > _GREW:
+                self._warning = _UNEVEN
             yield
 
     def _begins(self, draw: ChargedDraws) -> bool:
