@@ -377,10 +377,10 @@ def _counts(
 
 
 def _moved_by_prices(request: SolveRequest) -> float:
-    """What one replaced record moves a comparison of soft rows by."""
-    prices = request.public.prices
+    """What one record, replaced or not, moves a comparison of soft rows by."""
+    prices, times = request.public.prices, 1 if request.relation.hides_rows else 2
     assert prices is not None  # noqa: S101 (rows are soft)
-    return 2 * prices.of_record / prices.largest
+    return times * prices.of_record / prices.largest
 
 
 def secret_term(
