@@ -80,96 +80,97 @@ _WHITEN = """
         loss, on the car crashes of ``docs/results/classifier.md``)."""
 
 
-class _Perturbed(PrivateLinearClassifier):
-    """A minimiser of a regularised risk that noise makes private."""
-
-    eps: float
-    reg: float
-    delta: float
-
-    def _margin_loss(self) -> MarginLoss:
-        """The loss that a class's parameters tell: a Huber hinge, a given one, or logistic."""
-        if hasattr(self, "h"):
-            return huber(self.h)
-        loss = getattr(self, "loss", None)
-        if loss is None:
-            return logistic()
-        require_kind(loss, MarginLoss, "loss", "a svm_models.MarginLoss")
-        return loss
-
-    def _of_one_record(self, p: int) -> RegularizedRisk:
-        """The risk for one record, which is not looked at."""
-        weights = class_weights(self.class_weight, self.classes_)
-        reg = within(self.reg, "reg", *REG) / (1.0 if weights is None else weights[0])
-        nothing = sp.csr_array((1, p))
-        return RegularizedRisk.in_memory(nothing, self._margin_loss(), reg, self._prepare.norm)
-
-    def _risk(self, X: Any, signs: FloatArray, neighbours: Neighbours) -> RegularizedRisk:
-        """What a classifier minimises, before it is perturbed."""
-        M, loss = signed(X, signs), self._margin_loss()
-        largest, weights = self._weights(signs)
-        # In units of the largest weight: no record's loss is steeper or more curved than without.
-        reg = float(self.reg) / largest
-        risk = RegularizedRisk.in_memory(M, loss, reg, self._prepare.norm, weights)
-        return risk.between(neighbours)
+def _margin_loss(model: Any) -> MarginLoss:
+    """The loss that a class's parameters tell: a Huber hinge, a given one, or the logistic one."""
+    if hasattr(model, "h"):
+        return huber(model.h)
+    loss = getattr(model, "loss", None)
+    if loss is None:
+        return logistic()
+    require_kind(loss, MarginLoss, "loss", "a svm_models.MarginLoss")
+    return loss
 
 
-class _ByOutput(_Perturbed):
-    """Noise is added to the weights."""
-
-    def _check_parameters(self, p: int) -> None:
-        """Refuse a loss or a `reg` out of range, or too small for any number of records."""
-        self._of_one_record(p).require_certifiable()
-
-    def _train_privately(
-        self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
-    ) -> FloatArray:
-        return perturbation.perturb_output(self._risk(X, signs, neighbours), account)
+def _of_one_record(model: Any, p: int) -> RegularizedRisk:
+    """The risk for one record, which is not looked at."""
+    weights = class_weights(model.class_weight, model.classes_)
+    reg = within(model.reg, "reg", *REG) / (1.0 if weights is None else weights[0])
+    nothing = sp.csr_array((1, p))
+    return RegularizedRisk.in_memory(nothing, _margin_loss(model), reg, model._prepare.norm)
 
 
-class _ByObjective(_Perturbed):
-    """Noise is added to the objective."""
+def _risk(model: Any, X: Any, signs: FloatArray, neighbours: Neighbours) -> RegularizedRisk:
+    """What a classifier minimises, before it is perturbed."""
+    M, loss = signed(X, signs), _margin_loss(model)
+    largest, weights = model._weights(signs)
+    # In units of the largest weight: no record's loss is steeper or more curved than without.
+    reg = float(model.reg) / largest
+    risk = RegularizedRisk.in_memory(M, loss, reg, model._prepare.norm, weights)
+    return risk.between(neighbours)
 
-    whiten: bool
 
-    @property
-    def _needs_delta(self) -> bool:
-        return bool(self.whiten)
+def _check_output(model: Any, p: int) -> None:
+    """Refuse a loss or a `reg` out of range, or so small that no number of records makes it do."""
+    _of_one_record(model, p).require_certifiable()
 
-    def _check_parameters(self, p: int) -> None:
-        """As for output perturbation; and refuse what second moments cannot be released for."""
-        risk = self._of_one_record(p)
-        if require_flag(self.whiten, "whiten"):
-            risk = replace(risk, data_norm=1.0)
-        enough = perturbation.enough_regularization(risk, float(self.eps), pure=self.delta == 0)
-        replace(risk, reg=max(risk.reg, enough)).require_certifiable()
-        if self.whiten and self.delta == 0 and math.isfinite(self.eps):
-            raise InvalidParameterError(
-                "whiten=True releases second moments with Gaussian noise, which needs delta > 0.",
-                parameter="delta",
-            )
 
-    def _train_privately(
-        self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
-    ) -> FloatArray:
-        perturb = (
-            perturbation.perturb_whitened_objective
-            if self.whiten
-            else perturbation.perturb_objective
+def _perturb_output(
+    model: Any, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+) -> FloatArray:
+    return perturbation.perturb_output(_risk(model, X, signs, neighbours), account)
+
+
+def _check_objective(model: Any, p: int) -> None:
+    """As for output perturbation; and refuse what second moments cannot be released for."""
+    risk = _of_one_record(model, p)
+    if require_flag(model.whiten, "whiten"):
+        risk = replace(risk, data_norm=1.0)
+    enough = perturbation.enough_regularization(risk, float(model.eps), pure=model.delta == 0)
+    replace(risk, reg=max(risk.reg, enough)).require_certifiable()
+    if model.whiten and model.delta == 0 and math.isfinite(model.eps):
+        raise InvalidParameterError(
+            "whiten=True releases second moments with Gaussian noise, which needs delta > 0.",
+            parameter="delta",
         )
-        return perturb(self._risk(X, signs, neighbours), account, refuse=not counts(self))
 
 
-def _documented(cls: Any) -> type:
-    """Complete a class: the documentation that all six share, and what its constructor refuses."""
-    names = signature(cls).parameters
-    loss, h = _LOSS if "loss" in names else "", _H if "h" in names else ""
-    h += _WHITEN if "whiten" in names else ""
-    reg = 1e-1 if issubclass(cls, _ByOutput) else 1e-2
-    text = _SHARED.format(loss=loss, h=h, name=cls.__name__, reg=reg)
-    cls.__doc__ += text.replace("common_parameters", COMMON)
-    cls.__init__ = _telling_reg_from_delta(cls.__init__)
-    return cls
+def _perturb_objective(
+    model: Any, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+) -> FloatArray:
+    perturb = (
+        perturbation.perturb_whitened_objective if model.whiten else perturbation.perturb_objective
+    )
+    return perturb(_risk(model, X, signs, neighbours), account, refuse=not counts(model))
+
+
+# What a mechanism gives a class, and a `reg` for its example.
+_OUTPUT = {"_check_parameters": _check_output, "_train_privately": _perturb_output}, 1e-1
+_OBJECTIVE = (
+    {
+        "_check_parameters": _check_objective,
+        "_train_privately": _perturb_objective,
+        "_needs_delta": property(lambda model: bool(model.whiten)),
+    },
+    1e-2,
+)
+
+
+def _perturbed_by(mechanism: tuple[dict[str, Any], float]) -> Any:
+    """Complete a class: its mechanism, and the documentation that all six share."""
+
+    def decorate(cls: Any) -> type:
+        parts, reg = mechanism
+        for name, part in parts.items():
+            setattr(cls, name, part)
+        names = signature(cls).parameters
+        loss, h = _LOSS if "loss" in names else "", _H if "h" in names else ""
+        h += _WHITEN if "whiten" in names else ""
+        text = _SHARED.format(loss=loss, h=h, name=cls.__name__, reg=reg)
+        cls.__doc__ += text.replace("common_parameters", COMMON)
+        cls.__init__ = _telling_reg_from_delta(cls.__init__)
+        return cls
+
+    return decorate
 
 
 def _telling_reg_from_delta(construct: Callable[..., None]) -> Callable[..., None]:
@@ -195,9 +196,9 @@ def _telling_reg_from_delta(construct: Callable[..., None]) -> Callable[..., Non
     return checked
 
 
-@_documented
+@_perturbed_by(_OUTPUT)
 @dataclass(eq=False, repr=False)
-class OutputPerturbationSVC(_ByOutput):
+class OutputPerturbationSVC(PrivateLinearClassifier):
     """Huber support vector machine, private by noise on its weights."""
 
     eps: float = 1.0
@@ -206,9 +207,9 @@ class OutputPerturbationSVC(_ByOutput):
     h: float = field(default=0.5, kw_only=True)
 
 
-@_documented
+@_perturbed_by(_OUTPUT)
 @dataclass(eq=False, repr=False)
-class OutputPerturbationLogisticRegression(_ByOutput):
+class OutputPerturbationLogisticRegression(PrivateLinearClassifier):
     """Logistic regression, private by noise on its weights."""
 
     eps: float = 1.0
@@ -216,9 +217,9 @@ class OutputPerturbationLogisticRegression(_ByOutput):
     delta: float = 0.0
 
 
-@_documented
+@_perturbed_by(_OUTPUT)
 @dataclass(eq=False, repr=False)
-class OutputPerturbationClassifier(_ByOutput):
+class OutputPerturbationClassifier(PrivateLinearClassifier):
     """A classifier for any :class:`MarginLoss`, private by noise on its weights."""
 
     loss: MarginLoss | None = None
@@ -227,9 +228,9 @@ class OutputPerturbationClassifier(_ByOutput):
     delta: float = 0.0
 
 
-@_documented
+@_perturbed_by(_OBJECTIVE)
 @dataclass(eq=False, repr=False)
-class ObjectivePerturbationSVC(_ByObjective):
+class ObjectivePerturbationSVC(PrivateLinearClassifier):
     """Huber support vector machine, private by noise in its objective."""
 
     eps: float = 1.0
@@ -239,9 +240,9 @@ class ObjectivePerturbationSVC(_ByObjective):
     whiten: bool = field(default=False, kw_only=True)
 
 
-@_documented
+@_perturbed_by(_OBJECTIVE)
 @dataclass(eq=False, repr=False)
-class ObjectivePerturbationLogisticRegression(_ByObjective):
+class ObjectivePerturbationLogisticRegression(PrivateLinearClassifier):
     """Logistic regression, private by noise in its objective."""
 
     eps: float = 1.0
@@ -250,9 +251,9 @@ class ObjectivePerturbationLogisticRegression(_ByObjective):
     whiten: bool = field(default=False, kw_only=True)
 
 
-@_documented
+@_perturbed_by(_OBJECTIVE)
 @dataclass(eq=False, repr=False)
-class ObjectivePerturbationClassifier(_ByObjective):
+class ObjectivePerturbationClassifier(PrivateLinearClassifier):
     """A classifier for any :class:`MarginLoss`, private by noise in its objective."""
 
     loss: MarginLoss | None = None

@@ -126,6 +126,8 @@ class ChainSearch(StagedSearch):
                 steps = _MANY_STEPS
             if cost @ (found - x) > _BACK * max(float(cost @ (deep - x)), 0.0):
                 wider /= _GROWS  # It was too coarse to keep away from the deep point.
+                self._know(x, math.inf, self._between, self._between.left // (stages - stage))
+                self._note("calibrated x", x)
                 yield
                 continue
             far = self._went_far(region, x, found, steps * soft, max(wider, 1.0))
@@ -297,9 +299,11 @@ class ChainSearch(StagedSearch):
         self.known.append((count + 2 * counts.sigma, np.clip(x, *self._whole.bounds.T)))
         return count
 
-    def _know(self, x: FloatArray, count: float, counts: NoisyCounts) -> float:
-        """Remember a point, after all counts that are left; how many rows it misses by these."""
-        found = [counts(x) for _ in range(counts.left)] or [count]
+    def _know(
+        self, x: FloatArray, count: float, counts: NoisyCounts, number: int | None = None
+    ) -> float:
+        """Remember a point, after all counts that are left, or a number; what it misses by them."""
+        found = [counts(x) for _ in range(counts.left if number is None else number)] or [count]
         mean, doubt = float(np.mean(found)), 2 * counts.sigma / math.sqrt(len(found))
         self.known.append((mean + doubt, x))
         return mean
