@@ -48,8 +48,6 @@ _DIVIDED, _IN_A_CELL = 2, 0.6
 # Stages, rounds of slopes in all, and those of a descent to a deep point: at most so many of these,
 # each with a count.
 _STAGES, _ROUNDS, _OF_DEEP, _DESCENTS = (5, 2, 1), (280, 160, 80), (20, 40, 40), (8, 3, 2)
-
-
 #: Rows have one sign if no more are counted to have another than so many deviations. That is asked
 #: for if it is no more than this share of all rows.
 WRONG_SIGNS, _MOST_WRONG = 4.0, 0.15

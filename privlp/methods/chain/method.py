@@ -36,18 +36,20 @@ class Chain(RowsMethod):
     First noisy counts find a point with few missed rows on a public way, also where most rows lie
     close together far from both of its ends. If all ends of such ways miss many rows, or an end is
     a corner of them, descents in ever larger regions look for a point amid the rows, and the way
-    leads there. Descents of distances from where rows end, if 0 is not
-    the cheapest point, look for their centre: rows may come close together far from that way, as at
-    a corner that most of them share. Then another way begins there, or ends if few rows are missed
-    there, and is taken unless the first one misses few rows at its cost. Counts say how far each
-    variable moves from the point found before it reaches a few times s sides. Bounds that are far
-    wider are replaced by such moves, so loose bounds do not set the units. Descents without a cost,
-    ever shorter, lead away from the rows, to a deep point. Stages from there minimise smoothed
-    violations and costs, ever sharper. After each, counts on a curve to the deep point say where
-    about s rows are missed. Where noise on all coordinates exceeds s rows, the last counts are on
-    the public way too. A cheaper point that earlier counts speak for is taken in place of the last
-    one. Counts at the point that is returned say how many rows it misses; where they speak against
-    it, the best point that earlier counts speak for is returned, or else the safest one.
+    leads there. Descents of distances from where rows end, if 0 is not the cheapest point, look for
+    their centre: rows may come close together far from that way, as at a corner that most of them
+    share. Then another way begins there, or ends if few rows are missed there, and is taken unless
+    the first one misses few rows at its cost. Counts say how far each variable moves from the point
+    found before it reaches a few times s sides. Bounds that are far wider are replaced by such
+    moves, so loose bounds do not set the units. Descents without a cost, ever shorter, lead away
+    from the rows, to a deep point. Stages from there minimise smoothed violations and costs, ever
+    sharper. A stage that went as far along the costs as it could is followed by one with more room;
+    the point of one that led back to the deep point is not used, and the next one is finer. After
+    all others, counts on a curve to the deep point say where about s rows are missed. Where noise
+    on all coordinates exceeds s rows, the last counts are on the public way. A cheaper point that
+    earlier counts speak for is taken in place of the last one. Counts at the point that is returned
+    say how many rows it misses; where they speak against it, the best point that earlier counts
+    speak for is returned, or else the safest one.
 
     *Neighbours*: constraint-private, one record with k rows, replaced, added or removed.
 

@@ -26,7 +26,7 @@ from privlp.rows.program_rows import MeasuredRows
 
 Path = Callable[[float], FloatArray]
 
-# On that way few rows are missed where a count is at most this share of s.
+# Beyond the start of a public way few rows are missed where a count is at most this share of s.
 _FEWER = 0.25
 # Softness of violations and length of the first descent to a deep point, in units of the region and
 # of its root of p; by what both shrink from one to the next; and the share of all rounds for them.
@@ -39,7 +39,8 @@ _DEEP_INWARDS, _INWARDS = 0.5, 0.8
 # rounds that are left for descents in each. Steps of one variable, of which noise tells less, are
 # at most so many times those of all at once.
 _WIDER, _MOST_COARSE, _TOGETHER = (1.0, 8.0, 64.0), 0.2, 8.0
-# The scale: so many times s rows have less slack at the deep point; and a floor.
+# The scale: so many times s rows have less slack at the deep point; a floor; and the binary
+# logarithms between which it is searched.
 _TIGHT, _LEAST_SLACK, _LOW_SLACK, _HIGH_SLACK = 2.0, 0.02, -20.0, 3.0
 # Softness of the stages in units of that slack; and stages end where so many times s rows are
 # missed. Of fewer stages these are the first ones, and the last ones.
@@ -65,6 +66,7 @@ _BEYOND, _LAST_BEYOND = 2.0, 1.5
 _LIKELY = -0.15, 0.25
 # Units of variables are this power of their share of room, or of the floor.
 _POWER, _LEAST_SHARE = 0.5, 0.1
+# The last point misses no more than the target with this probability, by all counts.
 _SAFE = 0.97
 # Where noise on all coordinates exceeds so many times s, the last search is on the public way.
 _ON_THE_WAY = 1.0

@@ -67,13 +67,15 @@ CELLS, CLEAR_CELL = 1024, 6.0
 WIDTH_COUNTS, STEPS_OF_CENTRE, CENTRE_COUNTS = 6, 8, 24
 # These are half of the rows that a variable touches, or this share of all.
 _OF_TOUCHING, _OF_CENTRE = 0.5, 0.25
-# Steps up to so many times a range are told, by their binary logarithm beside that.
+# The longest steps that are tried, in ranges of variables; and the binary logarithm of the
+# shortest, in units of the longest.
 _BEYOND_RANGES, _CENTRE_SMALLEST = 2.0**20, -80.0
 # Rows come close together at a centre from which the way's beginning is so many such steps away.
 _FAR, _CLOSER = 10.0, 1 / 50
 # A way leads beyond the middle so many times as far as to it, at most.
 _FARTHEST = 1e6
-# How hard cost pulls from the middle to the cheapest point, in units of the root of p.
+# How hard cost pulls from the middle to the cheapest point, in units of the root of p; and points
+# are as cheap if they cost no more than this share of what the middle costs beyond the cheapest.
 _PULL, _AS_CHEAP = 1e3, 1e-9
 
 

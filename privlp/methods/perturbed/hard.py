@@ -230,7 +230,10 @@ class MixedRowSearch(SoftRowSearch):
         yield
 
     def _deep_point(self, draws: Draws, region: ReducedPolytope) -> tuple[FloatArray, float]:
-        """A point inside the hard rows, whatever it costs, and how many of them it misses."""
+        """Of a point inside the hard rows and public ones, that which misses fewest of them.
+
+        And how many these are, by a noisy count.
+        """
         kept = self._hard.keep(partial(RowsInCoordinates, region=region))
         z = region.within(region.coordinates(self._x))
         level = self._typical(kept, z, draws, self._n_hard)
@@ -300,7 +303,7 @@ class MixedRowSearch(SoftRowSearch):
     def _on_the_way(self, x: FloatArray, deep: FloatArray, fewest: float) -> FloatArray:
         """The first point on the way to the deep one that surely misses no more than s rows.
 
-        Or x, if the deep one misses too many, and no fewer.
+        It is x if x misses so few, or if x misses too many and the deep one still more.
         """
 
         def way(t: float) -> FloatArray:

@@ -51,7 +51,8 @@ _RANK = 3  # Where "auto" places it among methods for hard rows.
 class Perturbed(RowsMethod):
     """Minimise costs + price (smoothed violations) + a secret linear term + a small quadratic.
 
-    Three stages find the scale, centre the quadratic and solve; noisy counts set it after each.
+    Three stages find the scale, centre the quadratic and solve (four where hard rows stand among
+    soft ones); noisy counts set it after each.
 
     *Neighbours*: constraint-private, one record with k rows.
 
@@ -66,7 +67,8 @@ class Perturbed(RowsMethod):
 
     *Hard rows among soft ones* (``s`` counts the hard ones) have the largest price of all, by a
     factor that follows from counts: in units of it a record moves no more than is charged. A stage
-    on hard rows alone finds a point inside them; on the way to it counts find where few are missed.
+    on hard rows alone looks for a point inside them. On the way from the answer to the point that
+    misses fewest of them, counts find where few are missed.
 
     *Shadow prices* follow from the gradient of smoothed violations at the released point, a sum of
     k vectors w_i s_i g_i for each record, which moves by no more than the secret term is charged

@@ -178,7 +178,8 @@ class Comparison(NamedTuple):
     def along(self, inside: FloatArray, draws: ChargedDraws) -> FloatArray:
         """A point inside, or one of a public line nearer to its best, where costs surely say so.
 
-        Where they say so again and again the best may be close to an end of a far longer line.
+        After several steps towards one end, places close to it are compared: bounds may be far too
+        wide, and the line with them.
         """
         ends = [self.public.best(np.full(len(inside), sign)) for sign in (1.0, -1.0)]
         first, last = (inside if end is None else end for end in ends)
