@@ -27,6 +27,8 @@ _MANY = (
 )
 # A matrix of recourse with a larger condition number (1-norm) closes nothing in double precision.
 _SINGULAR = 1e8
+# Sums that move by less than this share of what the largest one moves by count as that: they may be
+# rounding, and no row is to become far longer than others.
 _LEAST_MOVE = 2.0**-20
 BoolArray = npt.NDArray[np.bool_]
 
