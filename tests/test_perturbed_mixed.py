@@ -1,6 +1,7 @@
 """Hard rows among soft ones: known answers without noise, what a record moves, what is refused."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -94,6 +95,25 @@ def test_the_dearer_hard_rows_are_the_less_a_record_moves():
         assert most <= prices.of_record / prices.largest + 1e-9
         assert (own.weight[:N] + own.weight[N:]).max() <= bend.total + 1e-9
         assert np.allclose(size[:N], 1, atol=1e-3)  # of norm 1, however the row was written
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_stage_has_a_lower_ratio_than_is_charged(seed):
+    """Few hard rows, easily met: counts ask for a lower price of them in every stage."""
+    rng = np.random.default_rng(0)
+    A, hard = rng.uniform(0.2, 1, (2000, 3)), np.arange(2000) < 500
+    A[hard] *= -1
+    lp = LinearProgram(
+        [0.1, 0.2, 0.1],
+        A,
+        np.where(hard, -1.0, 0.8),
+        penalty=np.where(hard, math.inf, 1.0),
+        bounds=(0, 5),
+    )
+    with warnings.catch_warnings(action="ignore"):
+        found = solve(lp, 1.0, 1e-6, s="10%", rng=seed)
+    assert len(found.trace["ratio"]) == 3
+    assert found.trace["ratio"].min() >= 2
 
 
 def test_other_rows_have_the_same_charges():
