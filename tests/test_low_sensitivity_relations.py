@@ -645,6 +645,11 @@ def test_public_numbers_may_be_large():
 
 
 class TestTuples:
+    def test_zeros_of_sides_need_not_be_public_where_those_of_entries_are(self):
+        for zeros in (("public", "private"), ("private", "public")):
+            parts = RowPrivate(0.5, zeros=zeros[0]), ScalarPrivate(1.0, zeros=zeros[1])
+            assert small(parts).neighbours == Combined(parts)
+
     def test_a_tuple_or_list_becomes_a_combined_relation(self):
         parts = (RowPrivate(0.5), ScalarPrivate(1.0))
         assert small(parts).neighbours == small(list(parts)).neighbours == Combined(parts)

@@ -8,6 +8,7 @@ import pytest
 
 import privlp
 from privlp import LinearProgram, solve, solve_exact
+from privlp.audits.tape import Tape
 from privlp.errors import MostlyNoiseWarning, PrivLPError
 from privlp.methods import SolveRequest
 from privlp.methods.perturbed.draws import Bend
@@ -126,6 +127,14 @@ def test_an_audit_passes():
     limited = menu(n=10, private=np.arange(20) > 0)  # its first row has a shadow price
     for lp, more in ((menu(n=10), {}), (limited, {"prices": True})):
         assert privlp.audit_solve(lp, 2.0, 1e-6, s=5, pairs=2, runs=0, rng=0, **more).passed
+
+
+@pytest.mark.parametrize(("n", "quiet"), [(300, True), (1000, False)])
+def test_a_hard_row_costs_at_least_twice_what_the_dearest_soft_row_does(n, quiet):
+    """In every stage, however few are counted: soft rows would say more than is charged below 1."""
+    ratios = solve(menu(n=n), 1.0, 1e-6, s=30, rng=Tape(0, quiet=quiet)).trace["ratio"]
+    assert len(ratios) == 3
+    assert ratios.min() == 2 < ratios[0]  # counts lower it
 
 
 @pytest.mark.parametrize(

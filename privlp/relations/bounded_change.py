@@ -297,7 +297,8 @@ class Combined(LowSensitivity):
                 "A tuple of neighbour relations needs two or more, each of another kind."
             )
         # One relation would read off the zeros what another calls private.
-        if len({part.zeros for part in self.parts if hasattr(part, "zeros")}) > 1:
+        of_entries = (part for part in self.parts if "A" in part.private_parts)
+        if len({getattr(part, "zeros", None) for part in of_entries}) > 1:
             raise InvalidParameterError(
                 "RowPrivate and ColumnPrivate must agree on zeros='private' or zeros='public', if"
                 " they are combined.",

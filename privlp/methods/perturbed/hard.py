@@ -219,8 +219,8 @@ class MixedRowSearch(SoftRowSearch):
                 if found < fewest:
                     deep, fewest = self._x, found
                 surely = found - self._missed.sigma
-                ratio *= min(max(surely / wanted, 1 / _MOST_CHANGE), 1.0)
-                ratio = max(ratio, _LEAST_RATIO)  # what a record moves is charged at 1
+                change = min(max(surely / wanted, 1 / _MOST_CHANGE), 1.0)
+                ratio = max(ratio * change, _LEAST_RATIO)  # what a record moves is charged at 1
             yield
         x = self._both(last, region, unit, self._x, ratio, sharp=True)
         self._x = self._on_the_way(x, deep, fewest)
