@@ -299,3 +299,19 @@ def test_rounding_of_all_numbers_that_move_is_declared():
         sides.append(np.concatenate([lp.b[np.isfinite(lp.b)], lp.row_lower[n:]]))
     moved = np.abs(sides[0] - sides[1]).sum()
     assert 3.9 < moved <= lp.neighbours.sensitivity
+
+
+@pytest.mark.parametrize("first", [68719.0, 68720.0])
+def test_sides_that_say_nothing_refuse_no_program(first):
+    """A column without ends bounds no row: how large its row's side is must not show."""
+    b, R = [first, 5.0], [[1e-6, 0.0], [-1e-6, 1.0]]
+    lp = LinearProgram(
+        [1, 0, 0],
+        np.hstack([np.ones((2, 1)), R]),
+        b,
+        row_lower=b,
+        bounds=[(0, 9), (-INF, INF), (0, 9)],
+        neighbours=ScalarPrivate(1.0, norm="1", lower=0, upper=1e5),
+    )
+    assert lp.with_recourse([1, 2]).neighbours.sensitivity == pytest.approx(2, rel=1e-6)
+    assert lp.recourse([1, 2], [2.0]) == pytest.approx([1e6 * (first - 2), first + 1])

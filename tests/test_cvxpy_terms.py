@@ -610,3 +610,15 @@ def test_constraints_without_data_beside_others_are_named():
         assert LinearProgram.from_cvxpy(loss).private.all()
     alone = cp.Problem(cp.Minimize(cp.sum(w)), [rising, sums])
     assert LinearProgram.from_cvxpy(alone).private.all()
+
+
+@pytest.mark.parametrize("people", [0, 1, 2])
+@pytest.mark.parametrize("by_constraint", [True, False])
+def test_rows_that_come_and_go_are_soft_even_if_there_are_none(people, by_constraint):
+    x = cp.Variable(2)
+    own = [x[0] + 2 * x[1] >= 1] * people
+    problem = cp.Problem(cp.Minimize(cp.sum(x)), [x >= 0, x <= 5, *own])
+    penalty = dict.fromkeys(own, 3.0) if by_constraint else 3.0
+    relation = ConstraintPrivate("add-remove", nominal_n=40, largest_penalty=3.0)
+    read = LinearProgram.from_cvxpy(problem, neighbours=relation, private=own, penalty=penalty)
+    assert relation.conceal(read).penalty is not None

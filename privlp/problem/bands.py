@@ -201,9 +201,10 @@ class Recourse(NamedTuple):
         of_numbers = (weights * moves[rows]).sum(axis=0 if total else 1)
         gain = max(1.0, float(of_numbers.max(initial=0.0)) * (1 + 2.0**-40))
         b, lower = lp.b.copy(), lp.row_lower.copy()
-        b[rows] = lower[rows] = _product(W, b[rows], b[rows])
-        known = ~((W != 0) & moves[rows]).any(axis=1)  # their numbers are public: so is the sum
-        ends = _product(W, low[rows], high[rows]), _product(W, high[rows], low[rows])
+        of_sides = np.where(bounded[:, None], W, 0.0)  # no number of others may be refused as large
+        b[rows] = lower[rows] = _product(of_sides, b[rows], b[rows])
+        known = ~((of_sides != 0) & moves[rows]).any(axis=1)  # numbers are public: so is the sum
+        ends = _product(of_sides, low[rows], high[rows]), _product(of_sides, high[rows], low[rows])
         low[rows], high[rows] = (np.where(known, b[rows], end) for end in ends)
         others = np.setdiff1d(np.arange(len(b)), rows)
         at = [np.append(of(rows, len(rows)), others) for of in (np.repeat, np.tile)]

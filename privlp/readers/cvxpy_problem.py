@@ -83,7 +83,9 @@ def read_cvxpy(
     lower, upper, mask, price = map(np.concatenate, columns)
     fields = {
         **{"c": costs, "A": sp.vstack(A, format="csc"), "b": upper, "row_lower": lower},
-        **{"private": mask, "penalty": _prices_of_rows(price), "offset": offset},
+        **{"private": mask, "offset": offset},
+        # Whether rows are soft may not tell whether there are any.
+        "penalty": _prices_of_rows(price, kept=penalty is not None and not quote),
         "bounds": _bounds(terms, variables, every, box),
         "sense": "min" if least else "max",
         "variable_names": [name for v in variables for name in found_in.names_of(v)]
@@ -341,9 +343,9 @@ def _same(one: cvxpy.Constant, other: cvxpy.Constant) -> bool:
     return bool(np.array_equal(one.value, other.value))
 
 
-def _prices_of_rows(prices: FloatArray) -> FloatArray | None:
-    """Prices of both sides, (n, 2); one column where they agree, none where all rows are hard."""
-    if not np.isfinite(prices).any():
+def _prices_of_rows(prices: FloatArray, *, kept: bool) -> FloatArray | None:
+    """Prices of both sides, (n, 2); one column where they agree; else none where all are hard."""
+    if not kept and not np.isfinite(prices).any():
         return None
     low, high = prices.T
     return high if np.allclose(low, high, rtol=_ROUNDING, atol=0.0) else prices
