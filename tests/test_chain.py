@@ -153,6 +153,20 @@ def test_a_descent_too_coarse_for_its_bounds_is_followed_by_finer_ones(seed):
     assert found.objective >= 1.4 * privlp.solve_exact(lp).objective
 
 
+def test_costs_that_differ_by_rounding_are_no_way_back():
+    """A ball that begins with no radius, as the deep point has: what these cost is rounding."""
+    rng = np.random.default_rng(4)
+    a = rng.normal(size=(2000, 6)) * rng.lognormal(0, 1, (2000, 1))
+    norms = np.linalg.norm(a, axis=1)
+    b = a @ rng.uniform(-20, 20, 6) + norms * (3 + rng.exponential(2, 2000))
+    bounds = [(-100, 100)] * 6 + [(0, 100)]
+    lp = LinearProgram(
+        np.append(np.zeros(6), 1.0), np.column_stack([a, norms]), b, bounds=bounds, sense="max"
+    )
+    found = [solved(lp, eps=1.0, rng=seed).objective for seed in range(5)]
+    assert min(found) >= 0.25 * privlp.solve_exact(lp).objective
+
+
 @pytest.mark.parametrize("method", ["chain", "staged", "perturbed"])
 def test_a_far_origin_hides_no_missed_rows(method):
     """A violation is not measured beside sides that are large because the origin is far off."""

@@ -55,8 +55,9 @@ _TO_AN_END, _FAR, _STRAIGHT, _GROWS = 0.9, 0.7, 0.5, 8.0
 _EARLY, _EASY, _MANY_STEPS = 2, 0.1, 9.0
 # Where the last one has so much more room, the search was far from its end: that is said.
 _STILL_FAR = _GROWS**2
-# A descent that leads back this share of the way to the deep point was too coarse, by that factor.
-_BACK = 0.8
+# A descent that leads back this share of the way to the deep point was too coarse, by that factor;
+# costs that differ by less than the second, in units of the region, are the same.
+_BACK, _ROUNDING = 0.8, 1e-9
 # The force of costs, in rows: s, or this many times the noise; and its change where counts show
 # that a stage went too far, or not far enough.
 _FORCE, _CHANGE, _FAR_BACK, _FAR_BEYOND = 0.7, 1.4, 0.5, -0.3
@@ -126,7 +127,8 @@ class ChainSearch(StagedSearch):
             cost, steps = self._public.cost, _FAR * _LENGTH * math.sqrt(rounds)
             if stage < _EARLY and self._charges.difficulty < _EASY:
                 steps = _MANY_STEPS
-            if cost @ (found - x) > _BACK * max(float(cost @ (deep - x)), 0.0):
+            least = _ROUNDING * float(np.linalg.norm(region.cost(cost)))
+            if cost @ (found - x) > max(_BACK * float(cost @ (deep - x)), least):
                 wider /= _GROWS  # It was too coarse to keep away from the deep point.
                 self._know(x, math.inf, self._between, self._between.left // (stages - stage))
                 self._note("calibrated x", x)
