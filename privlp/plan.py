@@ -199,8 +199,8 @@ class Plan:
         if refused:
             return f"{taken}: what would come first does not apply ({', '.join(refused)})."
         return (
-            f"{taken}, the choice where {METHODS[self.best].take_it}, as measured in trials."
-            " Predicted violations compare settings of one method, not methods."
+            f"{taken}, by trials, where {METHODS[self.best].take_it.partition(';')[0]}."
+            " Compare violations between settings of one method, not between methods."
         )
 
     def _beside_every_method(self, s: float) -> str:

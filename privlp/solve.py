@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from privlp.checks import (
+    FloatArray,
     is_one_of,
     positive,
     require,
@@ -263,7 +264,7 @@ def _run(
         method=name,
         iterations=solver.rounds,
         status=released.status,
-        message=_message(released, solver.rounds, ledger),
+        message=_message(released, solver.rounds, ledger) + _unheld(request, released.x),
         privacy=replace(ledger.record(), missed=None if missed is None else str(missed)),
         trace=released.trace,
         variable_names=lp.variable_names,
@@ -272,6 +273,20 @@ def _run(
         advice=advice,
         released_prices=prices,
         missed=missed,
+    )
+
+
+def _unheld(request: SolveRequest, x: FloatArray | None) -> str:
+    """What is said of an x that costs and bounds alone would choose, such as 0 by a wrong sign."""
+    lp, hard = request.lp, request.relation.changes_whole_rows and request.lp.penalty is None
+    if x is None or not hard or lp.shape[0] or not lp.c.any():
+        return ""
+    best = np.where(lp.sign * lp.c > 0, *lp.bounds.T)[lp.c != 0]
+    if not np.allclose(x[lp.c != 0], best, rtol=1e-9, atol=1e-8):
+        return ""
+    return (
+        " Costs and bounds alone would choose this x: no private row holds it back. Check signs,"
+        " and the sense."
     )
 
 

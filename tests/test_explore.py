@@ -197,10 +197,11 @@ def test_command_writes_an_example_and_a_model_file_that_may_be_shown(quick, tmp
     result = call(model, "--out", page)
     assert result.exit_code == 2
     assert "Error: --not-private: The page shows private rows" in result.output
+    assert "(on the command line --not-private)" in result.output
     assert not page.exists()
     result = call(model, "--out", page, "--not-private", "--draws", 1)
     assert result.exit_code == 0, result.output
-    assert "There is no file 'kitchn'" in call("kitchn").output
+    assert "There is no file 'kitchn'. The examples: kitchen, " in call("kitchn").output
     assert "there is no folder" in call("diet", "--out", tmp_path / "no" / "page.html").output
 
 

@@ -31,6 +31,7 @@ from privlp.privacy import (
     Randomness,
 )
 from tests.effort import examples
+from tests.programs import covering
 
 REPLACE = ConstraintPrivate()
 ADD_REMOVE = ConstraintPrivate("add-remove", nominal_n=100)
@@ -92,6 +93,14 @@ def test_overspending_is_refused_and_nothing_is_charged():
         assert part in str(refusal.value)
     charge(ledger, selection(0.39), purpose="third")
     assert [entry.purpose for entry in ledger.entries] == ["first", "third"]
+
+
+def test_a_refusal_of_many_kinds_of_draws_is_short():
+    budget = Budget(1.0, 1e-6)
+    lp = covering(400)
+    with pytest.raises(BudgetExceededError, match=r"^This request, of [\d,]+ draws, would bring"):
+        privlp.solve(lp, 2.0, 1e-6, 20, budget=budget)
+    assert budget.spent() == 0
 
 
 @pytest.mark.parametrize(("parent_eps", "child_eps"), [(1.0, 5.0), (5.0, 1.0)])

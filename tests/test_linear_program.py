@@ -94,7 +94,8 @@ WRONG = {
         *((wrong, ROWS) for wrong in ([0, 2], [-1], [0.0], [1j], [None], [[0], [0, 1]])),
         ({"ann": 1}, ROWS),
         (["ann", "eve"], "No row name matches private='eve'. The first row names are: ann, bob"),
-        ("eve*", r"No row name matches private='eve\*'. The first row names are: ann, bob"),
+        ("eve*", r"No row name matches private='eve\*'. The first row names are: ann, bob.$"),
+        ("an", "The first row names are: ann, bob. To mean all that begin so, write 'an\\*'.$"),
     ],
     "penalty": [
         *((wrong, PRICE) for wrong in (0, -1.0, np.nan, "high", 1j, [1.0, "x"], [[1], [1, 2]])),

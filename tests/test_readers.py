@@ -837,7 +837,7 @@ TERM = (
 AFFINE = (
     r"of the CVXPY problem is not affine\. privlp needs every private row as one linear inequality"
 )
-INTEGER = "CVXPY variable 'odd' is integer, boolean or complex; privlp solves linear programs only. To let it take any value within its bounds: cp.Variable"
+INTEGER = "CVXPY variable 'odd' is integer, boolean or complex; privlp solves linear programs only. To let it take any value within its bounds: leave out integer=True, and write cp.Variable"
 _x, _t, _s = cp.Variable(2, name="x"), cp.Variable(1, name="t"), cp.Variable(name="s")
 
 

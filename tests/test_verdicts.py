@@ -83,6 +83,20 @@ def test_a_prediction_that_lacks_a_public_bound_is_no_error():
     assert (solution.success, solution.verdict) == (True, None)
 
 
+@pytest.mark.filterwarnings("ignore::privlp.NotPrivateWarning", "ignore::privlp.MissedRowsWarning")
+def test_a_large_delta_is_warned_of_and_answered():
+    assert privlp.solve(covering(400, **BOX), 1.0, 0.3, 20, rng=0).verdict is Verdict.ENOUGH_ROWS
+
+
+@pytest.mark.filterwarnings("ignore::privlp.MissedRowsWarning")
+def test_an_x_that_no_private_row_holds_back_is_said():
+    lp = covering(2000, **BOX)
+    for wrong in (lp.changed(A=-lp.A, b=-lp.b), lp.changed(sense="max")):
+        message = privlp.solve(wrong, 1.0, 1e-6, 100, rng=0).message
+        assert message.endswith("no private row holds it back. Check signs, and the sense.")
+    assert "Check" not in privlp.solve(lp, 1.0, 1e-6, 100, rng=0).message
+
+
 def test_verdicts_are_saved_and_files_without_them_load(tmp_path):
     path = tmp_path / "solution.json"
     solution, _ = solved(covering(400, **BOX), 0.1, 40)
@@ -160,7 +174,10 @@ def test_beyond_a_share_of_the_rows_a_larger_s_is_said_not_to_help(s):
 @pytest.mark.parametrize(
     ("lp", "said"),
     [
-        (covering(400, **BOX), "'auto' takes 'chain', the choice where whole rows"),
+        (
+            covering(400, **BOX),
+            "'auto' takes 'chain', by trials, where whole rows are private, in boxes, with",
+        ),
         (PACKING, "'auto' takes 'staged': what would come first does not apply (chain)."),
         (NUMBERS, "'auto' takes 'mw' for the least predicted violation."),
     ],
@@ -188,8 +205,8 @@ def test_the_numbers_named_would_do(n, s, eps):
 
 def test_private_numbers_instead_of_rows_are_named_where_rows_are_too_few():
     advice = privlp.plan(covering(400, **BOX), 0.1, 1e-6, 40).advice
-    assert "declare that: ScalarPrivate, RowPrivate, ..." in advice
-    assert "--scalar-private D --zeros-public --feasible 0.99" in advice
+    assert "declare that (ScalarPrivate, RowPrivate, ..., or --scalar-private D;" in advice
+    assert advice.endswith("hold, with that probability.")
     rough = privlp.plan(covering(400, **BOX), 3.0, 1e-6, 40)
     assert rough.verdict is Verdict.ROUGH
     assert "ScalarPrivate" not in rough.advice
@@ -225,6 +242,9 @@ class TestFewRows:
         many = covering(5000, bounds=(None, None))
         with pytest.raises(privlp.UnsupportedProblemError, match="put no limit on variable 0"):
             privlp.solve(many, 1.0, 1e-6, 250, method="perturbed")
+        with pytest.raises(privlp.UnsupportedProblemError, match="^The public region is") as caught:
+            privlp.solve(many, 1.0, 1e-6, 250)
+        assert "simplex" not in str(caught.value)
 
     def test_with_s_it_is_solved_and_warned_of(self, model):
         solution, caught = solved(model, 1.0, 4)

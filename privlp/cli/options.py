@@ -121,7 +121,7 @@ def _group(title: str) -> Callable[..., Decorator]:
 
 privacy = _group("Privacy")
 _rows = _group("Whole rows are private, unless an option of the next group is given")
-_numbers = _group("Only numbers are private: one record moves them a little")
+_numbers = _group("Only numbers are private: one record moves them a little; few rows are enough")
 method = _group("Method and what it may use")
 audit = _group("Audit")
 made = _group("When FILE is made, or was moved")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +16,12 @@ from tabulate import tabulate
 from privlp import examples
 from privlp.cli import options
 from privlp.cli.options import plain_errors, require_folder, require_picture
-from privlp.errors import MissedRowsWarning, MissingDependencyError, MostlyNoiseWarning
+from privlp.errors import (
+    MissedRowsWarning,
+    MissingDependencyError,
+    MostlyNoiseWarning,
+    ReadError,
+)
 from privlp.exact import solve_exact
 from privlp.examples import doctor_visits
 from privlp.explore.grid import EPSILONS
@@ -219,10 +225,11 @@ def explore_command(program: str, out: str, patterns: tuple[str, ...], **given: 
     matrix_game; or a model file. It takes about a minute.
     """
     require_folder(out)
-    lp = (
-        getattr(examples, program)()
-        if program in EXAMPLES
-        else LinearProgram.from_mps(program, private=list(patterns) or None)
-    )
+    if program in EXAMPLES:
+        lp = getattr(examples, program)()
+    elif Path(program).exists():
+        lp = LinearProgram.from_mps(program, private=list(patterns) or None)
+    else:
+        raise ReadError(f"There is no file {program!r}. The examples: {', '.join(EXAMPLES)}.")
     explore(lp, out, progress=True, **given)
     click.echo(f"Page: {out}. Made from private rows: for teaching, not for release.")

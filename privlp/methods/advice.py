@@ -157,7 +157,7 @@ def _enough_eps(request: SolveRequest, difficulty: float) -> float:
     """An eps at which noise is less by this factor, rounded up to two digits, if any is named."""
     wanted = noise_of_one_release(request) / difficulty * _EASILY
     enough = composed_epsilon([(Price.gaussian(1 / wanted), 1)], request.ledger.delta)
-    if enough > _LARGEST_EPS:
+    if not 0 < enough <= _LARGEST_EPS:  # 0: a large delta alone would do
         return math.inf
     digit = 10.0 ** (math.floor(math.log10(enough)) - 1)
     return math.ceil(enough / digit) * digit
@@ -175,10 +175,9 @@ def other_relations(request: SolveRequest) -> str:
         return ""
     return (
         " If one record only moves some numbers by a known amount, and does not own a whole row,"
-        " declare that: ScalarPrivate, RowPrivate, ..., with zeros='public' if numbers that are 0"
-        " are 0 for everyone. Few rows are enough for it, and with feasible=0.99 all of them hold,"
-        " with that probability. On the command line: --scalar-private D --zeros-public --feasible"
-        " 0.99."
+        " declare that (ScalarPrivate, RowPrivate, ..., or --scalar-private D; zeros='public' if 0"
+        " is 0 for everyone): few rows are enough then, and with feasible=0.99 all of them hold,"
+        " with that probability."
     )
 
 

@@ -166,7 +166,7 @@ class SolveRequest:
         if not 1 <= s <= most:
             raise InvalidParameterError(
                 f"s must be between 1 and the number of {hard}private rows, {most}; got"
-                f" {self.s!r}.{self._as_share(s, most)}",
+                f" {s:.12g}.{self._as_share(s, most)}",
                 parameter="s",
             )
         return s

@@ -216,7 +216,7 @@ def beyond_both_sums(
 
 
 def _wanted(new: Sequence[Charge]) -> str:
-    return " and ".join(
-        f"{e.draws} draw{'s' * (e.draws > 1)} of the {e.mechanism} ({e.purpose})"
-        for e in (charge.entry for charge in new)
-    )
+    if len(new) > 1:
+        return f"This request, of {sum(charge.entry.draws for charge in new):,} draws,"
+    e = new[0].entry
+    return f"{e.draws} draw{'s' * (e.draws > 1)} of the {e.mechanism} ({e.purpose})"

@@ -162,7 +162,7 @@ class Randomness(Unique):
         else:
             raise InvalidParameterError(
                 f"{name} must be None (cryptographic randomness), a non-negative int or a"
-                f" numpy.random.Generator, not {type(rng).__name__}.",
+                f" numpy.random.Generator, not {rng if is_integer(rng) else type(rng).__name__}.",
                 parameter=name,
             )
 

@@ -286,10 +286,16 @@ def _matching(
     if quote and row_names is not None and not mask.any():
         raise InvalidProblemError(
             f"No row name matches {argument}={pattern!r}. The first row names are:"
-            f" {', '.join(row_names[:5])}.",
+            f" {', '.join(row_names[:5])}.{longer(pattern, row_names)}",
             parameter=argument,
         )
     return mask
+
+
+def longer(pattern: str, names: Iterable[str]) -> str:
+    """What a pattern without a star may have meant, where it is the beginning of a name."""
+    begins = any(name.startswith(pattern) for name in names)
+    return f" To mean all that begin so, write '{pattern}*'." if begins else ""
 
 
 def record_ids(groups: Any, n: int, *, quote: bool) -> npt.NDArray[Any] | None:

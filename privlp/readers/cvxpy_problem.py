@@ -118,8 +118,8 @@ def _check(problem: cvxpy.Problem, variables: list[cvxpy.Variable], *, quote: bo
         if own["integer"] or own["boolean"] or variable.is_complex():
             raise ReadError(
                 f"{name} integer, boolean or complex; privlp solves linear programs only. To let it"
-                " take any value within its bounds: cp.Variable(..., bounds=[0, 1]) in place of"
-                " boolean=True."
+                " take any value within its bounds: leave out integer=True, and write"
+                " cp.Variable(..., bounds=[0, 1]) in place of boolean=True."
             )
     for k, constraint in enumerate(problem.constraints):
         if not all(argument.is_affine() for argument in constraint.args):

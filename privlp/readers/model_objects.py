@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from privlp.checks import WHY, FloatArray, as_floats, is_real, shown, unquoted
 from privlp.errors import InvalidParameterError, InvalidProblemError, MissedRowsWarning, ReadError
 from privlp.problem.bands import refuse_private_bounds
-from privlp.problem.program_checks import row_mask
+from privlp.problem.program_checks import longer, row_mask
 from privlp.readers.cvxpy_expressions import names_of
 from privlp.readers.modellers import Linopy, MathOpt, Modeller, Pulp, Pyomo, is_a, names_like
 from privlp.readers.program import ProgramReaders, hides_rows
@@ -285,7 +285,7 @@ class _Rows:
             first = ", ".join(list(self.index)[:5])
             raise InvalidProblemError(
                 f"No constraint has a name that matches {argument}={given!r}. The first rows are:"
-                f" {first}.",
+                f" {first}.{longer(given, self.index)}",
                 parameter=argument,
             )
         return rows
