@@ -170,6 +170,10 @@ class Plan:
     def _name(self, method: str) -> str:
         return f"{method} (auto)" if method == self.best else method
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 (IPython's)
+        """What notebooks show of a plan: what is printed of it."""
+        printer.text(str(self))
+
     def __str__(self) -> str:
         request = self._request
         blocks = [self._table(), self.advice, self._why()]

@@ -161,6 +161,10 @@ class Solution(Saved):
             parameter="method",
         )
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 (IPython's)
+        """What notebooks show of a solution: what is printed of it."""
+        printer.text(str(self))
+
     def __str__(self) -> str:
         """The answer in a few lines; ``print(solution.privacy)`` shows the ledger."""
         lines = {

@@ -157,6 +157,7 @@ def test_only_examples_may_be_shown_without_a_word(quick, tmp_path):
         (examples.diet(), {"eps": ()}, "eps must be a sequence of finite numbers in ascending"),
         (examples.diet(), {"eps": (2, 1)}, "eps must be a sequence of finite numbers in ascending"),
         (examples.diet(), {"eps": (0, 1)}, "eps must be"),
+        (examples.diet(), {"eps": 1.0}, "eps must be a sequence of finite numbers in ascending"),
         (examples.diet(), {"not_private": 1}, "not_private must be"),
         (examples.diet(), {"variables": (0, 20)}, "variables must be two different numbers from 0"),
         (examples.diet(), {"variables": (1, 1)}, "variables must be two different numbers from 0"),
@@ -173,6 +174,11 @@ def test_messages(quick, tmp_path, lp, arguments, message):
     with pytest.raises(privlp.PrivLPError, match=message):
         privlp.explore(lp, tmp_path / "page.html", **arguments)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything_is_computed(tmp_path):
+    with pytest.raises(privlp.InvalidParameterError, match="There is no folder to hold"):
+        privlp.explore(examples.diet(), tmp_path / "no" / "page.html")
 
 
 def test_without_bokeh_the_message_says_what_to_install(monkeypatch, tmp_path):

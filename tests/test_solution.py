@@ -8,8 +8,9 @@ import pickle
 
 import numpy as np
 import pytest
+from IPython.lib.pretty import pretty
 
-from privlp import LinearProgram, ReadError, Solution, Status, solve
+from privlp import LinearProgram, ReadError, Solution, Status, plan, solve
 
 LP = LinearProgram(
     [1.0, 2.0, 1.5], -np.random.default_rng(1).uniform(0.2, 1.0, size=(200, 3)), -np.ones(200)
@@ -54,6 +55,11 @@ def test_printed_in_a_few_lines(solution):
     assert first == ["message", "status", "method", "objective"]
     assert f"spent eps = {solution.privacy.eps:.6g}" in str(solution)
     assert " x: " not in str(stopped(solution))
+
+
+def test_notebooks_show_what_is_printed(solution):
+    for result in (solution, plan(LP, 1.0, 1e-6, 20)):
+        assert pretty(result) == str(result)
 
 
 def test_round_trip(solution, tmp_path):

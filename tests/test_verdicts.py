@@ -242,7 +242,9 @@ class TestFewRows:
         many = covering(5000, bounds=(None, None))
         with pytest.raises(privlp.UnsupportedProblemError, match="put no limit on variable 0"):
             privlp.solve(many, 1.0, 1e-6, 250, method="perturbed")
-        with pytest.raises(privlp.UnsupportedProblemError, match=r"^The public region is") as caught:
+        with pytest.raises(
+            privlp.UnsupportedProblemError, match=r"^The public region is"
+        ) as caught:
             privlp.solve(many, 1.0, 1e-6, 250)
         assert "simplex" not in str(caught.value)
 

@@ -10,6 +10,7 @@ from functools import partial
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from privlp import examples
 from privlp.checks import FloatArray, are_places, require, require_flag, whole
 from privlp.errors import MissingDependencyError, UnsupportedProblemError
 from privlp.explore.grid import EPSILONS, Answers, Grid, Pair, computed
-from privlp.files import write_whole
+from privlp.files import path_of, write_whole
 from privlp.linear_program import LinearProgram, require_program
 from privlp.pictures import half_planes, label_of, polygon
 from privlp.privacy.budget_rule import validated_budget
@@ -102,7 +103,10 @@ def explore(
     require_program(lp)
     require_flag(not_private, "not_private")
     require(
-        len(eps) > 0 and all(np.isfinite(eps)) and list(eps) == sorted(set(eps)),
+        np.ndim(eps) == 1
+        and len(eps) > 0
+        and all(np.isfinite(eps))
+        and list(eps) == sorted(set(eps)),
         "eps must be a sequence of finite numbers in ascending order, such as (0.5, 2.0).",
         "eps",
     )
@@ -122,6 +126,8 @@ def explore(
         " --not-private) if its rows may be shown to whoever sees the page.",
         "not_private",
     )
+    folder = Path(path_of(path)).resolve().parent
+    require(folder.is_dir(), f"There is no folder to hold {path_of(path)!r}.", "path")
     scripts = _scripts()
     seconds = 0.1 if sys.stderr.isatty() else 10.0  # between two lines of progress
     bar = partial(

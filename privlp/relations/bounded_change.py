@@ -378,7 +378,8 @@ def relation_of(given: Any) -> NeighbourRelation:
     relation = Combined(tuple(given)) if isinstance(given, tuple | list) else given
     if not isinstance(relation, NeighbourRelation):
         raise InvalidParameterError(
-            f"neighbours must be a neighbour relation, got {in_words(relation)}.",
+            f"neighbours must be a neighbour relation, got {in_words(relation)}. Where whole rows"
+            " are private it is ConstraintPrivate(), which is the default.",
             parameter="neighbours",
         )
     return relation
