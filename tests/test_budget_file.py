@@ -561,7 +561,7 @@ def test_two_processes_that_make_one_file_at_the_same_moment(path):
 
 
 def test_what_opening_asks_for(path, tmp_path):
-    absent = r"There is no file '.*all.budget'. To make one, give the eps and delta of the whole"
+    absent = r"There is no file '.*all.budget'\. To make one, .*, or privlp budget FILE --eps 1 "
     with pytest.raises(BudgetFileError, match=absent):
         Budget.open(path)
     for arguments, options, message in (

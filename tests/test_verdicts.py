@@ -83,6 +83,14 @@ def test_a_prediction_that_lacks_a_public_bound_is_no_error():
     assert (solution.success, solution.verdict) == (True, None)
 
 
+def test_rough_by_little_is_not_told_as_1_times():
+    lp, eps = covering(400, **BOX), 4.0
+    while (planned := privlp.plan(lp, eps, 1e-6, 20)).verdict is Verdict.ENOUGH_ROWS:
+        eps *= 0.99
+    assert planned.verdict is Verdict.ROUGH
+    assert " 1 times" not in planned.advice
+
+
 @pytest.mark.filterwarnings("ignore::privlp.NotPrivateWarning", "ignore::privlp.MissedRowsWarning")
 def test_a_large_delta_is_warned_of_and_answered():
     assert privlp.solve(covering(400, **BOX), 1.0, 0.3, 20, rng=0).verdict is Verdict.ENOUGH_ROWS

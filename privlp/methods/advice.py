@@ -138,7 +138,8 @@ def _advice_on_difficulty(
     ways.append(n if soft else f"{n} with an s {grows}")
     would = f" About {', or '.join(ways)}{',' if len(ways) > 1 else ''} would do."
     allowed = f"{share} of all rows" if capped else "the soft rows" if soft else "s rows"
-    compared = f"noise on all variables is {difficulty:.2g} times as large as {allowed} allow"
+    times = f"{max(difficulty, 1.01):.3g}" if 1 < difficulty < 1.05 else f"{difficulty:.2g}"
+    compared = f"noise on all variables is {times} times as large as {allowed} allow"
     if capped and difficulty > 1:
         compared += ", and an s beyond that lessens it no further"
     if difficulty > prediction.hopeless:

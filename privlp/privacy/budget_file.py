@@ -213,7 +213,8 @@ def opened_file(
         if limit is None:
             raise BudgetFileError(
                 f"There is no file {os.fspath(path)!r}. To make one, give the eps and delta of the"
-                " whole budget."
+                " whole budget: Budget.open(path, 1.0, 1e-6), or privlp budget FILE --eps 1"
+                " --delta 1e-6."
             )
         first = {"eps": json_number(limit[0]), "delta": limit[1]}
         file.create({"kind": "made", **first, "composition": composition or "adaptive"})
