@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import WHY, require, unnoticed, unquoted
+from privlp.checks import WHY, unnoticed, unquoted
+from privlp.errors import InvalidParameterError
 from privlp.pictures import draw_program
 from privlp.problem import bands
 from privlp.problem.data import ProgramData
@@ -370,9 +371,9 @@ class LinearProgram(ModelReaders, ProgramData):
 
 def require_program(lp: Any) -> None:
     """Refuse what is no program, and say what makes one of it."""
-    require(
-        isinstance(lp, LinearProgram),
-        f"lp must be a LinearProgram, got {type(lp).__name__}. LinearProgram.from_model makes one"
-        " of a model, from_mps of a file, from_linprog of SciPy's arguments.",
-        "lp",
-    )
+    if not isinstance(lp, LinearProgram):
+        raise InvalidParameterError(
+            f"lp must be a LinearProgram, got {type(lp).__name__}. LinearProgram.from_model makes"
+            " one of a model, from_mps of a file, from_linprog of SciPy's arguments.",
+            parameter="lp",
+        )

@@ -314,10 +314,11 @@ def point_of(lp: LinearProgram, solution: Any, name: str = "solution") -> FloatA
     if entries is None:
         vector = f"The {name} must be a vector of real numbers, or a solution."
         raise InvalidParameterError(vector, parameter=name)
-    hidden = lp.neighbours.hides_rows
-    given = "has another shape:" if hidden else f"has shape {entries.shape}, but"
-    other = f"The {name} {given} the program has {lp.c.size} variables."
-    require(entries.shape == lp.c.shape, other, name)
+    if entries.shape != lp.c.shape:
+        hidden = lp.neighbours.hides_rows
+        given = "has another shape:" if hidden else f"has shape {entries.shape}, but"
+        other = f"The {name} {given} the program has {lp.c.size} variables."
+        raise InvalidParameterError(other, parameter=name)
     bad = f"The {name} holds NaN or infinite entries, which no row can be checked against."
     require(np.isfinite(entries).all(), bad, name)
     return entries

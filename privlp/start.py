@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_sparse, require
+from privlp.checks import FloatArray
 from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution
 from privlp.linear_program import LinearProgram
@@ -25,32 +26,36 @@ def start_of(lp: LinearProgram, start: Any, *, release: bool = False) -> FloatAr
     """The public point of a start, within its bounds; a start that is none is refused."""
     if start is None:
         return None
-    exact = f"start must be public, and an exact solution is not. {_PUBLIC}."
-    require(not isinstance(start, ExactSolution), exact, "start")
-    numbers = "start has no use where only numbers are private: they are released once, with noise."
-    require(lp.neighbours.changes_whole_rows, f"{numbers} Leave it out.", "start")
-    if isinstance(start, Solution):
-        noise = f"start was solved without noise (eps = inf): it is not public. {_PUBLIC}."
-        require(math.isfinite(start.privacy.eps), noise, "start")
-        seed = "start was drawn with a seed, so it is not for release, nor is what follows from it."
-        allowed = not (release and start.privacy.seeded)
-        require(allowed, f"{seed} Give rng a seed too, for an experiment.", "start")
-        _require_names(start.variable_names, lp.variable_names)
-    else:
-        other = "start must be a Solution that was released, or an array of public numbers, got"
-        require(not hasattr(start, "x"), f"{other} a {type(start).__name__}.", "start")
+    fault = ""
+    if isinstance(start, ExactSolution):
+        fault = f"must be public, and an exact solution is not. {_PUBLIC}."
+    elif not lp.neighbours.changes_whole_rows:
+        fault = "has no use where only numbers are private: they are released once, with noise."
+        fault += " Leave it out."
+    elif isinstance(start, Solution):
+        if math.isinf(start.privacy.eps):
+            fault = f"was solved without noise (eps = inf): it is not public. {_PUBLIC}."
+        elif release and start.privacy.seeded:
+            fault = "was drawn with a seed, so it is not for release, nor is what follows from it."
+            fault += " Give rng a seed too, for an experiment."
+        else:
+            fault = _other_names(start.variable_names, lp.variable_names)
+    elif hasattr(start, "x"):
+        fault = "must be a Solution that was released, or an array of public numbers, got a"
+        fault += f" {type(start).__name__}."
+    if fault:
+        raise InvalidParameterError(f"start {fault}", parameter="start")
     return _inside(lp, point_of(lp, start, "start"))
 
 
-def _require_names(given: tuple[str, ...] | None, own: tuple[str, ...] | None) -> None:
-    """Refuse a start of other variables."""
+def _other_names(given: tuple[str, ...] | None, own: tuple[str, ...] | None) -> str:
+    """Which variables of a start are others than those of the program; nothing if none is."""
     if given is None or own is None or given == own:
-        return
+        return ""
     how = "in another order" if sorted(given) == sorted(own) else "of other names"
     pairs = zip([*given, None], [*own, None], strict=False)
     number, (theirs, ours) = next((k, pair) for k, pair in enumerate(pairs) if len({*pair}) > 1)
-    place = f"number {number + 1} is {theirs!r}, in the program {ours!r}"
-    raise InvalidParameterError(f"start has variables {how}: {place}.", parameter="start")
+    return f"has variables {how}: number {number + 1} is {theirs!r}, in the program {ours!r}."
 
 
 def _inside(lp: LinearProgram, x: FloatArray) -> FloatArray:
@@ -62,12 +67,13 @@ def _inside(lp: LinearProgram, x: FloatArray) -> FloatArray:
     if outside.size:
         beyond = f"start is outside the bounds of {data.variable_name(int(outside[0]))}. {_SAME}"
         raise InvalidParameterError(beyond, parameter="start")
-    rows = as_sparse(data.A[~data.private])
+    rows = sp.csr_array(data.A[~data.private])
     activity, size = rows @ x, 1 + abs(rows) @ np.abs(x)
     lower, upper = data.row_lower[~data.private], data.b[~data.private]
     fails = (activity < lower - _ROUNDING * size) | (activity > upper + _ROUNDING * size)
-    broken = f"start breaks {int(fails.sum())} public rows of the program. {_SAME}"
-    require(not fails.any(), broken, "start")
+    if fails.any():
+        broken = f"start breaks {int(fails.sum())} public rows of the program. {_SAME}"
+        raise InvalidParameterError(broken, parameter="start")
     return np.clip(x, low, high)
 
 

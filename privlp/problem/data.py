@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
+from mmap import mmap
 from typing import Any, Self
 
 import numpy as np
@@ -192,6 +193,13 @@ class KnownProgram(ProgramData):
         """The data of a program, some of them changed; names and owners of rows are left out."""
         names = [field.name for field in fields(cls) if field.default is MISSING]
         return cls(**{name: getattr(program, name) for name in names} | changed)
+
+
+def is_mapped(array: Any) -> bool:
+    """Whether an array lies in a file that is mapped to memory."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(array, mmap)
 
 
 def few_rows(lp: ProgramData) -> KnownProgram:

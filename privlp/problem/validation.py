@@ -93,13 +93,6 @@ def _nobody_writes(array: Any) -> bool:
     return array is None or isinstance(array, bytes | mmap)
 
 
-def is_mapped(array: Any) -> bool:
-    """Whether an array lies in a file that is mapped to memory."""
-    while isinstance(array, np.ndarray):
-        array = array.base
-    return isinstance(array, mmap)
-
-
 def _by_rows(A: Any, dtype: Any) -> sp.csr_array:
     """A sparse matrix as CSR; duplicates are added in an order that depends on their row alone."""
     if A.format in ("csr", "csc"):

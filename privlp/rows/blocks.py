@@ -23,9 +23,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import InvalidParameterError
-from privlp.problem.data import KnownProgram, ProgramData, of_a_block
+from privlp.problem.data import KnownProgram, ProgramData, is_mapped, of_a_block
 from privlp.problem.standard_form import StandardForm
-from privlp.problem.validation import RowSource, is_mapped
+from privlp.problem.validation import RowSource
 from privlp.readers.blocks import DaskRows
 from privlp.rows.access import BlockT_co, Result, Rows, State
 from privlp.rows.beyond_memory import BlockInFile, SpillFile, current_client, program_on
@@ -250,16 +250,17 @@ def private_rows(lp: ProgramData) -> Rows[RowBlock]:
         return InBlocks(len(source), read, limit, source.spill_folder).keep(lambda block: block)
     if is_mapped(lp.A) and lp.neighbours.changes_whole_rows:
         places = places_of_blocks(*lp.shape)
-        names = [name for name in _OF_ROWS if getattr(lp, name) is not None]
-
-        def block(number: int) -> RowBlock:
-            """A few rows: views of them."""
-            rows = places[number]
-            own = {name: getattr(lp, name)[rows] for name in names}
-            return RowBlock(StandardForm.of(KnownProgram.of(lp, **own)), first=rows.start)
-
-        return InBlocks(len(places), partial(map, block), memory_limit())
+        read = partial(_views, lp, places)
+        return InBlocks(len(places), read, memory_limit())
     return ProgramRows(StandardForm.of(lp))
+
+
+def _views(lp: ProgramData, places: Sequence[slice], wanted: Sequence[int]) -> Iterator[RowBlock]:
+    """These blocks of a program whose A is mapped to memory, one at a time."""
+    names = [name for name in _OF_ROWS if getattr(lp, name) is not None]
+    for rows in map(places.__getitem__, wanted):
+        own = {name: getattr(lp, name)[rows] for name in names}
+        yield RowBlock(StandardForm.of(KnownProgram.of(lp, **own)), first=rows.start)
 
 
 def _read(lp: ProgramData, wanted: Sequence[int]) -> Iterator[RowBlock]:
