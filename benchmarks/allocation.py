@@ -11,15 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from tqdm import tqdm
 
 import privlp
 from benchmarks.published import over_eps, picture, write_page
 from privlp import Allocation, PersonPrivate
+from privlp.checks import FloatArray
 from privlp.pictures import MARKERS
-
-FloatArray = npt.NDArray[np.float64]
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
 PEOPLE = (300, 1_000, 3_000, 10_000)

@@ -10,16 +10,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from benchmarks.published import write_page
 from benchmarks.tables import Table, by_group
 from privlp import LinearProgram, MostlyNoiseWarning, Verdict, solve, solve_exact
 from privlp import plan as plan_of_program
+from privlp.checks import FloatArray
 from svm_models import LPQuantileRegressor, PrivateLPSVC, PrivateQuantileRegressor, plan
-
-FloatArray = npt.NDArray[np.float64]
 
 DELTA = 1e-6
 EPSILONS = (0.1, 0.5, 1.0, 4.0)

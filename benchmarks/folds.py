@@ -19,6 +19,7 @@ from sklearn.model_selection import KFold
 from tqdm import tqdm
 
 from benchmarks.scores import CrossValidation, ResultStore, scores_of_decisions
+from privlp.checks import FloatArray
 from privlp.privacy import EuclideanLaplaceMechanism, Ledger, ObjectivePerturbation, Randomness
 from svm_models.account import Account
 from svm_models.classifiers.perturbation import (
@@ -30,9 +31,6 @@ from svm_models.classifiers.perturbation import (
 )
 from svm_models.classifiers.risk import MarginLoss, RegularizedRisk, huber, logistic
 from svm_models.records import signed, within_norm
-
-FloatArray = npt.NDArray[np.float64]
-
 
 SCORES = ["error", "balanced", "auc"]
 #: For each draw: error, balanced accuracy, area under the curve.

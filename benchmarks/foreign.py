@@ -19,9 +19,9 @@ from benchmarks.families.instance import missed
 from benchmarks.published import write_page
 from benchmarks.tables import in_words
 from privlp import LinearProgram, Verdict
+from privlp.checks import FloatArray
 from svm_models import LPSVC, LPQuantileRegressor, PrivateClassifier, PrivateQuantileRegressor, plan
 
-FloatArray = npt.NDArray[np.float64]
 EPSILONS, DRAWS, DELTA = (0.1, 0.5, 1.0, 4.0), 10, 1e-6
 #: As good: a share of the loss or the objective, and of records taken for the wrong class.
 CLOSE, ROUGHLY, MISTAKES, MANY_MISTAKES = 0.05, 0.5, 0.02, 0.1

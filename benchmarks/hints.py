@@ -8,15 +8,13 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 import privlp
 from benchmarks.families.instance import missed
 from benchmarks.measure import in_two_processes
 from benchmarks.published import write_page
 from benchmarks.small import DELTA, EPSILONS, FAMILIES, instance
-
-FloatArray = npt.NDArray[np.float64]
+from privlp.checks import FloatArray
 
 FIRST_SEED, PROGRAMS = 200, 5
 FACTORS = (None, 0.2, 0.5, 1.0, 2.0, 5.0)

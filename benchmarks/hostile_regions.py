@@ -18,16 +18,15 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-import numpy.typing as npt
 
 import privlp
 from benchmarks.cache import Cache
 from benchmarks.published import write_page
 from privlp import LinearProgram
+from privlp.checks import FloatArray
 from privlp.game.perturbed import PerturbedProgram
 from privlp.regions.exact import ExactMinima
 
-FloatArray = npt.NDArray[np.float64]
 Rows = tuple[FloatArray, FloatArray, FloatArray]
 
 DELTA, SEEDS = 1e-6, 167

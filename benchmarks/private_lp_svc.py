@@ -24,6 +24,7 @@ from benchmarks.scores import CrossValidation, scores_of_decisions
 from benchmarks.tables import Table, said
 from benchmarks.tables import over_eps as eps_table
 from benchmarks.thesis import DataSet, Model, data_set, measure
+from privlp.checks import FloatArray
 from privlp.privacy import GaussianMechanism, Ledger
 from svm_models import (
     ObjectivePerturbationLogisticRegression,
@@ -31,8 +32,6 @@ from svm_models import (
     PrivateLPSVC,
 )
 from svm_models.records import signed
-
-FloatArray = npt.NDArray[np.float64]
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0)
 FOLDS, DRAWS = 10, 3

@@ -11,17 +11,16 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 
 from benchmarks.published import over_eps, picture, write_page
 from benchmarks.tables import Table
+from benchmarks.tables import said as mean_and_error
 from privlp import ConstraintPrivate, LinearProgram, MostlyNoiseWarning, solve
+from privlp.checks import FloatArray
 from privlp.pictures import COLOURS
 from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation, Ledger, Randomness
 from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor
-
-FloatArray = npt.NDArray[np.float64]
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 DELTA = 1e-6
@@ -216,9 +215,8 @@ def _exact(data: Data, q: float) -> float:
     return float(LPQuantileRegressor(q).fit(data.X, data.y).objective_)
 
 
-def said(values: FloatArray) -> str:
-    """Mean and standard error, in percent."""
-    return f"{values.mean():.3g} ± {values.std(ddof=1) / np.sqrt(len(values)):.2g}"
+#: Mean and standard error, in percent.
+said = partial(mean_and_error, words="{:.3g} ± {:.2g}")
 
 
 def several(data: list[Data]) -> list[list[str]]:

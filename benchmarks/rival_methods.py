@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
+from privlp.checks import FloatArray
 from privlp.privacy import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -25,7 +26,6 @@ from privlp.privacy import (
     Randomness,
 )
 
-FloatArray = npt.NDArray[np.float64]
 _GRID, _SWEEPS, _LEVELS = 201, 10, 5
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import roc_auc_score
 
-FloatArray = npt.NDArray[np.float64]
+from privlp.checks import FloatArray
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from typing import Any
 
 import click
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
@@ -24,6 +23,7 @@ from benchmarks.families import HARD, SOFT, Instance, missed, ratio
 from benchmarks.published import over_eps, picture, write_page
 from benchmarks.tables import Table, rendered, standard_error
 from privlp import Verdict
+from privlp.checks import FloatArray
 from privlp.pictures import GREY, MARKERS
 
 #: Seeds below are for choosing constants.
@@ -58,7 +58,6 @@ SOFT_CASES: dict[str, Case] = {
 
 Cell = dict[str, Any]
 Result = dict[str, Any]
-FloatArray = npt.NDArray[np.float64]
 
 
 @lru_cache(maxsize=2)

@@ -112,6 +112,8 @@ class unnoticed(ContextDecorator):  # noqa: N801 (a function to those who use it
 
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 #: Public numbers that are multiplied and divided have sizes between these.
 SMALLEST, LARGEST = 1e-100, 1e100

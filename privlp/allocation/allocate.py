@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,7 @@ from privlp.checks import FloatArray, frozen, require_kind, unnoticed, warn_of_l
 from privlp.errors import MostlyNoiseWarning
 from privlp.privacy import Budget, ChargedDraws, Randomness
 from privlp.privacy.budget import ledger_of_call
+from privlp.privacy.mechanisms.selection import HiddenGradient
 from privlp.privacy.randomness import RandomSource
 from privlp.regions.quadratic import minimum, where_flat
 from privlp.status import Verdict
@@ -117,24 +118,9 @@ class PriceProgram:
         return self._certified(p)[0]
 
 
-class HiddenDemand:
-    """What a secret term hides: minus the total use at the minimum.
-
-    As a value to release it is 0, because the secret term itself is drawn. An audit shows two
-    neighbours the same minimum, and moves the secret term of one by the difference of their total
-    uses there.
-    """
-
-    def __init__(self, people: People, supplies: int, softness: float) -> None:
-        self._people, self._supplies, self._softness = people, supplies, softness
-        self.minimum: FloatArray | None = None
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
-        return np.zeros(self._supplies, dtype=dtype)
-
-    def at(self, prices: FloatArray) -> FloatArray:
-        """Minus the total use at given prices. Not private: for audits."""
-        return -self._people.demand(prices, self._softness)
+def _minus_use(people: People, softness: float, prices: FloatArray) -> FloatArray:
+    """Minus the total use at given prices. Not private: for audits."""
+    return -people.demand(prices, softness)
 
 
 def private_prices(
@@ -152,7 +138,7 @@ def private_prices(
     for stage, term, cover in zip(stages, pairs[::2], pairs[1::2], strict=True):
         # The secret term is drawn once. The point is computed to a certified distance, and noise of
         # its own covers that distance.
-        hidden = HiddenDemand(people, len(supplies), stage.softness)
+        hidden = HiddenGradient(len(supplies), partial(_minus_use, people, stage.softness))
         program = PriceProgram(
             people=people,
             linear=supplies + np.asarray(term(hidden)),

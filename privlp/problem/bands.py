@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_floats, as_sparse, is_integer, require, unquoted
+from privlp.checks import BoolArray, FloatArray, as_floats, as_sparse, is_integer, require, unquoted
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.data import ProgramData
 
@@ -30,7 +30,6 @@ _SINGULAR = 1e8
 # Sums that move by less than this share of what the largest one moves by count as that: they may be
 # rounding, and no row is to become far longer than others.
 _LEAST_MOVE = 2.0**-20
-BoolArray = npt.NDArray[np.bool_]
 
 
 def private_equalities(lp: ProgramData) -> BoolArray:

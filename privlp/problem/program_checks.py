@@ -16,6 +16,7 @@ from privlp.checks import (
     LARGEST,
     SMALLEST,
     WHY,
+    BoolArray,
     FloatArray,
     as_floats,
     frozen,
@@ -159,7 +160,6 @@ def _check_options(lp: ProgramData) -> None:
     unquoted(lp.name.encode, "name must be text that can be written to a file (UTF-8).", "name")
 
 
-BoolArray = npt.NDArray[np.bool_]
 _KIND_OF_DTYPE = {"b": "flag", "i": "number", "u": "number", "U": "name", "T": "name"}
 
 

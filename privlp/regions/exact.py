@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray
+from privlp.checks import FloatArray, IntArray
 
-IntArray = npt.NDArray[np.int64]
 _UNIT_ROUNDOFF = 2.0**-53
 # Rows with less slack than this are looked at exactly, and those with less than that made tight.
 _NEAR, _TIGHT = 1e-9, 1e-11

@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, of_usual_size, require, require_one_of, whole
+from privlp.checks import FloatArray, IntArray, of_usual_size, require, require_one_of, whole
 from privlp.errors import InvalidProblemError, NotPrivateWarning
 from privlp.problem.data import KnownProgram, ProgramData, SoftPrices
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation
 
-IntArray = npt.NDArray[np.int64]
 # Entries of rows stay below the largest number that HiGHS takes.
 _LARGEST = 9e14
 _OF_ROWS = ("A", "b", "row_lower", "private")

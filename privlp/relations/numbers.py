@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray
+from privlp.checks import FloatArray, IntArray
 from privlp.problem.data import KnownProgram, ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation, public_rows
 
-IntArray = npt.NDArray[np.int64]
 _UNIT_ROUNDOFF = 2.0**-53
 # Where no violation can change (at x = 0, say) scores still need a positive unit.
 _LEAST_CHANGE = 1e-100

@@ -11,13 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, require, require_one_of, shown
+from privlp.checks import BoolArray, FloatArray, require, require_one_of, shown
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.bounded_change import BoundedChange, no_solver_if, signs, split_among_few
 from privlp.relations.numbers import PrivateNumbers, equal_sides
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +16,7 @@ from privlp.errors import UnsupportedProblemError
 from privlp.game.perturbed import PerturbedProgram
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
+from privlp.privacy.mechanisms.selection import HiddenGradient
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
 from privlp.regions.quadratic import fitted_prices
@@ -109,7 +111,7 @@ class Draws:
         """
         least, p = _LEAST_STRENGTH * self.sigma, region.size
         strength = max(self.strength(softness, p, bend), least) if self.sigma else weak
-        hidden = HiddenGradient(rows, p, softness, shift)
+        hidden = HiddenGradient(p, partial(_gradient, rows, softness, shift))
         program = PerturbedProgram(
             rows=rows,
             region=region,
@@ -136,7 +138,7 @@ class Draws:
         at, error = released, tolerance * self.cover.sigma * math.sqrt(p)
         if self.sigma == 0:
             (at, softness), error = program.balanced(z, _WEAKER), _IF_SHARP
-        total = self.slopes(HiddenGradient(rows, p, softness, shift).at(at))
+        total = self.slopes(_gradient(rows, softness, shift, at))
         return released, Slopes(at, error, np.asarray(total))
 
 
@@ -146,26 +148,13 @@ def draws_of_stages(draws: Sequence[ChargedDraws]) -> list[Draws]:
     return [Draws(*draws[k : k + 3]) for k in range(0, last, 3)] + [Draws(*draws[last:])]
 
 
-class HiddenGradient:
-    """What a secret term hides: the gradient of the rows at the minimum.
-
-    As a value to release it is 0, because the secret term itself is drawn. An audit shows two
-    neighbours the same minimum. To that end it moves the secret term of one of them by the
-    difference of their gradients there, which is what the mechanism was charged for.
-    """
-
-    def __init__(self, rows: Rows[Any], size: int, softness: float, shift: float) -> None:
-        self._rows, self._size, self._bend = rows, size, (softness, shift)
-        self.minimum: FloatArray | None = None
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
-        return np.zeros(self._size, dtype=dtype)
-
-    def at(self, z: FloatArray) -> FloatArray:
-        """The gradient of the summed violations at a point; private."""
-        self._rows.update(RowsInCoordinates.go_to, z)
-        found = self._rows.total(RowsInCoordinates.gradient, *self._bend)
-        return np.asarray(value_of_sum(found, of_rows=True))
+def _gradient(
+    rows: Rows[RowsInCoordinates], softness: float, shift: float, z: FloatArray
+) -> FloatArray:
+    """The gradient of the summed violations at a point; private."""
+    rows.update(RowsInCoordinates.go_to, z)
+    found = rows.total(RowsInCoordinates.gradient, softness, shift)
+    return np.asarray(value_of_sum(found, of_rows=True))
 
 
 def _attainable(steepest: float, strength: float, size: int) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -135,6 +137,22 @@ class _SecretTerm(AdditiveNoise):
         exact = np.asarray(value, dtype=float)
         noise = nearly(self._scale, self._law, exact.size, randomness.generator)
         return exact + noise.reshape(exact.shape)
+
+
+class HiddenGradient:
+    """What a secret term hides: a gradient of private numbers at the minimum, (size,).
+
+    As a value to release it is 0, because the secret term itself is drawn. An audit shows two
+    neighbours the same minimum, and moves the secret term of one by the difference of their
+    gradients `at` that point, which is what the mechanism was charged for.
+    """
+
+    def __init__(self, size: int, at: Callable[[FloatArray], FloatArray]) -> None:
+        self._size, self.at = size, at
+        self.minimum: FloatArray | None = None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
+        return np.zeros(self._size, dtype=dtype)
 
 
 @dataclass(frozen=True)
