@@ -206,10 +206,7 @@ def _matched(own: Any, rows: Any) -> npt.NDArray[Any] | None:
 
 
 def require_order(values: Any, table: Any, name: str) -> None:
-    """Refuse labels of records in another order than theirs: scikit-learn would not heed it.
-
-    Labels that only count are none, unless both sides have the same ones.
-    """
+    """Refuse labels of records in another order than theirs, unless they only count."""
     own, rows = index_of(values), index_of(table)
     if own is None or rows is None or len(own) != len(rows) or own.equals(rows):
         return

@@ -117,10 +117,7 @@ class Grid:
     draws: int  #: Solves of each cell and world.
 
     def guesses(self, eps: float) -> tuple[int, int]:
-        """How many guesses of an attacker were right, of how many, at one eps.
-
-        She knows both programs, and takes the world whose median answer lies nearer.
-        """
+        """How many guesses of an attacker who knows both programs were right, of how many."""
         right, trials = 0, 0
         for pair in self.pairs:
             line = pair.worlds[0].x - pair.worlds[1].x

@@ -175,10 +175,7 @@ def _rows_and_value(
 
 
 class NoisyProgram(OneRelease):
-    """One release of all private numbers, then HiGHS on the noisy program.
-
-    With a public optimum `value`, the largest violation is minimised, to `slack` below zero.
-    """
+    """One release of all private numbers, then HiGHS on the noisy program."""
 
     def __init__(
         self, *release: Any, value: float | None, slack: float, time_limit: float | None

@@ -148,10 +148,7 @@ class Accountant(SpentOnce, ABC):
         return make(self.calibrate_together(lambda eps: [*others, (make(eps), count)]))
 
     def calibrate_together(self, make: Callable[[float], Sequence[tuple[Mechanism, int]]]) -> float:
-        """The largest intensity at which several mechanisms still fit; see :meth:`calibrate`.
-
-        `make` maps an intensity to (mechanism, number of draws) pairs. Charge them in that order.
-        """
+        """The largest intensity whose (mechanism, draws) pairs fit, charged in this order."""
         if math.isinf(self.eps):
             return math.inf
 

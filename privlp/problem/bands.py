@@ -129,10 +129,7 @@ def _product(W: FloatArray, up: FloatArray, down: FloatArray) -> FloatArray:
 
 
 class Recourse(NamedTuple):
-    """Columns that the owner of the data keeps, and as many private equalities, which they close.
-
-    Column k has this coefficient in row k, alone; or after rows are multiplied by `inverse`.
-    """
+    """Columns that the owner of the data keeps, one for each private equality."""
 
     columns: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]

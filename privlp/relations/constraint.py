@@ -28,11 +28,7 @@ _Program = TypeVar("_Program", bound=ProgramData)
 def _extreme_rows(
     lp: ProgramData, own: IntArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Random ``<=`` rows in the place of the rows `own`: coefficients and right-hand sides.
-
-    They are dense, sparse, or like those that they replace; huge or tiny; violated by all points,
-    satisfied by all points, or neither.
-    """
+    """Random ``<=`` rows in the place of the rows `own`, of all kinds and sizes: A and b."""
     k, d = len(own), lp.shape[1]
     before = lp.A[own].toarray() if lp.is_sparse else lp.A[own]
     alike = rng.random() < 0.7  # the rows of a record add up to most if they point the same way

@@ -24,10 +24,7 @@ _LEAST_CHANGE = 1e-100
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PrivateNumbers:
-    """Where the private numbers of one part of a program stand, and how far neighbours move them.
-
-    All of this is public. :meth:`ProgramNumbers.values` reads the numbers themselves.
-    """
+    """Where the private numbers of a part stand, and how far neighbours move them: all public."""
 
     #: Right-hand sides (of the rows as ``<=`` rows), coefficients or costs.
     part: Literal["b", "A", "c"]
@@ -65,10 +62,7 @@ class PrivateNumbers:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProgramNumbers:
-    """Costs, coefficients and right-hand sides of a program, any of which may have been exchanged.
-
-    Everything is in the user's variables. A private row says sign·A x <= rhs.
-    """
+    """Numbers of a program, in the user's variables; a private row says sign·A x <= rhs."""
 
     form: StandardForm
     c: FloatArray  #: Costs in the user's sense, (d,).

@@ -211,10 +211,7 @@ class Grid:
         return max(0, min(most, _MOST_OF_A_DENSE_WEIGHT))
 
     def point(self, coordinates: FloatArray) -> tuple[FloatArray, float]:
-        """A released point in units of the grid, and the size of the unit of a violation.
-
-        Coordinates of a simplex have a sum of at most 1. Those of any other point get fewer bits.
-        """
+        """A released point in units of the grid, and the size of the unit of a violation."""
         excess = max(0, math.frexp(float(np.abs(coordinates).sum()) / 2)[1])
         bits = _OF_A_VIOLATION - self.entries - excess
         return np.rint(coordinates * 2.0**bits), 2.0 ** -(bits + self.entries)

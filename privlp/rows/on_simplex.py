@@ -256,10 +256,7 @@ class RowsOnSimplex:
 
     @classmethod
     def of_equal_range(cls, simplex: Simplex, block: RowBlock, largest_n: int = 0) -> RowsOnSimplex:
-        """Rows scaled so that their values span 2 on K, or by 0 where they are constant.
-
-        Right-hand sides are clipped to these values: that bounds violations by 2 in size.
-        """
+        """Rows that span 2 on K, or 0 if constant; sides are clipped: violations are 2 at most."""
         low, high = block.extremes(simplex.vertices)
         span, size = high - low, np.maximum(np.abs(low), np.abs(high))
         varies = span > CONSTANT_ROW

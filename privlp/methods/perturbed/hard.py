@@ -302,10 +302,7 @@ class MixedRowSearch(SoftRowSearch):
         return region.point(z)
 
     def _on_the_way(self, x: FloatArray, deep: FloatArray, fewest: float) -> FloatArray:
-        """The first point on the way to the deep one that surely misses no more than s rows.
-
-        It is x if x misses so few, or if x misses too many and the deep one still more.
-        """
+        """The first point on the way to the deep one that surely misses no more than s rows."""
 
         def way(t: float) -> FloatArray:
             return x + t * (deep - x)

@@ -188,10 +188,7 @@ def require_enough_rows(request: SolveRequest) -> None:
 
 
 def search_region(request: SolveRequest, public: PublicRows) -> tuple[ReducedPolytope, float, bool]:
-    """The bounded region of a search, what a row varies by, and whether its size is unknown.
-
-    Costs are bounded where nothing else bounds: a row varies by infinity then, without a hint.
-    """
+    """The bounded region of a search, what a row varies by, and whether its size is unknown."""
     costs = request.costs_of_hint()
     hint = None if costs is None else costs[1]
 
