@@ -4,7 +4,6 @@ Run with ``python -m benchmarks.days``. Five minutes of two cores. How a start i
 seeds 0 to 2 of maps and diets with 20 variables; the page has others.
 """
 
-import multiprocessing
 import warnings
 from collections.abc import Iterator
 from functools import partial
@@ -18,6 +17,7 @@ import scipy.sparse as sp
 import privlp
 from benchmarks.families.hard import diet, map_covering
 from benchmarks.families.instance import missed
+from benchmarks.measure import in_two_processes
 from benchmarks.published import write_page
 from privlp import LinearProgram
 
@@ -137,8 +137,7 @@ def main() -> None:
     requests = [
         (name, FIRST_SEED + k, DRIFTS[kind]) for name, kind in cells for k in range(PROGRAMS)
     ]
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        found = pool.starmap(measure, requests, chunksize=1)
+    found = in_two_processes(measure, requests)
     for number, (name, kind) in enumerate(cells):
         more, later = tables(name, kind, found[number * PROGRAMS : (number + 1) * PROGRAMS])
         rows += more

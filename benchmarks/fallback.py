@@ -3,7 +3,6 @@
 Run with ``python -m benchmarks.fallback``. About eight minutes of one core.
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -12,9 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from benchmarks.measure import caught
 from benchmarks.published import write_page
 from benchmarks.tables import Table, by_group
-from privlp import LinearProgram, MostlyNoiseWarning, Verdict, solve, solve_exact
+from privlp import LinearProgram, Verdict, solve, solve_exact
 from privlp import plan as plan_of_program
 from privlp.checks import FloatArray
 from svm_models import LPQuantileRegressor, PrivateLPSVC, PrivateQuantileRegressor, plan
@@ -53,14 +53,6 @@ class Outcome:
     def excess(self) -> float:
         """By what share the loss exceeds the least."""
         return self.loss / self.exact - 1
-
-
-def _caught(action: Callable[[], Any]) -> tuple[Any, str]:
-    """What an action gives, and what it warned of if that is noise."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = action()
-    return found, " ".join(str(w.message) for w in caught if w.category is MostlyNoiseWarning)
 
 
 # ------------------------------------------------------------------------------- the families
@@ -241,7 +233,7 @@ def regressions(name: str) -> Iterator[Outcome]:
             bounds = {"X_bounds": X_bounds, "y_bounds": y_bounds}
             fit = PrivateQuantileRegressor(eps, DELTA, q, random_state=seed, **bounds)
             found = plan(fit, n, X.shape[1])
-            _, warned = _caught(lambda fit=fit, X=X, y=y: fit.fit(X, y))
+            _, warned = caught(lambda fit=fit, X=X, y=y: fit.fit(X, y))
             losses = _pinball(y, fit.predict(X), q), exact, constant
             instead = not fit.coef_.any()
             told = found.verdict, found.excess_loss
@@ -261,7 +253,7 @@ def classified(name: str) -> Iterator[Outcome]:
         for eps in EPSILONS:
             fit = PrivateLPSVC(eps, DELTA, random_state=seed, **CLASSIFIER)
             found = plan(fit, n, X.shape[1])
-            _, warned = _caught(lambda fit=fit, train=train: fit.fit(*train))
+            _, warned = caught(lambda fit=fit, train=train: fit.fit(*train))
             losses = 1 - fit.score(*test), 1 - exact.score(*test), constant
             told = found.verdict, found.excess_loss
             yield Outcome(name, n, eps, *told, *losses, bool(fit.intercept_[0]), bool(warned))
@@ -279,7 +271,7 @@ def soft(name: str) -> Iterator[Outcome]:
         )
         for eps in EPSILONS:
             verdict = plan_of_program(lp, eps, DELTA).verdict
-            found, warned = _caught(
+            found, warned = caught(
                 lambda lp=lp, eps=eps, seed=seed: solve(lp, eps, DELTA, rng=seed)
             )
             told = verdict, 0.05 if verdict is Verdict.ENOUGH_ROWS else np.inf

@@ -5,7 +5,6 @@ an estimator was chosen on these data, and none may be changed after a look at t
 """
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 import privlp
 from benchmarks.families.instance import missed
+from benchmarks.measure import caught
 from benchmarks.published import write_page
 from benchmarks.tables import in_words
 from privlp import LinearProgram, Verdict
@@ -223,11 +223,11 @@ def of_quantile(title: str, make: Callable[[], Any]) -> Case:
         fit = PrivateQuantileRegressor(eps, DELTA, quantile=level, **options)
         verdict = plan(fit, *X.shape).verdict
         start = time.process_time()
-        error, warned = _fitted(lambda: y - fit.fit(X, y).predict(X))
+        error, warned = caught(lambda: y - fit.fit(X, y).predict(X))
         seconds = (time.process_time() - start) / seconds
         over = float(np.mean(np.maximum(level * error, (level - 1) * error))) / least
         fine, roughly = over <= 1 + CLOSE, over <= 1 + ROUGHLY
-        return Outcome(verdict, over, fine, roughly, np.nan, warned, seconds)
+        return Outcome(verdict, over, fine, roughly, np.nan, bool(warned), seconds)
 
     return Case(title, lambda: make()[0].shape, draw)
 
@@ -298,19 +298,14 @@ def of_classifier(title: str, make: Callable[[], Records]) -> Case:
         fit = PrivateClassifier(eps, DELTA, X_bounds=(0, 1), random_state=number)
         verdict = plan(fit, *X.shape).verdict
         start = time.process_time()
-        right, warned = _fitted(lambda: float(fit.fit(X, y).score(test, labels)))
+        right, warned = caught(lambda: float(fit.fit(X, y).score(test, labels)))
         seconds = (time.process_time() - start) / seconds
         fine, roughly = right >= exact - MISTAKES, right >= exact - MANY_MISTAKES
-        return Outcome(verdict, (1 - right) / (1 - exact), fine, roughly, np.nan, warned, seconds)
+        return Outcome(
+            verdict, (1 - right) / (1 - exact), fine, roughly, np.nan, bool(warned), seconds
+        )
 
     return Case(title, lambda: make()[0].shape, draw)
-
-
-def _fitted(action: Callable[[], Any]) -> tuple[Any, bool]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = action()
-    return found, any(issubclass(of.category, privlp.MostlyNoiseWarning) for of in caught)
 
 
 CASES = (

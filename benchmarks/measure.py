@@ -9,12 +9,15 @@ import os
 import resource
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
+
+from privlp import MostlyNoiseWarning
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -51,6 +54,14 @@ class Turns:
     def of_minima(self) -> float:
         """Shortest time of ours / shortest time of the baseline."""
         return float(self.ours.min() / self.baseline.min())
+
+
+def caught(action: Callable[[], Any]) -> tuple[Any, str]:
+    """What an action gives, and what it warned of if that is noise."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        found = action()
+    return found, " ".join(str(w.message) for w in heard if w.category is MostlyNoiseWarning)
 
 
 def resident_bytes(entry: str = "VmRSS") -> int:

@@ -5,14 +5,17 @@ Run with ``python -m benchmarks.rivals``. Six minutes of two cores.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
 
 import privlp
 from benchmarks import beside_bound
@@ -20,12 +23,14 @@ from benchmarks.beside_bound import LARGEST_COST
 from benchmarks.families.hard import needs
 from benchmarks.families.instance import missed
 from benchmarks.measure import in_two_processes
-from benchmarks.published import write_page
-from benchmarks.rival_limit import draw_limit, histogram_in_words
+from benchmarks.published import picture, write_page
 from benchmarks.rival_methods import RIVALS, Told, settings
 from benchmarks.small_methods import FAMILIES as SMALL
+from benchmarks.stale import RESULTS
 from benchmarks.tables import in_words
 from privlp import LinearProgram
+from privlp.methods.advice import least_missed
+from privlp.pictures import COLOURS, GREY
 
 FIRST_SEED, PROGRAMS, DRAWS, DELTA = 100, 5, 10, 1e-6
 TUNING = range(3)
@@ -47,6 +52,7 @@ FAMILIES: dict[str, Callable[[int, int, int], LinearProgram]] = {
 #: Rivals beside the limit: of programs with so many rows and variables.
 LIMIT_ROWS, LIMIT_VARIABLES = beside_bound.N, (10, 40)
 LIMIT_RIVALS = tuple(RIVALS)[:-2]
+_OURS = {"map": ("blue", "o"), "diet": ("vermilion", "s"), "packing": ("green", "D")}
 Program = tuple[str, int, int]
 # Costs that differ by less count as the same; a maximum below this share of the optimum as this.
 _SAME, _LEAST = 0.02, 1e-3
@@ -178,7 +184,7 @@ def write(lines: dict[Program, list[Cells]], least: dict[tuple[str, int, float],
         for eps, cells in zip(EPSILONS, lines[family, n, d], strict=True)
     }
     enough = [cells for (_, _, word), cells in found.items() if word != "too few"]
-    draw_limit(least, LIMIT_RIVALS)
+    _draw_limit(least)
     of_rivals = (
         'rival | cells | default ahead | neither | rival ahead | of these, plan not "too few"'
     )
@@ -197,7 +203,7 @@ def write(lines: dict[Program, list[Cells]], least: dict[tuple[str, int, float],
     write_page(
         "rivals",
         (of_rivals, summaries),
-        histogram_in_words(),
+        _histogram_in_words(),
         (["rival", *(f"{d} x, ε = {eps:g}" for d, eps in limits)], of_limits),
         (["program", "ε", "plan", "default", *RIVALS], all_cells),
     )
@@ -238,6 +244,75 @@ def _said(cells: Cells, name: str) -> str:
     if name not in cells:
         return ""
     return f"{cells[name]}{' *' if cells[name].ahead_of(cells['default']) else ''}"
+
+
+def _of_histogram(d: int, eps: float) -> tuple[float, float]:
+    """Rows that a histogram of the bound's own programs misses: in 95 % of draws, and on average.
+
+    It is told how many products are needed: half. The worst number m of people who need one counts.
+    """
+    rng, worst = np.random.default_rng(0), [(0.0, 0.0)]
+    for m in np.unique(np.geomspace(1, max(2, 12 / eps), 20).astype(int)):
+        counts = np.append(np.full(d // 2, m), np.zeros(d // 2))
+        noisy = counts + rng.laplace(0, 2 / eps, (4000, d))
+        lost = m * (np.argsort(noisy, axis=1)[:, : d // 2] < d // 2).sum(axis=1)
+        worst.append((float(np.quantile(lost, 0.95)), float(lost.mean())))
+    return max(often for often, _ in worst), max(mean for _, mean in worst)
+
+
+def _draw_limit(least: dict[tuple[str, int, float], int]) -> None:
+    """The picture: s over d/eps; of the default, from the page beside_bound."""
+    page = (RESULTS / "beside_bound.md").read_text()
+    cell = r"^\| (\w+) [\d,]+ x (\d+) +\| ([\d.]+) +\| [^|]+\| (> )?([\d,]+)"
+    ours = [(*of[:-1], int(of[-1].replace(",", ""))) for of in re.findall(cell, page, re.M)]
+    with picture("rivals", len(EPSILONS), size=(11.0, 6.0), sharey=True) as axes:
+        for ax, eps in zip(axes, EPSILONS, strict=True):
+            _draw_defaults(ax, [of for of in ours if float(of[2]) == eps])
+            for name, mark in zip(LIMIT_RIVALS, "x+v12*", strict=True):
+                at = [(d / e, s) for (of, d, e), s in least.items() if (of, e) == (name, eps)]
+                at = [(x, s) for x, s in at if s < LIMIT_ROWS]
+                if at:
+                    _points(ax, at, f"{name}, diet", marker=mark, linestyle="", color=GREY)
+            d = np.array(beside_bound.VARIABLES)
+            histogram = [_of_histogram(int(of), eps)[0] for of in d]
+            bound = [least_missed(int(of), LIMIT_ROWS, eps, DELTA) for of in d]
+            label = "histogram, told, programs of the bound"
+            ax.plot(d / eps, histogram, "--", color=COLOURS["purple"], label=label)
+            ax.plot(
+                d / eps, bound, color=COLOURS["black"], label="no private method: fewer, on average"
+            )
+            ax.set(xscale="log", yscale="log", xlabel="d/ε", title=f"ε = {eps:g}")
+            ax.set_xticks(d / eps, [f"{x:g}" for x in d / eps])
+            ax.set_xticks([], minor=True)
+        axes[0].set_ylabel("rows that may be missed, s")
+
+
+def _draw_defaults(ax: Axes, ours: list[tuple[str, str, str, str, int]]) -> None:
+    """Hollow marks, beside one another; triangles where s is larger than was tried."""
+    for shift, (family, (colour, mark)) in zip((0.93, 1.0, 1.07), _OURS.items(), strict=True):
+        look = {"color": COLOURS[colour], "linestyle": "", "fillstyle": "none"}
+        for more, sign in (("", mark), ("> ", "^")):
+            at = [
+                (shift * int(d) / float(e), s) for f, d, e, m, s in ours if (f, m) == (family, more)
+            ]
+            label = f"default, {family}{': more than' if more else ''}"
+            if at:
+                _points(ax, at, label, marker=sign, **look)
+
+
+def _points(ax: Axes, at: Sequence[tuple[float, float]], label: str, **look: Any) -> None:
+    ax.plot(*np.array(at).T, label=label, **look)
+
+
+def _histogram_in_words() -> str:
+    """How far a histogram is from the bound on the bound's own programs."""
+    d = beside_bound.VARIABLES[-1]
+    times = [_of_histogram(d, e)[1] / least_missed(d, LIMIT_ROWS, e, DELTA) for e in EPSILONS]
+    said = ", ".join(f"{of:.1f} (ε = {eps:g})" for of, eps in zip(times, EPSILONS, strict=True))
+    return (
+        f"On the bound's own programs, {d} variables and the worst number of people to a need, a"
+        f" histogram misses on average {said} times the bound."
+    )
 
 
 if __name__ == "__main__":
