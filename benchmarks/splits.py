@@ -55,8 +55,7 @@ def cell(split: Split, program: Program) -> tuple[int, float, float]:
         for number in range(DRAWS):
             lp, optimum = instance(program, FIRST_SEED + number % PROGRAMS)
             s = program[1] // 20
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 found = privlp.solve(
                     lp, EPS, DELTA, s, method="chain", rng=np.random.default_rng([number, 77])
                 )

@@ -6,9 +6,9 @@ The draws of every private estimator of :mod:`svm_models`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from unittest import mock
 
@@ -29,7 +29,7 @@ from svm_models.classifiers.risk import RegularizedRisk, huber
 from svm_models.plan import OF_ANSWER, OF_CHOICE
 from svm_models.records import grid as records_on_grid
 from svm_models.records import scaled
-from svm_models.records.grid import WhitenedRecords
+from svm_models.records.grid import RecordsOnGrid, WhitenedRecords
 from svm_models.regression import descent as regression_descent
 from svm_models.regression import losses as regression_losses
 from svm_models.regression import plan as regression_plan
@@ -45,6 +45,7 @@ from tests.conformance_subjects import (
     played,
     replaced,
     stops_when,
+    together,
 )
 from tests.effort import THOROUGH
 
@@ -90,13 +91,10 @@ def _one_draw(**faults: Any) -> dict[kit.Bug, kit.Patch | str]:
     return {**_faults(**faults), kit.Bug.COUNT: ONE_DRAW}
 
 
-@contextmanager
-def _one_newton_step() -> Iterator[None]:
-    """A minimiser that stops after one step, and is taken for converged."""
-    with ExitStack() as patches:
-        patches.enter_context(mock.patch.object(risk, "_NEWTON_STEPS", 1))
-        patches.enter_context(mock.patch.object(RegularizedRisk, "certified", return_value=True))
-        yield
+#: A minimiser that stops after one step, and is taken for converged.
+_ONE_NEWTON_STEP = together(
+    replaced(risk, "_NEWTON_STEPS", 1), replaced(RegularizedRisk, "certified", lambda *_: True)
+)
 
 
 @contextmanager
@@ -152,7 +150,7 @@ def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> kit.P
         sharp=sharp,
         SCALE=kit.Patch(_UNSCALED, _opposite(3.0)) if steep else _LESS_STEEP,
         RELATION=kit.Patch(_REMOVED) if steep else _LESS_STEEP,
-        MINIMISER=kit.Patch(_one_newton_step, _ONE_REPLACED, weakly) if ours and steep else _AS_SVC,
+        MINIMISER=kit.Patch(_ONE_NEWTON_STEP, _ONE_REPLACED, weakly) if ours and steep else _AS_SVC,
         COUNT=ONE_DRAW,
     )
 
@@ -382,41 +380,19 @@ def _unshortened() -> Any:
     return replaced(WhitenedRecords, "__init__", init)
 
 
-def _any_length(part: Any, grid: Any) -> Any:
-    """Records of integers that are not measured."""
-    return part
-
-
-@contextmanager
-def _long_moments() -> Iterator[None]:
-    """Whitened records are not shortened before their second moments are released."""
-
-    def long(records: Any, whiten: Any) -> Any:
-        return records.second_moments(whiten, shorten=False)
-
-    with (
-        mock.patch.object(whitened_twice, "moments_again", long),
-        mock.patch.object(records_on_grid, "bounded", _any_length),
-    ):
-        yield
-
-
-@contextmanager
-def _unscaled() -> Iterator[None]:
-    """Long records are neither scaled down nor left out."""
-    with (
-        mock.patch.object(records_on_grid, "within_norm", lambda X, data_norm: X),
-        mock.patch.object(scaled, "within_norm", lambda X, data_norm: X),
-        mock.patch.object(records_on_grid, "bounded", _any_length),
-    ):
-        yield
-
-
-@contextmanager
-def _half_a_moment() -> Iterator[None]:
-    """Less noise than second moments need."""
-    with mock.patch.object(Neighbours, "moved_moments", 0.25):
-        yield
+#: Records of integers that are not measured.
+_ANY_LENGTH = replaced(records_on_grid, "bounded", lambda part, grid: part)
+#: Whitened records are not shortened before their second moments are released.
+_NOT_SHORT = partial(RecordsOnGrid.second_moments, shorten=False)
+_LONG_MOMENTS = together(replaced(whitened_twice, "moments_again", _NOT_SHORT), _ANY_LENGTH)
+#: Long records are neither scaled down nor left out.
+_LONG = together(
+    replaced(records_on_grid, "within_norm", lambda X, data_norm: X), _UNSCALED, _ANY_LENGTH
+)
+#: Less noise than second moments need, or than two counts.
+_HALF_A_MOMENT, _HALF_A_COUNT = (
+    replaced(Neighbours, "moved_moments", moved) for moved in (0.25, 0.5)
+)
 
 
 def _negative_for_everyone(mechanism: Any, value: Any, purpose: str) -> Any:
@@ -448,9 +424,7 @@ _PRIVATE_LP = [
         "second moments",
         _MOMENTS,
         _ACROSS,
-        SCALE=kit.Patch(
-            _unscaled, (_records([3.0, 0.0], *_NOTHING), _records([0.0, 3.0], *_NOTHING))
-        ),
+        SCALE=kit.Patch(_LONG, (_records([3.0, 0.0], *_NOTHING), _records([0.0, 3.0], *_NOTHING))),
         RELATION=kit.Patch(_REMOVED),
     ),
     _lp(
@@ -458,7 +432,7 @@ _PRIVATE_LP = [
         PURPOSE_AGAIN,
         _ACROSS,
         _fit(sm.PrivateLPSVC, eps=_MEASURED_TWICE, delta=1e-6),
-        SCALE=kit.Patch(_long_moments),
+        SCALE=kit.Patch(_LONG_MOMENTS),
         RELATION=kit.Patch(_REMOVED),
     ),
     _lp(
@@ -508,8 +482,8 @@ _PRIVATE_LP = [
             (
                 "second moments",
                 _MOMENTS,
-                _half_a_moment,
-                kit.Patch(_unscaled, _without_the_first(_records([3.0, 0.0], *_NOTHING))),
+                _HALF_A_MOMENT,
+                kit.Patch(_LONG, _without_the_first(_records([3.0, 0.0], *_NOTHING))),
             ),
             ("sum", _SUMS, _HALF_A_RECORD, kit.Patch(_unshortened())),
             ("half of the sum", _HALF, _HALF_A_RECORD, kit.Patch(_unshortened())),
@@ -524,13 +498,6 @@ def _of_groups(*own: Any, member: int = 1) -> tuple[Any, ...]:
     """Records of zeros, of which two in three are of the other group, after one of its own."""
     X = np.array([list(own), *_NOTHING])
     return X, np.ones(len(X), dtype=int), np.array([member, *([1, 0, 0] * 100)])
-
-
-@contextmanager
-def _half_a_count() -> Iterator[None]:
-    """Two counts are charged as one that moves by a half."""
-    with mock.patch.object(Neighbours, "moved_moments", 0.5):
-        yield
 
 
 def _evened(what: str, purpose: str, pair: Any, swapped: Any, **options: Any) -> kit.Played:
@@ -566,7 +533,7 @@ _FAIR = [
         "counts of groups, record added",
         OF_GROUPS,
         (_of_groups(1.0, 0.0), tuple(part[1:] for part in _of_groups(1.0, 0.0))),
-        _half_a_count,
+        _HALF_A_COUNT,
         **_added(300),
     ),
 ]
@@ -719,8 +686,8 @@ def _whitened_moments(name: str, data: Any, scale: Any, **options: Any) -> kit.P
         _whitened(**options),
         data,
         _MOMENTS,
-        SCALE=kit.Patch(_unscaled, scale),
-        RELATION=kit.Patch(_half_a_moment),
+        SCALE=kit.Patch(_LONG, scale),
+        RELATION=kit.Patch(_HALF_A_MOMENT),
         MINIMISER="moments are released before",
         COUNT=ONE_DRAW,
     )
@@ -873,14 +840,10 @@ _INTERCEPT = played(
 )
 
 
-@contextmanager
-def _beyond_their_ranges() -> Iterator[None]:
-    """Neither moved into declared ranges nor scaled down."""
-    as_it_is = replaced(scaled.Preparation, "_scaled", lambda prepare, X, low, high: X)
-    with as_it_is(), _UNSCALED():
-        yield
-
-
+#: Neither moved into declared ranges nor scaled down.
+_BEYOND_THEIR_RANGES = together(
+    replaced(scaled.Preparation, "_scaled", lambda prepare, X, low, high: X), _UNSCALED
+)
 _RANGES = played(
     "private classifiers: minimiser, columns with ranges",
     _fit(sm.OutputPerturbationSVC, eps=2.0, reg=40.0, X_bounds={0: (-2, 2)}),
@@ -888,7 +851,7 @@ _RANGES = played(
     "perturb the minimiser",
     sharp=0.95,
     covers="OutputPerturbationSVC",
-    SCALE=kit.Patch(_beyond_their_ranges),
+    SCALE=kit.Patch(_BEYOND_THEIR_RANGES),
     RELATION=kit.Patch(_REMOVED),
     MINIMISER=_AS_REPLACED,
     COUNT=ONE_DRAW,
@@ -964,22 +927,13 @@ def _regress(estimator: Callable[..., Any] = sm.PrivateQuantileRegressor, **opti
     return call
 
 
-@contextmanager
-def _of_any_length() -> Iterator[None]:
-    """Records are ten times as long as they are said to be."""
-    product = records_on_grid._products
-
-    def short(entries: Any, whiten: Any) -> tuple[Any, Any]:
-        found, norms = product(entries, whiten)
-        return found, norms / 10
-
-    with (
-        mock.patch.object(records_on_grid, "_products", short),
-        mock.patch.object(records_on_grid, "bounded", _any_length),
-    ):
-        yield
+def _short(entries: Any, whiten: Any, *, real: Any = records_on_grid._products) -> tuple[Any, Any]:
+    found, norms = real(entries, whiten)
+    return found, norms / 10
 
 
+#: Records are ten times as long as they are said to be.
+_OF_ANY_LENGTH = together(replaced(records_on_grid, "_products", _short), _ANY_LENGTH)
 _TRUE_NUMBER_OF_PAIRS = replaced(
     PrivateLinearRegressor,
     "_neighbours",
@@ -993,17 +947,11 @@ _EITHER_WAY = "a count moves by one either way"
 _NO_CONSTANT: dict[str, Any] = {"quantile": 0.9, "fit_intercept": False}
 
 
-@contextmanager
-def _of_any_distance() -> Iterator[None]:
-    """What a record loses more than with a constant is not bounded."""
-
-    def lost(y: Any, moved: Any, constant: Any, limit: Any, loss: Any) -> Any:
-        residuals = y[:, None] - constant
-        more = loss.values(residuals - moved) - loss.values(residuals)
-        return (more / (loss.slope * limit)).sum(axis=0)
-
-    with mock.patch.object(regression_records, "lost", lost):
-        yield
+def _lost(y: Any, moved: Any, constant: Any, limit: Any, loss: Any) -> Any:
+    """What a record loses more than with a constant, unbounded."""
+    residuals = y[:, None] - constant
+    more = loss.values(residuals - moved) - loss.values(residuals)
+    return (more / (loss.slope * limit)).sum(axis=0)
 
 
 def _compared(**options: Any) -> Callable[[Records], Any]:
@@ -1024,7 +972,7 @@ def _comparison(
         _compared(**options),
         data,
         OF_CHOICE,
-        SCALE=kit.Patch(_of_any_distance),
+        SCALE=kit.Patch(replaced(regression_records, "lost", _lost)),
         RELATION=fault,
         STOP=stop,
     )
@@ -1047,7 +995,7 @@ def _regression(
 ) -> Iterator[kit.Played]:
     """A release where a record is replaced, and where it is added."""
     counts = purpose.startswith("count")
-    scale = _COUNTED_ONCE if counts else kit.Patch(_of_any_length)
+    scale = _COUNTED_ONCE if counts else kit.Patch(_OF_ANY_LENGTH)
     yield played(
         f"PrivateQuantileRegressor: {name}",
         _regress(**options),
@@ -1147,7 +1095,7 @@ _REGRESSION: list[kit.Subject] = [
         _regress(quantile=(0.2, 0.5, 0.9), fit_intercept=False),
         (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
         "sum the slopes",
-        SCALE=kit.Patch(_of_any_length),
+        SCALE=kit.Patch(_OF_ANY_LENGTH),
         RELATION=kit.Patch(_REMOVED),
         STOP=_ROUNDS_ARE_PLANNED,
     ),
@@ -1156,7 +1104,7 @@ _REGRESSION: list[kit.Subject] = [
         _regress(sm.PrivateLPSVR, fit_intercept=False),
         (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
         "sum the slopes",
-        SCALE=kit.Patch(_of_any_length),
+        SCALE=kit.Patch(_OF_ANY_LENGTH),
         RELATION=kit.Patch(_REMOVED),
         STOP=_ROUNDS_ARE_PLANNED,
     ),

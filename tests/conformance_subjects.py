@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial, partialmethod
 from importlib import import_module
@@ -108,6 +108,19 @@ MECHANISMS: list[Subject] = [
 def replaced(owner: Any, name: str, value: Any) -> Callable[[], Any]:
     """Another attribute in place of one."""
     return lambda: mock.patch.object(owner, name, value)
+
+
+def together(*faults: Callable[[], Any]) -> Callable[[], Any]:
+    """Several of these at once."""
+
+    @contextmanager
+    def patched() -> Iterator[None]:
+        with ExitStack() as patches:
+            for fault in faults:
+                patches.enter_context(fault())
+            yield
+
+    return patched
 
 
 def left_as_they_are(simplex: Any, *bounds_and_block: Any, **options: Any) -> RowsOnSimplex:

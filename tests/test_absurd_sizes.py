@@ -80,8 +80,7 @@ def test_rows_far_beyond_a_tiny_width_are_scaled_to_zero_in_silence():
     """The scale of a row is where the number overflowed."""
     lp = LinearProgram([1, 2, 0.5], ROWS["huge"], SIDES["low"])
     simplex = Simplex(lp.public().form, 9.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         rows = lp.rows().keep(partial(rows_within_bounds, simplex, 1e-300, 1e-300))
         scores = rows.total(RowsOnSimplex.scores, np.full(6, 1 / 6))
     assert scores.tolist() == [0, 0, 0]

@@ -258,8 +258,7 @@ def test_the_interval_covers_what_is_missed(method):
     """
     lp, covered, draws = covering(11, n=600, d=3), 0, runs(100, 20)
     for k in range(draws):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             found = privlp.solve(lp, 1.0, 1e-6, 60, method=method, rng=k)
         true = missed(lp, found.x)
         covered += found.missed.low <= true <= found.missed.high
@@ -363,8 +362,7 @@ def test_bounds_too_loose_to_find_the_rows_are_said():
     loose = covering(0, d=20, bounds=(-1e6, None))
     with pytest.warns(UserWarning, match="far more room than the rows ask for"):
         privlp.solve(loose, 2.0, 1e-7, 100, method="chain", rng=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", privlp.MostlyNoiseWarning)
+    with warnings.catch_warnings(action="error", category=privlp.MostlyNoiseWarning):
         usual = covering(0, bounds=(-1e3, None))
         privlp.solve(usual, 4.0, 1e-7, 100, method="chain", rng=0)
 
@@ -381,8 +379,7 @@ def test_slopes_keep_a_share_where_noise_is_large(change, d, s, eps):
     A = np.random.default_rng(0).normal(size=(n, d))
     relation = privlp.ConstraintPrivate(change, nominal_n=None if change == "replace" else n)
     lp = LinearProgram(np.ones(d), A, np.ones(n), bounds=(-1, 1), neighbours=relation)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", privlp.MostlyNoiseWarning)
+    with warnings.catch_warnings(action="ignore", category=privlp.MostlyNoiseWarning):
         entries = privlp.solve(lp, eps, 1e-6, s, method="chain", rng=0).privacy.entries
     shares = np.array([entry.draws * (entry.sensitivity / sigma(entry)) ** 2 for entry in entries])
     slopes = ["slopes" in entry.purpose for entry in entries]

@@ -254,8 +254,7 @@ def test_mean_returns_are_costs_and_warn():
 def test_costs_of_other_data_do_not_warn():
     m = Model()
     prices = np.array([1.0, 2.0, 3.0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         lp = LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(cp.norm1(m.r) + prices @ m.w)))
     np.testing.assert_array_equal(lp.c, [1, 2, 3, 0])
 

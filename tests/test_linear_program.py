@@ -442,8 +442,7 @@ def test_arrays_are_read_only():
     for array in arrays:
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", sp.SparseEfficiencyWarning)
+    with warnings.catch_warnings(action="ignore", category=sp.SparseEfficiencyWarning):
         for entry in [(0, 0), (1, 0)]:  # stored, and new
             with pytest.raises(ValueError, match="read-only"):
                 sparse.A[entry] = 9.0

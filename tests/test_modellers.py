@@ -238,8 +238,7 @@ def test_bad_input_is_named_before_anything_is_read(library, fault):
     (model, own), (_, other) = READ[library](NEEDS[:2]), READ[library](NEEDS[:2])
     own, other = (each if isinstance(each, list) else [each] for each in (own, other))
     options, message = BAD[fault]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MissedRowsWarning)
+    with warnings.catch_warnings(action="ignore", category=MissedRowsWarning):
         with pytest.raises((InvalidProblemError, InvalidParameterError, ReadError), match=message):
             read(model, **options(own, other))
         with pytest.raises(
@@ -318,8 +317,7 @@ def test_rows_that_nobody_named_private_are_named(made):
     with pytest.warns(MissedRowsWarning, match=r"taken for private: .*'stock") as heard:
         assert read(made()[0]).private.sum() > 40
     assert [one.filename for one in heard if one.category is MissedRowsWarning] == [__file__]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", MissedRowsWarning)
+    with warnings.catch_warnings(action="error", category=MissedRowsWarning):
         read(made()[0], private="patient*")
 
 

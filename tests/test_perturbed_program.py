@@ -558,8 +558,7 @@ def test_every_minimum_on_a_hostile_region_is_certified(kind, hard, seed):
     """Narrow, nearly parallel, degenerate, badly scaled: doubles alone do not certify some of these."""
     lp, eps = hostile_regions.program(kind, seed, hard=hard)
     s = max(1, lp.private.sum() // 10) if hard else None
-    with hostile_regions.Watched() as watched, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with hostile_regions.Watched() as watched, warnings.catch_warnings(action="ignore"):
         solve(lp, eps, 1e-6, s, method="perturbed", rng=seed)
     assert watched.minima == 3
     assert watched.uncertified == 0
@@ -571,8 +570,11 @@ def test_doubles_give_up_soon_where_they_stand_still():
     lp, eps = hostile_regions.program("degenerate", 1019, hard=True)
     real = PerturbedProgram._certified
     spy = mock.patch.object(PerturbedProgram, "_certified", autospec=True, side_effect=real)
-    with spy as certified, hostile_regions.Watched() as watched, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with (
+        spy as certified,
+        hostile_regions.Watched() as watched,
+        warnings.catch_warnings(action="ignore"),
+    ):
         solve(lp, eps, 1e-6, lp.private.sum() // 10, method="perturbed", rng=1019)
     assert watched.exact > 0
     assert certified.call_count <= 8 * watched.minima

@@ -91,8 +91,7 @@ def test_a_path_that_leads_out_of_the_rows_is_not_followed(seed):
 def test_the_search_goes_on_as_long_as_counts_fall(seed):
     """Where no point with few missed rows is known at last, the path is long enough."""
     lp, s = privlp.examples.doctor_visits(), 400
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MissedRowsWarning)
+    with warnings.catch_warnings(action="ignore", category=MissedRowsWarning):
         solution = privlp.solve(lp, 0.25, 1e-6, s=s, method="perturbed", rng=seed)
     assert missed(lp, solution) <= 1.2 * s
     assert np.sort(lp.A @ solution.x - lp.b)[-(s + 1)] <= 0.5

@@ -102,8 +102,7 @@ def test_a_share_that_is_none_is_refused_before_anything_is_charged(rate):
 
 def test_one_class_for_everyone_has_its_noisy_share():
     few, labels = np.zeros((400, 3)), np.repeat(["no", "yes"], [300, 100])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MostlyNoiseWarning)
+    with warnings.catch_warnings(action="ignore", category=MostlyNoiseWarning):
         fit = sm.PrivateClassifier(0.5, 1e-6, **PAIR).fit(few, labels)
     found = fit.predict_proba(X[:5])
     assert (fit.predict(X[:5]) == "no").all()

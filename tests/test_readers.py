@@ -891,8 +891,7 @@ def test_cvxpy_structured_variables_are_solved_right_or_refused(attribute):
     except ReadError as error:
         assert "CVXPY variable 'S'" in str(error)  # noqa: PT017 (both outcomes are right)
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         assert solve_exact(lp).objective == pytest.approx(problem.solve(), abs=1e-5)
 
 

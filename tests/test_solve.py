@@ -337,10 +337,9 @@ def test_what_promises_next_to_nothing_is_said_by_plan_and_before_a_charge(
     asked = {"eps": 1.0, "delta": 1e-6, "s": 30, "opt": 6.0} | wrong
     budget = privlp.Budget(1.0, 0.3)
     given = {"budget": budget, "method": "dmw", "rng": 0} if call is privlp.solve else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", category)
-        with pytest.raises(category, match=message):
-            call(covering(), **asked, **given)
+    wrong = pytest.raises(category, match=message)
+    with warnings.catch_warnings(action="error", category=category), wrong:
+        call(covering(), **asked, **given)
     assert budget.spent() == 0
 
 

@@ -35,8 +35,7 @@ def covering(n=2000, d=5, *, seed=0, **fields):
 
 def solve(lp, eps=4.0, s=60, *, method="staged", rng=0, **options):
     delta = 0.0 if math.isinf(eps) else 1e-6
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", privlp.MostlyNoiseWarning)
+    with warnings.catch_warnings(action="ignore", category=privlp.MostlyNoiseWarning):
         return privlp.solve(lp, eps, delta, s, method=method, rng=rng, **options)
 
 
@@ -346,8 +345,7 @@ def test_no_noise_breaks_a_run(seed, size, odd, capped):
 
     bounds = (0, 2.0) if capped else (0, None)
     lp = covering(60, bounds=bounds)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", privlp.MissedRowsWarning)
+    with warnings.catch_warnings(action="ignore", category=privlp.MissedRowsWarning):
         found = play(lambda lp: solve(lp, 1.0, 5, opt=3.0), lp, absurd).result
     assert np.isfinite(found.x).all()
     assert (found.x >= lp.bounds[:, 0]).all()

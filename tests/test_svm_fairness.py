@@ -127,8 +127,7 @@ def test_too_small_a_group_is_told(people):
     few[:20] = 1
     with pytest.warns(MostlyNoiseWarning, match="more than fairness_tolerance"):
         fitted((X, y, few), 4.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         fitted(people, fairness_tolerance=0.0)
 
 

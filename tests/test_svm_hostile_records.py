@@ -562,10 +562,9 @@ def test_classes_that_are_declared_are_said_to_be(name):
 def test_the_warning_does_not_depend_on_the_labels(name, labels):
     """It comes before they are read: as an error it stops a fit that one label could stop."""
     estimator = clone(PRIVATE[name])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", privlp.NotPrivateWarning)
-        with pytest.raises(privlp.NotPrivateWarning, match="The two classes are read from the"):
-            estimator.fit(COMMON, labels)
+    wrong = pytest.raises(privlp.NotPrivateWarning, match="The two classes are read from the")
+    with warnings.catch_warnings(action="error", category=privlp.NotPrivateWarning), wrong:
+        estimator.fit(COMMON, labels)
 
 
 def test_without_privacy_nothing_is_said_of_classes():

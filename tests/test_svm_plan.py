@@ -380,8 +380,7 @@ def test_features_that_tell_nothing_give_way_to_the_larger_class():
 def test_a_warning_turned_into_an_error_comes_before_anything_is_charged():
     X, y = data(200, 5)
     budget = privlp.Budget(1.0, 1e-6)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", privlp.MostlyNoiseWarning)
+    with warnings.catch_warnings(action="error", category=privlp.MostlyNoiseWarning):
         with pytest.raises(privlp.MostlyNoiseWarning, match="Too few rows for this eps"):
             KINDS["median"](0.1, budget=budget).fit(X, y)
         assert budget.spent() == 0

@@ -241,8 +241,7 @@ def test_no_record_at_all_is_a_neighbour_of_one(regressor, sparse):
     """Both give a fit: an error would tell them apart."""
     X, y = data(n=1)
     regressor = clone(regressor).set_params(**BOUNDS, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MostlyNoiseWarning)
+    with warnings.catch_warnings(action="ignore", category=MostlyNoiseWarning):
         fits = [regressor.fit((sp.csr_array if sparse else np.array)(X[:n]), y[:n]) for n in (0, 1)]
     assert all(np.isfinite(fit.coef_).all() for fit in fits)
 

@@ -345,8 +345,7 @@ def _end_to_end(
 
     def released(lp: LinearProgram, rng: np.random.Generator) -> FloatArray:
         bar.update()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             try:
                 x = solve(lp, rng=rng, **request).x
             except Exception:
