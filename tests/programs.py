@@ -1,9 +1,12 @@
 """Programs that several test files share. Those with planted numbers: ``planted/programs.py``."""
 
+from contextlib import contextmanager
+
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
-from privlp import LinearProgram
+from privlp import Budget, InvalidParameterError, LinearProgram
 from privlp.methods import METHODS
 from privlp.methods.auto import protecting
 from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
@@ -11,6 +14,16 @@ from privlp.methods.tightened.method import QuantileNoise
 from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace
 
 INF = float("inf")
+
+
+@contextmanager
+def refused_for_free(message, error=InvalidParameterError):
+    """A refusal before anything is charged to the budget that it gives."""
+    budget = Budget(1000.0, 0.5)
+    with pytest.raises(error, match=message):
+        yield budget
+    assert budget.spent() == 0
+    assert not budget.entries
 
 
 def covering(n=300, d=5, *, costs=None, least=0.2, seed=0, **fields):

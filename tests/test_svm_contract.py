@@ -10,6 +10,7 @@ from privlp import Budget, BudgetExceededError, InvalidParameterError
 from privlp.privacy import Randomness
 from tests.planted import programs
 from tests.planted.successes import ESTIMATORS
+from tests.programs import refused_for_free
 
 pytestmark = [
     pytest.mark.usefixtures("short_advice"),
@@ -84,10 +85,8 @@ WRONG = [
 
 def test_what_is_wrong_is_refused_before_anything_is_charged(name):
     for wrong, message in WRONG:
-        budget = Budget(9.0, 1e-2)
-        with pytest.raises(InvalidParameterError, match=message):
+        with refused_for_free(message) as budget:
             estimator(name, **{"budget": budget, **wrong}).fit(DATA.X, DATA.y)
-        assert budget.spent() == 0
     weights = {"sample_weight": np.ones(len(DATA.y))}
     with pytest.raises(InvalidParameterError, match="X, y and groups only, not sample_weight: wha"):
         estimator(name).fit(DATA.X, DATA.y, **weights)

@@ -18,6 +18,7 @@ from privlp.rows.access import InMemory
 from privlp.rows.program_rows import RowBlock
 from svm_models import DMWSVC, make_separable_sphere
 from tests.effort import examples, pairs
+from tests.programs import refused_for_free
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -180,10 +181,8 @@ def test_wrong_parameters_are_refused_before_anything_is_spent(parameters, messa
     ],
 )
 def test_parameters_are_refused_before_the_radius_is_bought(changes, message):
-    budget = Budget(1.0, 1e-3)
-    with pytest.raises(InvalidParameterError, match=message):
+    with refused_for_free(message) as budget:
         DMWSVC(budget=budget, classes=(-1, 1), **changes).fit(X, Y)
-    assert budget.spent() == 0
 
 
 @pytest.mark.parametrize("method", ["dmw", "dmw-published"])

@@ -15,7 +15,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import QuantileRegressor
 
 from privlp import (
-    Budget,
     InvalidParameterError,
     InvalidProblemError,
     MostlyNoiseWarning,
@@ -42,6 +41,7 @@ from svm_models.regression.records import (
     up_to,
 )
 from tests.effort import runs
+from tests.programs import refused_for_free
 
 pytestmark = pytest.mark.usefixtures("short_advice")
 
@@ -344,11 +344,9 @@ def test_plans_of_one_column_name_the_noise_of_ranks():
     ],
 )
 def test_one_column_is_refused_with_words(change, y, message):
-    budget = Budget(1.0, 1e-6)
-    asked = {"quantile": NINE, "y_bounds": (0, 1), "budget": budget, **change}
-    with pytest.raises((InvalidParameterError, InvalidProblemError), match=message):
+    with refused_for_free(message, (InvalidParameterError, InvalidProblemError)) as budget:
+        asked = {"quantile": NINE, "y_bounds": (0, 1), "budget": budget, **change}
         PrivateQuantileRegressor(1.0, 1e-6, **asked).fit(None, y)
-    assert budget.spent() == 0
 
 
 # what sensitivities rest on
@@ -486,11 +484,9 @@ REFUSED = [
 
 @pytest.mark.parametrize(("change", "message"), REFUSED)
 def test_bad_parameters_are_refused(change, message):
-    budget = Budget(5.0, 1e-3)
-    given_ = {"eps": 1.0, "delta": 1e-6, **BOUNDS, "budget": budget, **change}
-    with pytest.raises(InvalidParameterError, match=message):
+    with refused_for_free(message) as budget:
+        given_ = {"eps": 1.0, "delta": 1e-6, **BOUNDS, "budget": budget, **change}
         PrivateQuantileRegressor(**given_).fit(*data(n=50))
-    assert not budget.entries
 
 
 @pytest.mark.parametrize("estimator", [PrivateQuantileRegressor, PrivateLPSVR])
