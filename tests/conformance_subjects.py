@@ -509,19 +509,12 @@ CHAIN: list[Subject] = [
 _STAGED = partial(_solve, "staged", 1.0, 1e-6, 2.0)
 _COUNT = "count violated rows"
 
-_ROWS_HAVE_ONE_SIGN = RowsOfOneSign.__init__
 
-
-def of_any_sign(self: Any, *arguments: Any, **options: Any) -> None:
+def _of_any_sign(self: Any, part: Any) -> Any:
     """Rows in the units of one sign, with none left out: as long as they are, and of any sign."""
-
-    def scaled(part: Any) -> Any:
-        none = np.zeros_like(part.sums())
-        norm = np.sqrt(part.squares_about(none, 0))
-        return np.divide(math.sqrt(2.0), norm, out=np.zeros_like(norm), where=norm > 0), none
-
-    self._scaled = scaled
-    _ROWS_HAVE_ONE_SIGN(self, *arguments, **options)
+    none = np.zeros_like(part.sums())
+    norm = np.sqrt(part.squares_about(none, self._region.size))
+    return np.divide(math.sqrt(2.0), norm, out=np.zeros_like(norm), where=norm > 0), none
 
 
 STAGED: list[Subject] = [
@@ -534,14 +527,20 @@ STAGED: list[Subject] = [
         RELATION=Patch(_REMOVED),
         STOP=_STOPS,
     ),
-    played(
-        "staged, rows of one sign: sum",
-        _STAGED(),
-        of_one_sign(_FIRST, _SECOND, b=-1e12),
-        _SUM,
-        SCALE=Patch(_unscaled(RowsOfOneSign), of_one_sign(_FIRST, _SECOND, b=-1e12)),
-        RELATION=Patch(_REMOVED),
-        STOP=_ROUNDS_ABOVE,
+    *(
+        played(
+            f"staged, rows of one sign{which}: sum",
+            _STAGED(),
+            of_one_sign(_FIRST, _SECOND, b=-1e12),
+            _SUM,
+            SCALE=Patch(fault, of_one_sign(_FIRST, other, b=-1e12)),
+            RELATION=Patch(_REMOVED),
+            STOP=_ROUNDS_ABOVE,
+        )
+        for which, fault, other in (
+            ("", _unscaled(RowsOfOneSign), _SECOND),
+            (", believed", replaced(RowsOfOneSign, "_scaled", _of_any_sign), -_FIRST),
+        )
     ),
     played(
         "staged: signs",

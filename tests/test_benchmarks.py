@@ -1,8 +1,9 @@
-"""Pages of results: stale ones are noticed; scores, kept measurements, the unknown optima."""
+"""Pages of results: stale ones are noticed; scores, kept measurements, unknown optima, audits."""
 
 import math
 import re
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -11,7 +12,8 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import KFold
 
 import privlp
-from benchmarks import cache, probes, published, stale, thesis, unknown
+from benchmarks import cache, foreign_audits, probes, published, stale, thesis, unknown
+from benchmarks.foreign_audits import Case
 from benchmarks.scores import CrossValidation, ResultStore
 from svm_models import DMWSVC, HuberSVC, make_separable_sphere
 
@@ -251,3 +253,35 @@ def test_many_measurements_keep_their_order_and_are_not_made_twice(tmp_path, mon
 
     again = cache.Cache("squares", "state")
     assert again.measure_all(asked, never, processes=2, description="squares") == found
+
+
+# audits of other packages
+
+
+def noisy_count(scale):
+    """A count as another package might release it."""
+    return lambda records, rng: float(sum(records) + rng.laplace(scale=scale))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("scale", "verdict"), [(1.0, "no fault found"), (0.2, "**refuted**")], ids=["honest", "broken"]
+)
+def test_a_row_tells_honest_from_broken(scale, verdict):
+    """False alarms 0.001, misses below 1e-6; seed fixed."""
+    pair = foreign_audits.changed([0.0] * 9, 1.0)
+    case = Case("count | one of nine | the count", noisy_count(scale), pair, 1_000)
+    row = dict(zip(foreign_audits.HEADERS, foreign_audits.row(case), strict=True))
+    assert row["verdict"] == verdict
+    assert (float(row["audited ε ≥"]) > 1) == (verdict != "no fault found")
+    assert row["claimed ε"] == "1"
+
+
+def test_neighbours_differ_in_the_last_record_alone():
+    one, other = foreign_audits.changed([[0, 1], [0, 1]], (5, 1))
+    assert (one == other).tolist() == [[True, True], [False, True]]
+
+
+def test_a_missing_package_is_named_with_the_way_to_install_it():
+    with pytest.raises(click.ClickException, match=r"(?s)^absent cannot .*pip install --target"):
+        foreign_audits.imported("absent", "absent.models")

@@ -133,7 +133,7 @@ def test_single_vectors_follow_their_law(mechanism, p):
 # nothing is left out
 
 COVERED = frozenset().union(*(subject.covers for subject in ALL))
-#: Refuted by an audit, and said to be: tests/test_svm_dual_perturbation.py.
+#: Refuted by an audit, and said to be: tests/test_svm_audits.py.
 UNPROVEN = {"DualPerturbationSVC"}
 
 

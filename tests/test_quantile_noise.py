@@ -78,7 +78,6 @@ def boxes(m, relation, **fields):
     )
 
 
-OPEN = {"lower": -INF, "upper": INF}
 EVERY_PART = (RowPrivate(0.01), ScalarPrivate(0.1), ObjectivePrivate(0.1, lower=0, upper=2))
 #: With eps and delta. Noise is Gaussian where delta is positive.
 PROGRAMS = {

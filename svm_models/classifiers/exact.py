@@ -278,7 +278,7 @@ class DualPerturbationSVC(LinearBinaryClassifier):
     Which records are support vectors, their errors and the intercept enter the result without
     noise, and a record that is no support vector in one of two neighbouring data sets adds noise in
     a direction of its own in the other: an audit on such a pair measures far more than eps
-    (``tests/test_svm_dual_perturbation.py``). So no ledger is charged, ``privacy_`` is None, and
+    (``tests/test_svm_audits.py``). So no ledger is charged, ``privacy_`` is None, and
     :meth:`fit` warns.
 
     Parameters
