@@ -11,8 +11,9 @@ from privlp.methods.base import PlannedRun, Prediction, RowsMethod
 from privlp.methods.chain.charges import ChainCharges
 from privlp.methods.chain.search import ChainSearch
 from privlp.methods.counts import Checked, last_target
+from privlp.methods.limit import without_noise
 from privlp.methods.perturbed.draws import MOST_ROWS
-from privlp.methods.perturbed.method import Perturbed, search_region
+from privlp.methods.perturbed.method import search_region
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.regions.public_rows import PublicRows
@@ -66,7 +67,8 @@ class Chain(RowsMethod):
     *Budget.* All slopes and counts are charged together, before the first draw. Their shares follow
     from n, s, the number of coordinates, eps and delta.
 
-    Without noise (eps = inf) it is ``"perturbed"``, whose limit is exact.
+    Without noise (eps = inf) no row is protected: the optimum is found exactly, by rows that join
+    the program where they are missed.
 
     Source: noisy gradients (Bassily, Smith and Thakurta 2014) in dual averaging (Nesterov 2009),
     with adaptive steps (Duchi, Hazan and Singer 2011).
@@ -84,8 +86,6 @@ class Chain(RowsMethod):
 
     def plan(self, request: SolveRequest) -> PlannedRun:
         request.constraint_private(self.name)
-        if not request.has_noise:
-            return Perturbed().plan(request)
         request.require_delta()
         if request.largest_n > MOST_ROWS:
             raise UnsupportedProblemError(
@@ -96,6 +96,8 @@ class Chain(RowsMethod):
         request.refuse(self.name, width="it needs no declared bounds")
         s, public = request.density(), PublicRows(request.lp)
         region, typical, _ = search_region(request, public)
+        if not request.has_noise:
+            return without_noise(self.name, request)
         charges = ChainCharges.of(request, s, region.size, signs=region.basis is None)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:

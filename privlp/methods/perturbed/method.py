@@ -29,6 +29,7 @@ from privlp.methods.counts import (
     share_of_check,
     shares,
 )
+from privlp.methods.limit import without_noise
 from privlp.methods.perturbed.draws import require_priced_rows
 from privlp.methods.perturbed.hard import HardRowSearch, MixedRowSearch
 from privlp.methods.perturbed.soft import SoftRowSearch
@@ -101,6 +102,8 @@ class Perturbed(RowsMethod):
         except UnboundedRegionError:
             require_enough_rows(request)
             raise
+        if not request.has_noise and not request.prices:
+            return without_noise(self.name, request)
         charges = PerturbedCharges.hard(request, s)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:

@@ -22,6 +22,7 @@ from privlp.methods.counts import (
     TargetSearch,
     last_target,
 )
+from privlp.methods.limit import without_noise
 from privlp.methods.request import SolveRequest, cheapest_at_zero
 from privlp.methods.staged.charges import (
     LARGER,
@@ -356,6 +357,9 @@ class Staged(RowsMethod):
     ``docs/proofs.md``, "Staged descent".
 
     *Budget.* All draws are Gaussian, and are charged together before the first.
+
+    Without noise (eps = inf) no row is protected: the optimum is found exactly, by rows that join
+    the program where they are missed.
     """
 
     name = "staged"
@@ -377,6 +381,8 @@ class Staged(RowsMethod):
         request.constraint_private(self.name)
         request.refuse(self.name, width="it needs no declared bounds")
         s, sizes = request.density(), Sizes(request, _hint(request))
+        if not request.has_noise:
+            return without_noise(self.name, request)
         size = sizes.region(sizes.middle).size
         charges = StagedCharges.of(request, size, trim=sizes.larger_helps)
 

@@ -1,0 +1,95 @@
+"""With an unlimited budget every method for hard rows gives the exact answer, whatever the bounds."""
+
+import math
+
+import numpy as np
+import pytest
+
+import privlp
+from privlp import LinearProgram
+from tests.effort import each
+
+#: How far objectives may be from the optimum, as a share of it.
+NEAR = 1e-6
+
+
+def covering(box, rng, kinds):
+    rows = rng.uniform(0.2, 1, (kinds, 8))[rng.integers(0, kinds, 300)]
+    return LinearProgram(rng.uniform(1, 3, 8), -rows, -np.ones(300), bounds=(0, box))
+
+
+def packing(box, rng, kinds):
+    rows = rng.uniform(0.2, 1, (kinds, 6))[rng.integers(0, kinds, 300)]
+    return LinearProgram(rng.uniform(1, 3, 6), rows, np.ones(300), bounds=(0, box), sense="max")
+
+
+def half_spaces(box, rng, kinds):
+    """Around a point, in a box around 0."""
+    a, which = rng.normal(size=(kinds, 4)), rng.integers(0, kinds, 300)
+    a /= np.linalg.norm(a, axis=1)[:, None]
+    b = a @ rng.uniform(-0.5, 0.5, 4) + 0.2 + rng.exponential(0.3, kinds)
+    return LinearProgram(rng.normal(size=4), a[which], b[which], bounds=(-box, box))
+
+
+def fit(box, rng, kinds):
+    """Of least largest error, about a value that is far from 0."""
+    u, which = rng.uniform(-1, 1, kinds), rng.integers(0, kinds, 300)
+    B = np.vander(u, 3)
+    y = min(1000.0, 0.5 * box) + B @ [0.3, -0.2, 0.1] + 0.1 * rng.normal(size=kinds)
+    A = np.vstack([np.column_stack([sign * B[which], -np.ones(300)]) for sign in (1, -1)])
+    bounds = [(-box, box)] * 3 + [(0, box)]
+    return LinearProgram([0, 0, 0, 1.0], A, np.append(y[which], -y[which]), bounds=bounds)
+
+
+def shares(box, rng, kinds):
+    """With a public equality."""
+    lp = covering(box, rng, kinds)
+    A, low = np.vstack([[1, -1, 0, 0, 0, 0, 0, 0], lp.A]), np.append(0.0, np.full(300, -math.inf))
+    b, private = np.append(0.0, lp.b), np.arange(301) > 0
+    return LinearProgram(lp.c, A, b, row_lower=low, private=private, bounds=(0, box))
+
+
+SHAPES = {make.__name__: make for make in (covering, packing, half_spaces, fit, shares)}
+ONLY_COVERINGS = {"staged": ("covering", "packing")}
+
+
+@pytest.mark.parametrize("kinds", [1, 5, 300])
+@pytest.mark.parametrize("method", ["chain", "staged", "perturbed"])
+@pytest.mark.parametrize(("name", "box"), each(SHAPES, [1.0, 1e3, 1e6, 1e9, 1e12]))
+def test_without_noise_the_answer_is_exact(name, box, method, kinds):
+    if name not in ONLY_COVERINGS.get(method, SHAPES):
+        pytest.skip("the method does not take it")
+    lp = SHAPES[name](box, np.random.default_rng(0), kinds)
+    best = privlp.solve_exact(lp).objective
+    found = privlp.solve(lp, math.inf, 0.0, 15, method=method, rng=0)
+    assert found.objective == pytest.approx(best, rel=NEAR, abs=NEAR)
+    assert found.missed.high == 0
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e9, 1e12])
+def test_without_public_limits_numbers_of_all_sizes_are_found(unit):
+    lp = packing(None, np.random.default_rng(0), 300)
+    best = privlp.solve_exact(lp).objective
+    lp = LinearProgram(lp.c, lp.A, unit * lp.b, sense="max")
+    found = privlp.solve(lp, math.inf, 0.0, 15, rng=0)
+    assert found.objective == pytest.approx(unit * best, rel=NEAR)
+    assert found.status is not privlp.Status.UNBOUNDED
+
+
+def test_without_any_limit_that_is_said():
+    lp = packing(None, np.random.default_rng(0), 300)
+    A = np.where(np.arange(6) == 2, 0.0, lp.A)  # no row touches this variable
+    with pytest.warns(UserWarning, match="x is no answer"):
+        found = privlp.solve(LinearProgram(lp.c, A, lp.b, sense="max"), math.inf, 0.0, 15, rng=0)
+    assert found.status is privlp.Status.UNBOUNDED
+
+
+def test_rows_that_contradict_each_other_are_missed_least():
+    """One row in ten asks for less than the others, who have a point of their own."""
+    rng = np.random.default_rng(0)
+    A, less = rng.uniform(0.5, 1, (400, 3)), np.arange(400) % 20 == 0
+    b = np.where(less, 0.5, -1.0)
+    lp = LinearProgram(np.ones(3), np.where(less[:, None], A, -A), b, bounds=(0, 10))
+    found = privlp.solve(lp, math.inf, 0.0, 80, rng=0)
+    assert 20 <= found.missed.high <= 80
+    assert found.objective < 3
