@@ -141,6 +141,38 @@ def test_a_fit_far_from_the_origin_is_found(seed):
     assert found.objective <= privlp.solve_exact(lp).objective
 
 
+def end_of_a_project(box, n=3000):
+    """Its end, and a start that little depends on, which has to be late enough for n people."""
+    rng, one = np.random.default_rng([0, 1]), np.ones(3000)
+    ready, length = rng.normal(1000, 10, n), rng.gamma(4, 5, n)
+    A = np.vstack([np.column_stack([-one, 0 * one]), np.column_stack([one, -one])])
+    groups = np.tile(np.arange(n), 2)
+    return LinearProgram([0.01, 1.0], A, np.append(-ready, -length), groups=groups, bounds=(0, box))
+
+
+@pytest.mark.parametrize("seed", range(runs(3, 2)))
+def test_variables_that_move_far_together_are_followed(seed):
+    """By hundreds of times the distance between rows. Stages alone end at 38 times the optimum."""
+    lp = end_of_a_project(1e5)
+    found = solved(lp, eps=4.0, s=300, rng=seed)
+    assert missed(lp, found.x) <= 300
+    assert found.objective <= 4 * privlp.solve_exact(lp).objective
+
+
+def test_a_search_that_ends_on_its_way_says_so():
+    """A fit of values about 1,000, where noise lets no stage go far enough."""
+    rng = np.random.default_rng([1, 5])
+    u = rng.uniform(0, 2 * np.pi, 1500)
+    B = np.column_stack([np.ones(1500), np.cos(u), np.sin(u), np.cos(2 * u), np.sin(2 * u)])
+    y, e = B @ [1000, 40, -25, 10, 5] + 5 * rng.standard_t(6, 1500), -np.ones(1500)
+    A = np.vstack([np.column_stack([B, e]), np.column_stack([-B, e])])
+    bounds, groups = [(-5000, 5000)] * 5 + [(0, 5000)], np.tile(np.arange(1500), 2)
+    lp = LinearProgram([0.0] * 5 + [1.0], A, np.append(y, -y), groups=groups, bounds=bounds)
+    with pytest.warns(UserWarning, match="still moving on"):
+        found = privlp.solve(lp, 1.0, 1e-6, 150, method="chain", rng=1)
+    assert found.objective > 3 * privlp.solve_exact(lp).objective
+
+
 @pytest.mark.parametrize("seed", range(runs(3, 2)))
 def test_a_descent_too_coarse_for_its_bounds_is_followed_by_finer_ones(seed):
     """Caps of one variable each in bounds of 10^5: more than the optimum with all rows kept."""

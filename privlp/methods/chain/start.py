@@ -10,16 +10,8 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from privlp.checks import FloatArray
-from privlp.methods.chain.descent import (
-    LIKELY,
-    Centre,
-    Descents,
-    Start,
-    Useless,
-    Way,
-    centre_of_rows,
-    search_of_odds,
-)
+from privlp.methods.chain.descent import Centre, Descents, Useless, centre_of_rows
+from privlp.methods.chain.way import LIKELY, Start, Way, search_of_odds
 from privlp.methods.counts import NoisyCounts
 from privlp.methods.request import cheapest_at_zero
 from privlp.privacy import ChargedDraws

@@ -1,0 +1,141 @@
+"""Public ways, what counts say of them, and the start that they lead to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+
+from privlp.checks import FloatArray
+from privlp.methods.counts import NoisyCounts, TargetSearch
+
+# Logarithm of odds, along the way from the cheapest point to the far one; so many are told apart.
+_ODDS, _PLACES = (-45.0, 30.0), 1500
+_APART = (_ODDS[1] - _ODDS[0]) / (_PLACES - 1)
+#: The start is as likely as this to be past the point that is looked for, or surely.
+LIKELY, _SURELY = 0.9, 0.9
+# Odds beyond which rows end at the far end itself.
+_AT_CORNER = 24.0
+# Missed rows fall at least so fast, in powers of e for each power of e that odds rise by.
+_STEEP = 2.0
+# The start has these odds beyond those of a hinted cost, likely: the way leads not to the optimum
+# but to points that are dearer than it, and a hint may be wrong.
+_NEAR_HINT = (-1.5, 3.0)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A public way, and what counts say of where about the target's number of rows is missed."""
+
+    begin: FloatArray  # The cheapest point, or the centre of the rows.
+    far: FloatArray
+    fewest: float  # The count of rows missed at the far end.
+    posterior: TargetSearch  # By the logarithm of odds along the way.
+
+    def part(self, share: float) -> FloatArray:
+        """The point after this share of the way."""
+        return self.begin + share * (self.far - self.begin)
+
+    def at(self, odds: float) -> FloatArray:
+        """The point with these odds of what lies behind to what lies ahead."""
+        return self.part(float(expit(odds)))
+
+    def odds_of(self, value: float, cost: FloatArray) -> float:
+        """Where the cost is that value, between the ends; its begin if costs do not rise."""
+        start, end = (float(cost @ x) for x in (self.begin, self.far))
+        share = (value - start) / (end - start) if end > start else 0.0
+        return float(np.clip(logit(min(max(share, 0.0), 1.0)), *_ODDS))
+
+    def learn(self, counts: NoisyCounts, left: int) -> None:
+        """Counts on a logarithmic scale, until so few are left."""
+        while counts.left > left and not self.at_corner:
+            odds = self.posterior.median
+            self.posterior.learn(odds, counts(self.at(odds)), counts.sigma)
+
+    @property
+    def at_corner(self) -> bool:
+        """Whether few rows are missed at the far end, and many right before it."""
+        return self.fewest <= self.posterior.target and self.posterior.median > _AT_CORNER
+
+    def likely(self) -> tuple[float, float]:
+        """Odds between which the target's number of rows is likely missed."""
+        return self.posterior.quantile(1 - LIKELY) - _APART, self.posterior.quantile(LIKELY)
+
+    def halved(
+        self, ends: tuple[float, float], counts: NoisyCounts, target: float, left: int
+    ) -> tuple[float, float]:
+        """The ends after halving what lies between them, until so few counts are left."""
+        low, high = ends
+        while counts.left > left:
+            odds = _between(low, high)
+            found = counts(self.at(odds))
+            self.posterior.learn(odds, found, counts.sigma)
+            low, high = (low, odds) if found <= target else (odds, high)
+        return low, high
+
+
+@dataclass(frozen=True)
+class Start:
+    """A point of a public way, from where many rows are missed to a far point."""
+
+    way: Way
+    share: float  # Where the point lies: 0 where the way begins, 1 at the far point.
+    good: bool  # Whether few rows are missed at the far end.
+    # So far on, in the same units, sides near the point lie behind; infinite if not known.
+    on: float
+    # The number of missed rows that the point hardly ever exceeds; infinite if not known.
+    bound: float
+    of_far: float  # That of the far end.
+    safe: FloatArray  # Farther on, a point that is likely to miss fewer, and its bound.
+    of_safe: float
+    # A point that misses few rows, where many sides meet: right beside it many are missed.
+    corner: FloatArray | None = None
+
+    def with_few(self, counts: NoisyCounts, target: float) -> FloatArray:
+        """A point that is likely to miss so many rows or fewer, by all counts that are left."""
+        posterior = self.way.posterior
+        while counts.left:
+            odds = posterior.quantile_of(target, 0.5)
+            posterior.learn(odds, counts(self.way.at(odds)), counts.sigma)
+        return self.way.at(posterior.quantile_of(target, _SURELY))
+
+    @property
+    def x(self) -> FloatArray:
+        """The point."""
+        return self.way.part(self.share)
+
+    @property
+    def leads_away(self) -> bool:
+        """Whether the way itself leads to points with few missed rows not far on."""
+        return self.good and 2 * self.on < 1 - self.share
+
+
+def search_of_odds(
+    target: float, sigma: float, most: float, hint: float | None, cheapest: float, far: float
+) -> TargetSearch:
+    """A search for the odds at which so many rows are missed, between ends of these costs."""
+    return TargetSearch(
+        target,
+        *_ODDS,
+        sigma=sigma,
+        most=most,
+        places=_PLACES,
+        likely=_odds_of_cost(hint, cheapest, far),
+        least_slope=_STEEP,
+    )
+
+
+def _odds_of_cost(cost: float | None, cheapest: float, far: float) -> tuple[float, float] | None:
+    """Odds near those of a hinted cost on the way; ``None`` if it does not lie on it."""
+    if cost is None or not cheapest < cost < far:
+        return None
+    odds = math.log((cost - cheapest) / (far - cost))
+    return odds + _NEAR_HINT[0], odds + _NEAR_HINT[1]
+
+
+def _between(low: float, high: float) -> float:
+    """Odds of the middle of two places."""
+    share = 0.5 * (expit(low) + expit(high))
+    return float(logit(share)) if 0 < share < 1 else 0.5 * (low + high)
