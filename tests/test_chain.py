@@ -3,6 +3,7 @@
 import functools
 import math
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from benchmarks.small import doses, inputs, schedule, uneven, widest_gap
 from benchmarks.small import half_spaces as secret_centre
 from privlp import LinearProgram
 from privlp.methods.chain.search import ChainSearch
+from privlp.regions.public_rows import PublicRows
 from privlp.status import MissedRows
 from tests.effort import runs
 
@@ -171,6 +173,16 @@ def test_a_search_that_ends_on_its_way_says_so():
     with pytest.warns(UserWarning, match="still moving on"):
         found = privlp.solve(lp, 1.0, 1e-6, 150, method="chain", rng=1)
     assert found.objective > 3 * privlp.solve_exact(lp).objective
+
+
+def test_a_point_that_is_remembered_keeps_its_bounds():
+    """It may be returned, and coordinates are rounded."""
+    search, lp = object.__new__(ChainSearch), covering(0, bounds=(0.1, 0.7))
+    search.known, search._whole = [], PublicRows(lp.public().form.lp)
+    search._know(np.full(6, 0.7 + 1e-12), 3.0, SimpleNamespace(left=0, sigma=1.0))
+    ((bound, at),) = search.known
+    assert bound == 5.0
+    assert (at == 0.7).all()
 
 
 @pytest.mark.parametrize("seed", range(runs(3, 2)))

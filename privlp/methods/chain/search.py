@@ -80,6 +80,14 @@ class Scale:
     stopped: bool = False  # Whether they stopped any, after the first.
     kept: int = 0  # Rounds that are kept to see whether the search still moves.
 
+    def change(self, t: float, *, far: bool) -> None:
+        """How the next stage differs from one that went too far by t on its way, or not so far."""
+        self.force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
+        if far:
+            self.wider *= _GROWS
+        elif self.wider > 1:
+            self.wider /= _GROWS
+
 
 class ChainSearch(DeepSearch):
     """A safe point, a deep point, then stages at a price, and a search on the last segment."""
@@ -137,11 +145,7 @@ class ChainSearch(DeepSearch):
         new, t = self._towards(region, deep, found, target, _BEYOND, left)
         if scale.kept:
             scale.deep = self._moved(deep, new - x)
-        scale.force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
-        if far:
-            scale.wider *= _GROWS
-        elif scale.wider > 1:
-            scale.wider /= _GROWS
+        scale.change(t, far=far)
         if far and early and self._is_remote(scale, new):
             new, scale.kept = self._journey(scale, new, left - 1), self._rounds_of_a_leg(scale)
         return new
@@ -195,7 +199,7 @@ class ChainSearch(DeepSearch):
         """
         cost = self._public.cost
         at_stake, saved = float(cost @ (x - self._cheapest)), float(cost @ (first - x))
-        moves = not scale.stopped and at_stake > saved
+        moves = self._charges.stages > len(_OF_FEW) and not scale.stopped and at_stake > saved
         if scale.kept:
             wide = Scale(scale.region, scale.deep, scale.slack, scale.force, _STILL_FAR)
             moves |= scale.free | self._leg(wide, x, self._draws.slopes.remaining)[1]
