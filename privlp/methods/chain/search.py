@@ -39,7 +39,8 @@ _EARLY, _EASY, _MANY_STEPS = 2, 0.1, 9.0
 # prolonged, by this factor and more, by so many counts; so many are left for each later stage.
 _REMOTE, _CLEARLY, _SHORTEST, _STRIDE, _AT_MOST, _EACH = 100.0, 2.0, 8, 4.0, 5, 2
 # Rows stopped a descent that went less far along the costs than this share of what it would alone.
-_STOPPED = 0.25
+# From this noise on, in rows over s, descents may be too short to meet them.
+_STOPPED, _NOISY = 0.25, 0.18
 # Where the last one has so much more room, the search was far from its end: that is said.
 _STILL_FAR = _GROWS**2
 # A descent that leads back this share of the way to the deep point was too coarse, by that factor;
@@ -76,8 +77,7 @@ class Scale:
     slack: float  # Of rows at the deep point, in the coordinates.
     force: float = 1.0
     wider: float = 1.0
-    free: bool = False  # Whether rows did not stop the last descent.
-    stopped: bool = False  # Whether they stopped any, after the first.
+    stopped: bool = False  # Whether rows stopped a descent, after the first.
     kept: int = 0  # Rounds that are kept to see whether the search still moves.
 
     def change(self, t: float, *, far: bool) -> None:
@@ -130,7 +130,7 @@ class ChainSearch(DeepSearch):
         found, drift = self._cheaper(region, x, soft, scale.force, rounds)
         self._note("x", found)
         if self._went_back(region, deep, x, found):
-            scale.wider, scale.stopped, scale.free = scale.wider / _GROWS, True, False
+            scale.wider, scale.stopped = scale.wider / _GROWS, True
             self._know(x, math.inf, self._between, self._between.left // left)
             return x
         steps = _FAR * _LENGTH * math.sqrt(rounds)
@@ -138,8 +138,8 @@ class ChainSearch(DeepSearch):
         if early and self._charges.difficulty < _EASY:
             steps = _MANY_STEPS
         along, straight = self._along(region, x, found)
-        scale.free = straight and along > _STOPPED * drift
-        scale.stopped |= left < self._charges.stages and not scale.free
+        free = straight and along > _STOPPED * drift
+        scale.stopped |= left < self._charges.stages and not free
         ends = np.abs(found - x) > _TO_AN_END * max(scale.wider, 1.0) * self._widths
         far = straight and bool(along > steps * soft or ends.any())
         new, t = self._towards(region, deep, found, target, _BEYOND, left)
@@ -194,18 +194,19 @@ class ChainSearch(DeepSearch):
     def _is_said(self, scale: Scale, first: FloatArray, x: FloatArray) -> None:
         """Say it if the search ended far from the rows, or while it still moved.
 
-        That is so after short descents if rows did not stop the last stage, or one with much more
-        room; else if they stopped none, and more cost is at stake than all of them saved.
+        That is so after short descents if rows do not stop one with much more room; or where noise
+        is large, if they stopped no stage, and more cost is at stake than all of them saved.
         """
         cost = self._public.cost
         at_stake, saved = float(cost @ (x - self._cheapest)), float(cost @ (first - x))
-        moves = self._charges.stages > len(_OF_FEW) and not scale.stopped and at_stake > saved
+        noisy = self._charges.difficulty > _NOISY and self._charges.stages > len(_OF_FEW)
+        moves = noisy and not scale.stopped and at_stake > saved
         if scale.kept:
             wide = Scale(scale.region, scale.deep, scale.slack, scale.force, _STILL_FAR)
-            moves |= scale.free | self._leg(wide, x, self._draws.slopes.remaining)[1]
+            moves |= self._leg(wide, x, self._draws.slopes.remaining)[1]
         if scale.wider >= _STILL_FAR:
             self._warning = LOST
-        elif moves:
+        elif moves and not self._warning:
             self._warning = _MOVING
 
     def _straight_on(self, begin: FloatArray, x: FloatArray, number: int) -> float:
