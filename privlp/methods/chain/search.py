@@ -41,6 +41,8 @@ _REMOTE, _CLEARLY, _SHORTEST, _STRIDE, _AT_MOST, _EACH = 100.0, 2.0, 8, 4.0, 5, 
 # Rows stopped a descent that went less far along the costs than this share of what it would alone.
 # From this noise on, in rows over s, descents may be too short to meet them.
 _STOPPED, _NOISY = 0.25, 0.18
+# A search still moves if a descent goes on by so much of the costs at stake.
+_OF_STAKE = 0.01
 # Where the last one has so much more room, the search was far from its end: that is said.
 _STILL_FAR = _GROWS**2
 # A descent that leads back this share of the way to the deep point was too coarse, by that factor;
@@ -194,8 +196,8 @@ class ChainSearch(DeepSearch):
     def _is_said(self, scale: Scale, first: FloatArray, x: FloatArray) -> None:
         """Say it if the search ended far from the rows, or while it still moved.
 
-        That is so after short descents if rows do not stop one with much more room; or where noise
-        is large, if they stopped no stage, and more cost is at stake than all of them saved.
+        That is so after short descents if one with much more room goes on; or where noise is large,
+        if rows stopped no stage, and more cost is at stake than all of them saved.
         """
         cost = self._public.cost
         at_stake, saved = float(cost @ (x - self._cheapest)), float(cost @ (first - x))
@@ -203,7 +205,8 @@ class ChainSearch(DeepSearch):
         moves = noisy and not scale.stopped and at_stake > saved
         if scale.kept:
             wide = Scale(scale.region, scale.deep, scale.slack, scale.force, _STILL_FAR)
-            moves |= self._leg(wide, x, self._draws.slopes.remaining)[1]
+            found, moved = self._leg(wide, x, self._draws.slopes.remaining)
+            moves |= moved and float(cost @ (x - found)) > _OF_STAKE * at_stake
         if scale.wider >= _STILL_FAR:
             self._warning = LOST
         elif moves and not self._warning:
