@@ -37,6 +37,7 @@ from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
 from privlp.methods.tightened.method import by_margin
 from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace, gaussian_is_narrower
 from privlp.methods.tightened.rows import PRECISELY, TightenedRows
+from privlp.methods.tightened.weighted import WeightedNoise, weights_pay
 from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import LowSensitivity, ProgramNumbers
@@ -169,8 +170,9 @@ def least_possible(lp: LinearProgram, eps: float) -> float:
     (part,), numbers = relation.private_numbers(form), ProgramNumbers.of(form)
     rows = TightenedRows.of(numbers, None)
     _, y, prices = rows.priced_optimum(lp.c, PRECISELY)
-    slack = least_slack((numbers.values(part) - part.low) / part.entry, eps, MANY_DELTA)
-    lost = part.entry * np.abs(prices[form.row[part.at]]) @ slack
+    step = part.largest_moves
+    slack = least_slack((numbers.values(part) - part.low) / step, eps, MANY_DELTA)
+    lost = np.abs(prices[form.row[part.at]]) @ (step * slack)
     return float(lost / abs(lp.c @ rows.point(y)))
 
 
@@ -204,7 +206,9 @@ def ways(lp: LinearProgram) -> tuple[Any, Any]:
     """Noise on each number alone, and what `feasible="always"` takes, at ε = 1."""
     request = SolveRequest.of(lp, 1.0, MANY_DELTA, feasible="always")
     by_itself = TruncatedGaussian() if gaussian_is_narrower(request) else TruncatedLaplace()
-    return by_itself, by_itself if by_margin(request) is None else OneMargin()
+    if by_margin(request) is not None:
+        return by_itself, OneMargin()
+    return by_itself, WeightedNoise() if weights_pay(request) else by_itself
 
 
 def drawn(lp: LinearProgram, way: Any, count: int, seed: int) -> list[np.ndarray]:
@@ -277,7 +281,7 @@ def followed(draws: int, matpower: Path | None, pglib: Path | None) -> list[Part
     for source, grid, size, known in tqdm(list(followed_grids(matpower, pglib)), desc="followed"):
         one, every = {"sensitivity": size, "norm": "1"}, {"sensitivity": size / 10}
         large = len(grid.loads) > 1000
-        count, alone = (min(draws, 10), 2) if large else (draws, min(draws, 30))
+        count, alone = (min(draws, 20), 2) if large else (draws, min(draws, 30))
         limited = int((grid.lines[:, 3] > 0).sum())
         for relation, which in ((one, "one load"), (every, "every load")):
             lp, each = (make(grid, relation, known=known) for make in (dc_opf_with_control, dc_opf))

@@ -40,6 +40,7 @@ from privlp.privacy import (
     WeightedGaussianMechanism,
 )
 from privlp.privacy.mechanisms.additive import LaplaceCount
+from privlp.relations.numbers import PrivateNumbers
 from privlp.rows.in_coordinates import RowsInCoordinates, _divisors
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, RowsOnGrid, RowsOnSimplex
 from privlp.status import Status
@@ -611,6 +612,13 @@ _ONE_NUMBER = {
     "A": _numbers_of(_OF_A_ROW, A=_D),
     "c": _numbers_of(_COSTS, c=_D),
 }
+#: x_0 <= 4, which is dear, and x_1 <= 4; both move.
+_DEAR_AND_CHEAP = tuple(
+    LinearProgram(
+        [-1.0, -0.001], np.eye(2), np.full(2, b), bounds=(0, 10), neighbours=_scalar("inf")
+    )
+    for b in (4.0, 4.0 + _D)
+)
 _NAMES = {"b": "right-hand sides", "A": "coefficients", "c": "costs"}
 
 
@@ -688,6 +696,13 @@ SMALL_CHANGES: list[Subject] = [
         *(_ONE_NUMBER["b"], "measure one margin"),
         SCALE=_USER_UNITS,
         RELATION="however many numbers move, the margin moves like one",
+        COUNT=ONE_DRAW,
+    ),
+    played(
+        *("by-prices: b", _solve("by-prices", 2.0, 0.1)),
+        *(_DEAR_AND_CHEAP, "right-hand sides"),
+        SCALE=Patch(replaced(PrivateNumbers, "over", lambda self, scale: self)),
+        RELATION=_SWAPPED["b"],
         COUNT=ONE_DRAW,
     ),
     _on_numbers("truncated-laplace-published", "b", 2.0, 0.2),

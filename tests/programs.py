@@ -12,6 +12,7 @@ from privlp.methods.auto import protecting
 from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
 from privlp.methods.tightened.method import QuantileNoise
 from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace
+from privlp.methods.tightened.weighted import WeightedNoise
 
 INF = float("inf")
 
@@ -121,6 +122,7 @@ WAYS = {
     "one-margin": OneMargin(),
     "truncated-laplace": TruncatedLaplace(),
     "truncated-gaussian": TruncatedGaussian(),
+    "by-prices": WeightedNoise(),
 }
 #: Every method by name, with the ways of ``"tightened"`` in its place.
 ALL = {name: method for name, method in METHODS.items() if name != "tightened"} | WAYS
@@ -138,6 +140,8 @@ def way_of(solution):
         return "measured-slack"
     if any(entry.purpose.startswith("measure one margin") for entry in entries):
         return "one-margin"
+    if any(entry.purpose.startswith("tighten by shadow prices") for entry in entries):
+        return "by-prices"
     if any(entry.mechanism.startswith("truncated Gaussian") for entry in entries):
         return "truncated-gaussian"
     plain = all(entry.mechanism.startswith("truncated Laplace") for entry in entries)

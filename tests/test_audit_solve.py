@@ -105,7 +105,7 @@ LITTLE = {
 LITTLE["b and row"] = LITTLE["b, sum"], LITTLE["row"]
 LITTLE["b, column and costs"] = LITTLE["b, each"], LITTLE["column"], LITTLE["costs"]
 NOISE = "direct-noise quantile-noise measured-slack one-margin truncated-laplace truncated-gaussian"
-LITTLE_METHODS = {name: {} for name in [*NOISE.split(), "truncated-laplace-published"]}
+LITTLE_METHODS = {name: {} for name in [*NOISE.split(), "by-prices", "truncated-laplace-published"]}
 LITTLE_METHODS["mw"] = {"opt": 5.0, "alpha": 1.0}
 
 #: Where A is public, or is private in a second way, sparse storage is that of another relation.
@@ -122,11 +122,12 @@ ALIKE_IF_SPARSE = {"b, sum", "costs", "b and row", "b, column and costs"}
             for sparse in (False, True)
             if not (name == "mw" and "costs" in relation)
             and (name != "measured-slack" or "row" in relation or "column" in relation)
-            and (name != "one-margin" or relation in ("b, sum", "b, each"))
+            and (name not in ("one-margin", "by-prices") or relation in ("b, sum", "b, each"))
             and not (
                 sparse
                 and (
-                    name.startswith(("truncated", "measured", "one")) or relation in ALIKE_IF_SPARSE
+                    name.startswith(("truncated", "measured", "one", "by"))
+                    or relation in ALIKE_IF_SPARSE
                 )
             )
         ],

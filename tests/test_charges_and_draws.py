@@ -145,6 +145,7 @@ TIGHTEST = {
     "quantile-noise": ({}, 0.0),
     "measured-slack": ({}, 1e-6),
     "one-margin": ({}, 1e-6),
+    "by-prices": ({}, 1e-6),
     "truncated-gaussian": ({}, 1e-6),
     "truncated-laplace-published": ({}, 1e-6),
 }

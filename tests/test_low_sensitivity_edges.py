@@ -193,7 +193,7 @@ def test_sparse_matrices_stay_sparse_at_construction():
 def test_what_protects_a_relation_is_no_argument_of_it(kind):
     """A user must not name a method that does not protect it."""
     fields = {field.name for field in dataclasses.fields(kind)}
-    assert fields <= {"sensitivity", "norm", "lower", "upper", "zeros"}
+    assert fields <= {"sensitivity", "norm", "lower", "upper", "zeros", "moves", "rounding"}
 
 
 def test_private_costs_are_refused_by_the_solver_itself():

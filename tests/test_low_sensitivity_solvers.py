@@ -125,7 +125,7 @@ PARTS = {"row": "A", "column": "A", "scalar": "b", "objective": "c"}
 
 
 def pays_by_scale(relation, method):
-    of_another = method in ("mw", "truncated-gaussian", "measured-slack", "one-margin")
+    of_another = method in ("mw", "truncated-gaussian", "measured-slack", "one-margin", "by-prices")
     return isinstance(relation, Combined) and not of_another
 
 

@@ -23,7 +23,7 @@ from privlp.methods.base import Method, PlannedRun, Prediction
 from privlp.methods.noisy_numbers import AdditiveNoise, BoundedNoise
 from privlp.methods.perturbed import require_enough_rows
 from privlp.methods.request import SolveRequest
-from privlp.methods.tightened.method import Trial, made_up_numbers, trials
+from privlp.methods.tightened.trials import Trial, made_up_numbers, trials
 from privlp.regions.public_rows import CONTRADICTION, UnboundedRegionError
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.numbers import LowSensitivity, PrivateNumbers
@@ -256,9 +256,10 @@ def _least_lost(request: SolveRequest, numbers: Sequence[PrivateNumbers], trial:
     lost, row = 0.0, request.form.row
     for part in numbers:
         if part.part == "b":
-            steps = (trial.numbers.values(part) - part.low) / part.entry
+            step = np.maximum(part.largest_moves, np.finfo(float).tiny)
+            steps = (trial.numbers.values(part) - part.low) / step
             slack = least_slack(steps, request.ledger.eps, request.ledger.delta)
-            lost += part.entry * float(np.abs(trial.prices[row[part.at]]) @ slack)
+            lost += float(np.abs(trial.prices[row[part.at]]) @ (step * slack))
     return lost
 
 

@@ -95,13 +95,18 @@ def _band(lp: ProgramData, rows: BoolArray, below: FloatArray, above: FloatArray
     both = bool((np.isfinite(below) & np.isfinite(above))[rows].any())
     sensitivity *= 2 if in_sum and both else 1
     stack = sp.vstack if lp.is_sparse else np.vstack
-    fields = {
+    fields: dict[str, Any] = {
         "A": stack([lp.A, lp.A[rows]]),
         "b": np.append(upper, np.full(rows.sum(), np.inf)),
         "row_lower": np.append(np.where(rows, -np.inf, lower), lower[rows]),
         "private": np.append(lp.private, np.full(rows.sum(), True)),
         "neighbours": replace(relation, sensitivity=sensitivity, lower=ends[0], upper=ends[1]),
     }
+    if in_sum:
+        moves, shown = _moves(relation, lp), np.where(rows, np.isfinite(upper), True)
+        stacked = sp.vstack([_times(shown, moves), _times(np.isfinite(lower), moves)[rows]])
+        own = relation.rounding + rounding
+        fields["neighbours"] = replace(fields["neighbours"], moves=stacked, rounding=own)
     if lp.penalty is not None:
         fields["penalty"] = np.concatenate([lp.penalty, lp.penalty[rows]])
     if lp.row_names is not None:
@@ -119,6 +124,18 @@ def _scalar(relation: Any) -> Any:
             " other bands as two rows, with an interval for each side."
         )
     return relation
+
+
+def _moves(relation: Any, lp: ProgramData) -> sp.csr_array:
+    """How far each kind of record moves right-hand sides; by default it owns one, (n, k)."""
+    if relation.moves is not None:
+        return sp.csr_array(relation.moves)
+    return sp.csr_array(sp.diags_array(np.where(lp.private, relation.sensitivity, 0.0)))
+
+
+def _times(scale: Any, rows: sp.csr_array) -> sp.csr_array:
+    """Rows times a number each."""
+    return sp.csr_array(sp.diags_array(np.asarray(scale, dtype=float)) @ rows)
 
 
 def _product(W: FloatArray, up: FloatArray, down: FloatArray) -> FloatArray:
@@ -212,6 +229,14 @@ class Recourse(NamedTuple):
             rounding.sum() if total else rounding.max(initial=0.0)
         )
         wider = replace(relation, sensitivity=moved, lower=low, upper=high)
+        if total:  # a record moves each sum in which its numbers stand
+            shown = np.ones(len(b)) + 2.0**-40
+            shown[rows[~bounded]] = 0.0
+            weight = _times(shown, abs(S)) @ sp.diags_array(np.where(moves, 1.0, 0.0))
+            by = sp.csr_array(weight @ _moves(relation, lp))
+            before = relation.rounding * max(1.0, float(weights.sum(axis=1).max(initial=0.0)))
+            more = before + float(rounding.max(initial=0.0))
+            wider = replace(wider, moves=by, rounding=more)
         A = S @ (lp.A @ released) + kept  # W R is diagonal, not only nearly
         return lp.changed(A=A, b=b, row_lower=lower, neighbours=wider)
 

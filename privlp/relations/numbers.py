@@ -20,6 +20,8 @@ from privlp.relations.base import NeighbourRelation, public_rows
 _UNIT_ROUNDOFF = 2.0**-53
 # Where no violation can change (at x = 0, say) scores still need a positive unit.
 _LEAST_CHANGE = 1e-100
+# Sums of non-negative numbers are rounded by less than that.
+_UP = 1 + 2.0**-30
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -41,9 +43,49 @@ class PrivateNumbers:
     nonzero: bool = False  #: Whether zeros are public, so that no private number is zero.
     #: Whether all numbers in which two neighbours differ stand in one row of A.
     in_one_row: bool = False
+    #: Column j bounds how far a record of kind j moves each number, (m, k), but for `rounding`.
+    moves: sp.csr_array | None = None
+    rounding: float = 0.0
 
     def __len__(self) -> int:
         return len(self.low)
+
+    @property
+    def largest_moves(self) -> FloatArray:
+        """The most that each number moves between two neighbours, (m,)."""
+        if self.moves is None:
+            return np.full(len(self), self.entry)
+        return np.asarray(self.moves.max(axis=1).toarray()).ravel() + self.rounding
+
+    def over(self, scale: FloatArray) -> PrivateNumbers:
+        """The same places, with bounds on how far the numbers move over positive scales, (m,)."""
+        if self.moves is not None:
+            return self._moving_by(sp.csr_array(sp.diags_array(1 / scale) @ self.moves), scale)
+        largest = np.sort(1 / scale)[::-1][: self.touched]
+        return replace(
+            self,
+            l1=_UP * min(self.l1 * float(largest[0]), self.entry * float(largest.sum())),
+            l2=_UP * min(self.l2 * float(largest[0]), self.entry * float(np.linalg.norm(largest))),
+            entry=_UP * self.entry * float(largest[0]),
+        )
+
+    def by(self, moves: sp.csr_array, rounding: float) -> PrivateNumbers:
+        """The same numbers, of which each record moves those of one column, (m, k)."""
+        found = replace(self, moves=moves, rounding=rounding)
+        found = found._moving_by(moves, np.ones(len(self)))
+        own: Any = {of: min(getattr(self, of), getattr(found, of)) for of in ("l1", "l2", "entry")}
+        return replace(found, **own)
+
+    def _moving_by(self, moves: sp.csr_array, scale: FloatArray) -> PrivateNumbers:
+        """Bounds by the columns of `moves`; rounding is over the scales.
+
+        A change is at most a mean of columns, and a norm of it at most that of the largest one.
+        """
+        rounded, square = self.rounding / scale, moves.multiply(moves)
+        l1 = float(moves.sum(axis=0).max(initial=0.0)) + float(rounded.sum())
+        l2 = math.sqrt(square.sum(axis=0).max(initial=0.0)) + float(np.linalg.norm(rounded))
+        entry = float(moves.max()) + float(rounded.max(initial=0.0))
+        return replace(self, l1=_UP * max(l1, entry), l2=_UP * max(l2, entry), entry=_UP * entry)
 
     @property
     def scaled_entry(self) -> float:

@@ -11,7 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import BoolArray, FloatArray, require, require_one_of, shown
+from privlp.checks import (
+    BoolArray,
+    FloatArray,
+    as_floats,
+    real,
+    require,
+    require_data,
+    require_one_of,
+    shown,
+)
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.bounded_change import BoundedChange, no_solver_if, signs, split_among_few
@@ -83,6 +92,19 @@ class MatrixPrivate(BoundedChange):
         lower, upper = (np.broadcast_to(end, lp.shape) for end in (self.lower, self.upper))
         private = np.broadcast_to(lp.private[:, None], lp.shape)
         return lower, upper, A, private if self.zeros == "private" else private & _stored(lp.A)
+
+
+def _kinds(moves: Any) -> sp.csr_array:
+    """How far records of each kind move the numbers, (n, k)."""
+    if sp.issparse(moves):
+        found = sp.csr_array(moves, dtype=np.float64, copy=True)
+        found.sum_duplicates()
+    else:
+        found = sp.csr_array(np.atleast_2d(as_floats(moves, "moves")))
+    right = (np.isfinite(found.data) & (found.data >= 0)).all() and found.nnz > 0
+    wrong = "moves must be a matrix of finite numbers from 0, not all of them 0."
+    require(found.ndim == 2 and right, wrong, "moves")
+    return found
 
 
 def _stored(A: Any) -> BoolArray:
@@ -249,7 +271,8 @@ class ScalarPrivate(BoundedChange):
     moves by D in both. At a public x the violation A_i x - b_i moves by as much as b_i. All changes
     lie in [-D, D], a span of 2 D. Under ``norm="1"`` they span at most D, or 2 D where a private
     equality shows one number in two rows. Rounding of the difference is added. The change of
-    variables u_j = c_j x_j/V leaves b alone.
+    variables u_j = c_j x_j/V leaves b alone. With `moves` abs(b - b') <= moves @ z + rounding for
+    some z >= 0 with a sum of at most 1: norms are those of the largest column, plus rounding.
 
     An unbounded change is refused: Hsu, Roth, Roughgarden and Ullman (2014) show that any private
     solver would allow the data to be reconstructed.
@@ -259,6 +282,8 @@ class ScalarPrivate(BoundedChange):
     >>> from privlp import ScalarPrivate
     >>> ScalarPrivate(10.0, norm="1", lower=0).description
     'scalar-private: b changes by at most 10 in sum'
+    >>> ScalarPrivate(3.0, norm="1", moves=[[1], [1], [1]]).description
+    'scalar-private: b changes by at most 3 in sum, each by at most 1'
     >>> ScalarPrivate(float("inf"))
     Traceback (most recent call last):
         ...
@@ -267,6 +292,8 @@ class ScalarPrivate(BoundedChange):
 
     norm: Literal["inf", "1"] = "inf"
     zeros: Literal["private", "public"] = field(default="private", kw_only=True)
+    moves: Any = field(default=None, kw_only=True, compare=False, repr=False)
+    rounding: float = field(default=0.0, kw_only=True, repr=False)
 
     part = "b"
     numbers_are = "the right-hand sides of the private rows"
@@ -279,11 +306,29 @@ class ScalarPrivate(BoundedChange):
         require(name in ("inf", "1"), wrong, "norm")
         object.__setattr__(self, "norm", name)
         require_one_of(self.zeros, "zeros", ("private", "public"))
+        rounding = real(self.rounding, "rounding")
+        require(0 <= rounding < math.inf, "rounding must be 0 or more, and finite.", "rounding")
+        if self.moves is not None:
+            object.__setattr__(self, "moves", _kinds(self.moves))
+            require(self.norm == "1", "moves is for norm='1': one record, of some kind.", "moves")
+            inside = (self.moves.sum(axis=0) <= self.sensitivity * (1 + 2.0**-30)).all()
+            require(inside, "A column of moves must not exceed the sensitivity in sum.", "moves")
 
     @property
     def description(self) -> str:
         each = "each" if self.norm == "inf" else "in sum"
+        if self.moves is not None:
+            each += f", each by at most {self.moves.max() + self.rounding:g}"
         return f"scalar-private: b changes by at most {self.sensitivity:g} {each}"
+
+    def check(self, lp: ProgramData) -> None:
+        """What every bounded change is checked for, and the shape of `moves`."""
+        super().check(lp)
+        if self.moves is not None:
+            wrong = (
+                f"moves must have one row for each of {lp.shape[0]} rows; got {self.moves.shape}."
+            )
+            require_data(self.moves.shape[0] == lp.shape[0], wrong, "moves")
 
     def describe(self, lp: ProgramData) -> str:
         """The relation in words, with what was declared public."""
@@ -313,17 +358,26 @@ class ScalarPrivate(BoundedChange):
         count = len(sides) if self.norm == "inf" else 1
         low, high = np.where(above, lower, -upper), np.where(above, upper, -lower)
         nonzero = self.zeros == "public"
-        return self._moving((sides,), low, high, count, touched=len(sides), nonzero=nonzero)
+        found = self._moving((sides,), low, high, count, touched=len(sides), nonzero=nonzero)
+        if self.moves is None or not len(sides):
+            return found
+        return found.by(self.moves[row[sides]], float(self.rounding))
 
     def _steps(
         self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]
     ) -> FloatArray:
         if self.norm == "inf":
             return self.sensitivity * signs(len(numbers), rng)
+        if numbers.moves is not None:
+            kinds = np.flatnonzero(numbers.moves.sum(axis=0))
+            kind = rng.choice(kinds, 1) if len(kinds) else [0]
+            return numbers.moves[:, kind].toarray().ravel() * signs(len(numbers), rng)
         return split_among_few(self.sensitivity, len(numbers), rng)
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
-        """2 D, the default; D where the sum of changes is bounded and no equality is private."""
+        """Twice the change of one side; that in sum, if it is less and no equality is private."""
         equality = form.lp.private[form.row[equal_sides(form)[:, 0]]].any()
-        span = self.sensitivity if self.norm == "1" and not equality else 2 * self.sensitivity
+        span = 2 * max((of.entry for of in self.private_numbers(form)), default=self.sensitivity)
+        if self.norm == "1" and not equality:
+            span = min(span, self.sensitivity)
         return lambda x: span  # noqa: ARG005 (the same at every point)

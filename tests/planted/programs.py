@@ -242,7 +242,14 @@ _OF_METHOD = {"dmw-published": {"width": 10.0, "alpha": 100.0}, "mw": {"alpha": 
 #: Programs that one method takes.
 _ONLY = {"soft": "perturbed", "soft, departed": "perturbed", "mixed": "chain"}
 _NO_OPT = (
-    *("quantile-noise", "measured-slack", "one-margin", "truncated-laplace", "truncated-gaussian"),
+    *(
+        "quantile-noise",
+        "measured-slack",
+        "one-margin",
+        "truncated-laplace",
+        "truncated-gaussian",
+        "by-prices",
+    ),
     *("truncated-laplace-published", "direct-noise"),
 )
 #: Private numbers of rows, and what is near them.

@@ -80,15 +80,23 @@ def deltas(
     return [float(share) * delta for share in parts / parts.sum()]
 
 
-def _widths(request: SolveRequest, part: PrivateNumbers) -> tuple[float, float]:
-    """Of Gaussian and of Laplace noise on one part that takes all that is left of the budget."""
+def both_kinds(
+    request: SolveRequest, part: PrivateNumbers
+) -> tuple[TruncatedGaussianMechanism, TruncatedLaplaceMechanism]:
+    """Gaussian and Laplace noise on one part that takes all that is left of the budget."""
     delta = request.ledger.delta_left
 
     def make(eps: float) -> TruncatedLaplaceMechanism:
         return TruncatedLaplaceMechanism.of_budget(part.l1, eps, delta, entry=part.entry)
 
     laplace = request.ledger.calibrate(make, 1)
-    return gaussian_beside(part, laplace).width, laplace.width
+    return gaussian_beside(part, laplace), laplace
+
+
+def _widths(request: SolveRequest, part: PrivateNumbers) -> tuple[float, float]:
+    """Their widths."""
+    gaussian, laplace = both_kinds(request, part)
+    return gaussian.width, laplace.width
 
 
 #: Draws once for the private numbers of a part, and gives an interval that holds each of them.
@@ -275,6 +283,15 @@ class TruncatedLaplace(NumbersMethod):
     _purpose: ClassVar[str] = "tighten"
 
     def plan(self, request: SolveRequest) -> PlannedRun:
+        numbers, worst = self._checked(request)
+        mechanisms = self._mechanisms(request, numbers)
+        pairs = zip(numbers, mechanisms, strict=True)
+        released = [(*of, self._noise_on(request, *of)) for of in pairs]
+        note, program = worst.note(request.lp.sense), self._program
+        return tightened_run(self.name, request, released, self._purpose, worst, note, program)
+
+    def _checked(self, request: SolveRequest) -> tuple[list[PrivateNumbers], worst_case.WorstCase]:
+        """The private numbers, and the tightest program within their ranges."""
         width, form = "ranges are declared by the neighbour relation", request.form
         numbers = checked_numbers(request, self.name, "no row is violated", width)
         if not request.has_delta:
@@ -285,12 +302,7 @@ class TruncatedLaplace(NumbersMethod):
             )
         _require_ranges(form, numbers)
         require_bounded(form, numbers, within_ranges=True)
-        worst = worst_case.WorstCase.of(form, numbers)
-        mechanisms = self._mechanisms(request, numbers)
-        pairs = zip(numbers, mechanisms, strict=True)
-        released = [(*of, self._noise_on(request, *of)) for of in pairs]
-        note, program = worst.note(request.lp.sense), self._program
-        return tightened_run(self.name, request, released, self._purpose, worst, note, program)
+        return numbers, worst_case.WorstCase.of(form, numbers)
 
     def _noise_on(self, request: SolveRequest, *of: Any) -> NoiseOnNumbers:  # noqa: ARG002
         """How far noise moves the numbers of a part."""

@@ -85,8 +85,15 @@ class TightenedRows:
 
     def best(self, cost: FloatArray, options: Mapping[str, Any] = PRECISELY) -> FloatArray | None:
         """The x that is best for costs in the user's sense; None if HiGHS finds none."""
-        status, y, _ = self.priced_optimum(cost, options)
-        return self.point(y) if status == highspy.HighsModelStatus.kOptimal else None
+        found = self.best_with_prices(cost, options)
+        return None if found is None else found[0]
+
+    def best_with_prices(
+        self, cost: FloatArray, options: Mapping[str, Any] = PRECISELY
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """The same x, and shadow prices of the user's rows; None if HiGHS finds none."""
+        status, y, prices = self.priced_optimum(cost, options)
+        return (self.point(y), prices) if status == highspy.HighsModelStatus.kOptimal else None
 
     def priced_optimum(
         self, cost: FloatArray, options: Mapping[str, Any]

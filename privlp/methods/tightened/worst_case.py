@@ -90,6 +90,7 @@ class WorstCase(NamedTuple):
     inside: FloatArray  # Satisfies them too, and is strictly inside every row that leaves room.
     objective: float | None  # That of `point`, ``None`` where costs are private.
     cramped: tuple[str, ...]  # Names of inequality rows that leave no room in the worst case.
+    prices: FloatArray | None = None  # Of the user's rows, where costs are public.
 
     @classmethod
     def of(cls, form: StandardForm, numbers: list[PrivateNumbers]) -> WorstCase:
@@ -115,12 +116,13 @@ class WorstCase(NamedTuple):
         if any(part.part == "c" for part in numbers):
             return cls(sure, sure, None, cramped)
         # The certified optimum; `sure` if HiGHS or the repair fails.
-        point = sure
-        if (best := rows.best(form.lp.c)) is not None:
+        point, prices = sure, None
+        if (found := rows.best_with_prices(form.lp.c)) is not None:
+            best, prices = found
             near = repairs.nudged(rows, best)
             near = repairs.certain_near(rows, best, sure)[0] if near is None else near
             point = sure if near is None else near
-        return cls(point, sure, form.lp.objective(point), cramped)
+        return cls(point, sure, form.lp.objective(point), cramped, prices)
 
     def note(self, sense: str) -> str:
         """What a plan says about it."""
