@@ -98,6 +98,15 @@ def test_the_package_runs_as_a_module(monkeypatch, capsys):
         ("--s 20 --opt 5 --private nobody*", "--private: No row name matches private='nobody*'"),
         ("--s 20 --opt 5 --nominal-n 3", "--nominal-n: The program has more than ten times nomi"),
         ("--s 20 --opt 5 --time-limit -1", "--time-limit must be a positive number"),
+        ("--s 20 --opt 5 --largest-penalty 1", "--largest-penalty has no use with change='replace"),
+        (
+            "--nominal-n 200 --box 9 --penalty 2 --largest-penalty 1",
+            "--largest-penalty: The penalt",
+        ),
+        (
+            "--scalar-private 1 --largest-penalty 1",
+            "--largest-penalty has no use with --scalar-pri",
+        ),
         ("--penalty 1", "--box or --opt or --opt-range: The public region is unbounded"),
         ("--s 20 --opt-range 2 5 --method dmw", "--opt or --opt-range: opt must be a number with"),
         ("--row-private 0.1 --opt-range 2 5", "--opt or --opt-range: opt must be a number, got tu"),
@@ -183,6 +192,7 @@ def test_solve_takes_pattern_relation_and_method(model):
             "20 of 200 rows are private; public: person0, person1, person2 and 177 more.\n",
         ),
         ("--s 5 --opt 5 --nominal-n 200", "All rows are private."),
+        ("--nominal-n 200 --penalty 0.05 --largest-penalty 1 --box 9", "All rows are private."),
         (
             "--s 5 --opt 5 --nominal-n 200 --private person?*9",
             "181 rows are public; the number of private rows is private.",

@@ -105,6 +105,14 @@ class TestTheSameAsInMemory:
         with dask.config.set(scheduler="synchronous"):
             assert_same(solved(LinearProgram(COSTS, *table()), "dmw"), solved(lp, "dmw"))
 
+    def test_soft_and_hard_rows_on_two_workers(self, on_cluster):
+        """Each block gets the prices of its own rows."""
+        prices = np.where(np.arange(N) % 3, np.linspace(0.1, 0.9, N), np.inf)
+        request = {"bounds": (0, 9), "penalty": prices}
+        whole, lp = (LinearProgram(COSTS, *rows, **request) for rows in (table(), arrays()))
+        found = [privlp.solve(each, 1.0, 1e-6, 9, rng=0) for each in (whole, lp)]
+        assert_same(*found)
+
     def test_names_of_columns(self):
         lp = LinearProgram(COSTS, *COLLECTIONS["frames"]())
         assert lp.variable_names == tuple("wxyz")

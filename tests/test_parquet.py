@@ -160,7 +160,7 @@ def test_what_is_refused(folder, tmp_path):
         (lambda: read(tmp_path / "none"), "no file or folder"),
         (lambda: read(tmp_path / "more"), r"has no \*.parquet file"),
         (lambda: read(folder, groups="who"), "rows_per_record=k"),
-        (lambda: read(folder, penalty=np.ones(N)), "must be one number"),
+        (lambda: read(folder, penalty=np.ones(N - 1)), "must be one number"),
         (of(COSTS, columns="oats"), "must be a sequence of names"),
         (of(COSTS, columns=["oats", "oats"]), "each column once"),
         (of(COSTS, columns=["oats", "need"]), "not that of the right-hand sides"),

@@ -38,6 +38,15 @@ def split(A, b, cuts):
     return [A[rows] for rows in places], [b[rows] for rows in places]
 
 
+SOFT = np.random.default_rng(1).uniform(0.1, 0.9, N)
+MIXED = np.where(np.arange(N) < 30, np.inf, SOFT)
+
+
+def of_blocks(penalty):
+    """An array for each of three blocks."""
+    return penalty if np.ndim(penalty) == 0 else np.split(penalty, [17, 60])
+
+
 def request_of(method):
     request = {"s": 9, "opt": OPT, "method": method, "rng": 0}
     return request | {"dmw-published": {"width": 1.0, "alpha": 20.0}}.get(method, {})
@@ -118,14 +127,22 @@ class TestTheSameAsInMemory:
             lp = LinearProgram(COSTS, Made(blocks[0]), blocks[1])
             assert_same(whole, solved(lp, "perturbed"))
 
-    def test_soft_rows(self):
+    @pytest.mark.parametrize("penalty", [0.5, SOFT, MIXED], ids=["one", "each", "hard too"])
+    def test_soft_rows(self, penalty):
         A, b = table()
-        request = {"opt": OPT, "rng": 0, "method": "perturbed"}
-        whole, blocks = (
-            privlp.solve(LinearProgram(COSTS, *rows, penalty=0.5), 1.0, 1e-6, **request)
-            for rows in ((A, b), split(A, b, [17, 60]))
+        request = {"bounds": (0, 9), "penalty": penalty}
+        rows = {"s": 9} if penalty is MIXED else {}
+        whole, blocks, apart = (
+            privlp.solve(LinearProgram(COSTS, *rows, **own), 1.0, 1e-6, rng=0, **more)
+            for rows, own, more in (
+                ((A, b), request, rows),
+                (split(A, b, [17, 60]), request, rows),
+                (split(A, b, [17, 60]), request | {"penalty": of_blocks(penalty)}, rows),
+            )
         )
+        assert whole.method == "perturbed"
         assert_same(whole, blocks)
+        assert_same(blocks, apart)
 
     @pytest.mark.parametrize("bounds", [(0, 9), [(1, 7), (-1, 5), (-3, 0), (2, 2)]])
     def test_bounds(self, bounds):
@@ -180,7 +197,7 @@ class TestWhatIsPublic:
     @pytest.mark.parametrize(
         "fields", [{}, {"neighbours": ADD}, {"neighbours": ConstraintPrivate(rows_per_record=3)}]
     )
-    @pytest.mark.parametrize(("penalty", "storage"), each([None, 0.5], STORAGE))
+    @pytest.mark.parametrize(("penalty", "storage"), each([None, 0.5, SOFT, MIXED], STORAGE))
     def test_it_is_that_of_the_program_in_memory(self, storage, penalty, fields):
         A, b = table()
         A = STORAGE[storage](A)
@@ -264,7 +281,7 @@ def with_entry(value):
 
 
 THIN = [BLOCKS[0], BLOCKS[1][:, :3], BLOCKS[2]]
-MIXED = [BLOCKS[0], sp.csr_array(BLOCKS[1]), BLOCKS[2]]
+OF_TWO_KINDS = [BLOCKS[0], sp.csr_array(BLOCKS[1]), BLOCKS[2]]
 HUGE = [SIDES[0], SIDES[1] + np.inf, SIDES[2]]
 COLUMNS = r"A\[1\], a block of rows has 3 columns, but the first block has 4"
 
@@ -275,7 +292,7 @@ COLUMNS = r"A\[1\], a block of rows has 3 columns, but the first block has 4"
         ((with_entry(np.nan), SIDES), r"A\[1\], a block .*contains NaN"),
         ((with_entry(1e15), SIDES), r"A\[1\], .*not below 1e\+15"),
         ((THIN, SIDES), COLUMNS),
-        ((MIXED, SIDES), "Some blocks of A are sparse and others are dense"),
+        ((OF_TWO_KINDS, SIDES), "Some blocks of A are sparse and others are dense"),
         ((BLOCKS, SIDES[:2]), "b has 2 blocks, but A has 3"),
         ((BLOCKS, B[:-1]), "one right-hand side per row of A. Give one"),
         ((BLOCKS, SIDES[::-1]), r"A\[0\], .*b does not have the shape"),
@@ -295,7 +312,9 @@ def test_rows_that_are_refused(rows, message):
         ({"groups": np.arange(N)}, "rows_per_record=k"),
         ({"row_names": ["a"]}, "have no names"),
         ({"row_lower": -np.ones(N)}, "-A x <= -row_lower"),
-        ({"penalty": np.ones(N)}, "must be one number"),
+        ({"penalty": np.ones(N - 1)}, "must be one number where rows are in blocks, or one for"),
+        ({"penalty": [np.ones(17), np.ones(60)]}, "with an array for each block"),
+        ({"penalty": -np.ones(N)}, "must be a positive number"),
         ({"penalty": {"a": 1.0}}, "must be one number"),
         ({"penalty": -1.0}, "must be a positive number"),
         ({"neighbours": privlp.ScalarPrivate(0.1)}, "all rows must be in memory"),

@@ -154,6 +154,7 @@ _HELP = """
 --s: Number of private rows that may be violated, or a share such as 5%.
 --rows-per-record: Largest number of rows that one record owns.
 --nominal-n: Records may be added or removed, not replaced; this is the public number of rows.
+--largest-penalty: With --nominal-n and --penalty: public bound on the prices of private rows.
 --scalar-private: Right-hand sides of private rows move by at most D.
 --row-private: One private row of A moves, each entry by at most D.
 --column-private: One column of A moves, each private entry by at most D.
@@ -199,6 +200,7 @@ REQUEST = options(
     _rows("--s", type=_ROWS, metavar="ROWS|PERCENT%"),
     _rows("--rows-per-record", type=int, default=1, show_default=True),
     _rows("--nominal-n", type=int),
+    _rows("--largest-penalty", type=float, metavar="PRICE"),
     *(_numbers(f"--{part}-private", **_STEP) for part in ("scalar", "row", "column", "objective")),
     _numbers("--norm", type=click.Choice(["inf", "1"])),
     _numbers("--b-range", **_RANGE),

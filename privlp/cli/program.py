@@ -66,8 +66,8 @@ def program(model: str, given: dict[str, Any]) -> tuple[LinearProgram, dict[str,
     private = list(rest.pop("patterns")) or None
     low_sensitivity = {name: rest.pop(name) for name in _LOW_SENSITIVITY_OPTIONS}
     low_sensitivity["b_range_of"] = low_sensitivity["b_range_of"] or None
-    rows_per_record, nominal_n = rest.pop("rows_per_record"), rest.pop("nominal_n")
-    relation = _neighbours(model, rows_per_record, nominal_n, low_sensitivity)
+    owned = {name: rest.pop(name) for name in _OF_RECORDS}
+    relation = _neighbours(model, owned, low_sensitivity)
     opt_range = rest.pop("opt_range")
     if opt_range is not None:
         if rest["opt"] is not None:
@@ -126,9 +126,11 @@ def _private_rows(lp: LinearProgram, hold: str) -> str:
     return f"{n - len(public)} of {n} rows {hold}; public: {', '.join(names)}{more}."
 
 
-def _neighbours(
-    model: str, rows_per_record: int, nominal_n: int | None, given: dict[str, Any]
-) -> Any:
+#: Options on whole rows of records, and what they are where nothing is said.
+_OF_RECORDS = {"nominal_n": None, "largest_penalty": None, "rows_per_record": 1}
+
+
+def _neighbours(model: str, owned: dict[str, Any], given: dict[str, Any]) -> Any:
     """The neighbour relation that the options describe; options without use for it are refused."""
     touched = [name for name in _RELATIONS if given[name] is not None]
     for detail, owners in _DETAILS.items():
@@ -137,12 +139,13 @@ def _neighbours(
                 f"{flag(detail)} has no use without {' or '.join(map(flag, owners))}."
             )
     if not touched:
-        change: Any = "replace" if nominal_n is None else "add-remove"
-        return relations.ConstraintPrivate(change, rows_per_record, nominal_n)
-    if nominal_n is not None or rows_per_record != 1:
-        unused = "--nominal-n" if nominal_n is not None else "--rows-per-record"
+        change: Any = "replace" if owned["nominal_n"] is None else "add-remove"
+        return relations.ConstraintPrivate(change, **owned)
+    unused = [name for name, value in _OF_RECORDS.items() if owned[name] != value]
+    if unused:
         raise InvalidParameterError(
-            f"{unused} has no use with {flag(touched[0])}, where the rows are public. Leave it out."
+            f"{flag(unused[0])} has no use with {flag(touched[0])}, where the rows are public."
+            " Leave it out."
         )
     found = [_relation(model, name, given) for name in touched]
     return found[0] if len(found) == 1 else tuple(found)

@@ -101,6 +101,8 @@ class ProgramData:
     def prices_of_sides(self) -> FloatArray:
         """Price per unit below and above each row, (n, 2): 0 if absent, ``inf`` if hard."""
         prices = np.asarray(self.penalty, dtype=float)
+        if self.in_blocks:  # rows A x <= b; their sides need not be read
+            return np.column_stack([np.zeros(len(prices)), prices])
         prices = np.broadcast_to(prices if prices.ndim == 2 else prices[:, None], (len(prices), 2))
         return np.where(np.isfinite(np.column_stack([self.row_lower, self.b])), prices, 0.0)
 
@@ -209,15 +211,23 @@ def few_rows(lp: ProgramData) -> KnownProgram:
     return of_a_block(lp, sp.csr_array(empty) if lp.is_sparse else empty, np.zeros(count))
 
 
-def of_a_block(lp: ProgramData, A: Any, b: FloatArray) -> KnownProgram:
-    """The program of the rows of one block."""
+def prices_of_block(lp: ProgramData, first: int, count: int) -> FloatArray | None:
+    """Prices of these rows."""
+    return None if lp.penalty is None else np.array(lp.penalty[first : first + count])
+
+
+def of_a_block(
+    lp: ProgramData, A: Any, b: FloatArray, prices: FloatArray | None = None
+) -> KnownProgram:
+    """The program of the rows of one block, at prices of these rows or at that of the first row."""
     count = len(b)
-    price = None if lp.penalty is None else next(iter(lp.penalty), np.inf)
+    if prices is None and lp.penalty is not None:
+        prices = np.full(count, next(iter(lp.penalty), np.inf))
     return KnownProgram.of(
         lp,
         A=A,
         b=b,
         row_lower=np.broadcast_to(-np.inf, count),
         private=np.broadcast_to(True, count),
-        penalty=None if price is None else np.full(count, price),
+        penalty=prices,
     )

@@ -29,7 +29,7 @@ from privlp.checks import (
     shown,
     unquoted,
 )
-from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.errors import InvalidProblemError
 from privlp.problem import validation
 from privlp.problem.data import ProgramData
 from privlp.problem.validation import RowSource, Sides
@@ -96,18 +96,39 @@ def _check_blocks(lp: ProgramData, source: RowSource, *, quote: bool) -> None:
     _check_in_blocks(lp)
     n, d = source.shape
     labels = source.names if lp.variable_names is None else lp.variable_names
-    price = lp.penalty[0] if isinstance(lp.penalty, np.ndarray) else lp.penalty
-    prices = penalties(price, np.ones(1, dtype=bool), None)
+    prices = _prices_in_blocks(lp.penalty, n)
     set_fields(
         lp,
         A=source,
         b=Sides(source),
         row_lower=np.broadcast_to(-np.inf, n),
         private=np.broadcast_to(True, n),
-        penalty=None if prices is None else np.broadcast_to(prices[0], n),
+        penalty=prices,
         variable_names=names(labels, d, "variable", quote=quote),
     )
     _check_costs(lp, quote=quote)
+
+
+def _prices_in_blocks(given: Any, n: int) -> FloatArray | None:
+    """One price, held once, or one for each row: as an array, or an array for each block."""
+    if given is None or is_real(given) or _is_constant(given):
+        price = given[:1] if isinstance(given, np.ndarray) and given.ndim else given
+        found = penalties(price, np.ones(1, dtype=bool), None)
+        return None if found is None else np.broadcast_to(found[0], n)
+    wrong = (
+        "penalty must be one number where rows are in blocks, or one for each row (inf for a hard"
+        " row): as an array, or a list with an array for each block."
+    )
+
+    require(not isinstance(given, Mapping), wrong, "penalty")
+
+    def read() -> FloatArray:
+        several = isinstance(given, list | tuple) and all(np.ndim(block) == 1 for block in given)
+        return np.asarray(as_floats(np.concatenate(given) if several else given, "penalty"))
+
+    prices = unquoted(read, wrong, "penalty")
+    require(prices.shape == (n,), wrong, "penalty")
+    return penalties(prices, np.ones(n, dtype=bool))
 
 
 def _check_in_blocks(lp: ProgramData) -> None:
@@ -123,12 +144,6 @@ def _check_in_blocks(lp: ProgramData) -> None:
         value = getattr(lp, name)
         wrong = f"{name} cannot be given for rows in blocks. {advice}"
         require(value is None or _is_constant(value, plain.get(name)), wrong, name)
-    if not (lp.penalty is None or is_real(lp.penalty) or _is_constant(lp.penalty)):
-        raise InvalidParameterError(
-            "penalty must be one number for all rows where rows are in blocks. For a price of each"
-            " row, or hard rows among soft ones, give the rows as one matrix.",
-            parameter="penalty",
-        )
 
 
 def _is_constant(values: Any, value: Any = None) -> bool:

@@ -125,7 +125,7 @@ class ProgramReaders:
         neighbours: NeighbourRelation | None = None,
         groups: Any = None,
         bounds: Any = (0, None),
-        penalty: float | None = None,
+        penalty: Any = None,
         sense: Literal["min", "max"] = "min",
         offset: float = 0.0,
         sparse: bool = False,
@@ -152,7 +152,7 @@ class ProgramReaders:
         groups : None
             Not taken: state the rows of one record in `neighbours`.
         neighbours, bounds, penalty, sense, offset, name
-            As for :class:`~privlp.LinearProgram`; the penalty is one number for all rows.
+            As for :class:`~privlp.LinearProgram`.
         sparse : bool
             Make rows sparse as they are read. Worth it if most entries are zero. Results have the
             bits of the same rows as a sparse matrix.

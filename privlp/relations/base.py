@@ -192,10 +192,13 @@ class PublicPart:
     def of(cls, lp: ProgramData) -> PublicPart:
         """The public part of a program. Rows in blocks are not read."""
         relation: NeighbourRelation = lp.neighbours
+        priced = lp
         if lp.in_blocks:
             nominal_n = lp.neighbours.nominal_n
             n = records = lp.shape[0] if nominal_n is None else nominal_n
             lp = few_rows(lp)
+            one_price = priced.penalty is None or priced.penalty.strides == (0,)
+            priced = lp if one_price else priced
         else:
             form = StandardForm.of(lp)
             n, records = relation.public_rows(form), relation.records(form)
@@ -208,7 +211,7 @@ class PublicPart:
             vectors_of_one_record=relation.vectors_of_one_record(lp),
             records=records,
             has_private_rows=relation.hides_rows or bool(lp.private.any()),
-            prices=relation.soft_prices(lp),
+            prices=relation.soft_prices(priced),
         )
 
     @property

@@ -200,7 +200,7 @@ class ConstraintPrivate(NeighbourRelation):
         """Refuse private rows that are dearer than declared, hard ones among them."""
         if self.largest_penalty is None or lp.penalty is None or not lp.private.any():
             return
-        dearest = lp.penalty[:1] if lp.in_blocks else lp.prices_of_sides()[lp.private]
+        dearest = lp.penalty if lp.in_blocks else lp.prices_of_sides()[lp.private]
         if dearest.max() > self.largest_penalty:
             raise InvalidProblemError(
                 f"The penalty of a private row is above largest_penalty={self.largest_penalty:g},"

@@ -28,7 +28,7 @@ from weakref import finalize
 import numpy as np
 
 from privlp.checks import unnoticed
-from privlp.problem.data import KnownProgram, ProgramData, few_rows, of_a_block
+from privlp.problem.data import KnownProgram, ProgramData, few_rows, of_a_block, prices_of_block
 from privlp.problem.standard_form import StandardForm
 from privlp.problem.validation import cleaned
 from privlp.readers.blocks import DaskRows
@@ -83,7 +83,10 @@ def program_on(client: Any, lp: ProgramData) -> OnCluster[RowBlock]:
     source: DaskRows = lp.A
     task, d = dask.delayed(_block, pure=False), source.shape[1]
     places = zip(source.blocks, source.rows_of_blocks, source.first_rows, strict=True)
-    blocks = [task(known, A, b, (rows, d), first) for (A, b), rows, first in places]
+    blocks = [
+        task(known, A, b, (rows, d), first, prices_of_block(lp, first, rows))
+        for (A, b), rows, first in places
+    ]
     return OnCluster(client, client.compute(blocks))
 
 
@@ -105,7 +108,7 @@ def _name_of(task: Any) -> str:
 
 
 def _block(
-    known: KnownProgram, A: Any, b: Any, shape: tuple[int, int], first: int
+    known: KnownProgram, A: Any, b: Any, shape: tuple[int, int], first: int, prices: Any
 ) -> RowBlock | KernelError:
     """The rows of a block; runs on a worker, like all functions below."""
 
@@ -113,7 +116,7 @@ def _block(
         rows, sides = cleaned(A, b)
         if rows.shape != shape:
             raise ValueError
-        return RowBlock(StandardForm.of(of_a_block(known, rows, sides)), first=first)
+        return RowBlock(StandardForm.of(of_a_block(known, rows, sides, prices)), first=first)
 
     return _without_data(made)
 

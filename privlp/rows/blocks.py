@@ -23,7 +23,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import InvalidParameterError
-from privlp.problem.data import KnownProgram, ProgramData, is_mapped, of_a_block
+from privlp.problem.data import (
+    KnownProgram,
+    ProgramData,
+    is_mapped,
+    of_a_block,
+    prices_of_block,
+)
 from privlp.problem.standard_form import StandardForm
 from privlp.problem.validation import RowSource
 from privlp.readers.blocks import DaskRows
@@ -266,4 +272,6 @@ def _views(lp: ProgramData, places: Sequence[slice], wanted: Sequence[int]) -> I
 def _read(lp: ProgramData, wanted: Sequence[int]) -> Iterator[RowBlock]:
     """These blocks of a program that holds a source of rows, one at a time."""
     for number, (A, b) in zip(wanted, lp.A.read(wanted), strict=True):
-        yield RowBlock(StandardForm.of(of_a_block(lp, A, b)), first=lp.A.first_rows[number])
+        first = lp.A.first_rows[number]
+        own = of_a_block(lp, A, b, prices_of_block(lp, first, len(b)))
+        yield RowBlock(StandardForm.of(own), first=first)

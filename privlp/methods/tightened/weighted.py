@@ -108,7 +108,8 @@ _KNOWN: WeakKeyDictionary[StandardForm, dict[tuple[float, float], Weighted]] = W
 
 def _narrower(request: SolveRequest, part: PrivateNumbers) -> BoundedNoise:
     """Gaussian or Laplace noise on a part, whichever is narrower."""
-    return min(both_kinds(request, part), key=lambda noise: noise.width)
+    gaussian, laplace = both_kinds(request, part)
+    return gaussian if gaussian.width < laplace.width else laplace
 
 
 def _tightened(
@@ -124,7 +125,9 @@ def scaled_ends(
     scale: FloatArray, numbers: PrivateNumbers, draw: ChargedDraws, values: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Draw once for numbers over their scales, which are powers of two; ends below each number."""
-    return draw(values / scale) * scale, np.full(len(numbers), np.inf)
+    over = values / scale
+    over = np.where(over * scale > values, np.nextafter(over, -np.inf), over)  # it was too small
+    return draw(over) * scale, np.full(len(numbers), np.inf)
 
 
 class WeightedNoise(TruncatedLaplace):

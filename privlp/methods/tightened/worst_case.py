@@ -117,8 +117,8 @@ class WorstCase(NamedTuple):
             return cls(sure, sure, None, cramped)
         # The certified optimum; `sure` if HiGHS or the repair fails.
         point, prices = sure, None
-        if (found := rows.best_with_prices(form.lp.c)) is not None:
-            best, prices = found
+        if (optimum := rows.best_with_prices(form.lp.c)) is not None:
+            best, prices = optimum
             near = repairs.nudged(rows, best)
             near = repairs.certain_near(rows, best, sure)[0] if near is None else near
             point = sure if near is None else near
