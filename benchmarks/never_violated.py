@@ -55,8 +55,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "published width": _THEIRS,
 }
 MANY, MANY_EPSILONS, MANY_DELTA = (12, 100, 1000), (0.5, 1.0, 2.0), 1e-6
-# A draw on a grid of 1,354 buses takes half a minute.
-_DRAWS_OF_LARGE = 3
+# A draw on a grid of 1,354 buses takes a minute.
+_DRAWS_OF_LARGE = 1
 _NOTHING = 1e-6  # MW, and radians.
 KEPT = ["angle*", "control"]
 METHODS_OF_MANY: dict[str, dict[str, Any]] = {
@@ -228,10 +228,12 @@ def beside_the_least(words: str, lp: LinearProgram, draws: int) -> tuple[tuple[s
         if way is taken:
             broken = sum(map(fails, found))
     alone, of_taken = means[0], means[-1]
-    foretold = privlp.plan(lp, 1.0, MANY_DELTA, feasible="always").losses["always"]
+    large = lp.shape[0] > 1000  # it is not tried while planning
+    losses = {} if large else privlp.plan(lp, 1.0, MANY_DELTA, feasible="always").losses
+    foretold = f"{losses['always']:.4f}" if losses else ""
     least, ratio = least_possible(lp, 1.0), of_taken.mean() / alone.mean()
     row = (lp.name, words, said(alone), said(of_taken), f"{ratio:.2f}")
-    return (*row, f"{least:.4f}", f"{foretold:.4f}"), broken, count
+    return (*row, f"{least:.4f}", foretold), broken, count
 
 
 def together(draws: int, matpower: Path | None) -> list[Part]:
@@ -325,6 +327,7 @@ def followed(draws: int, matpower: Path | None, pglib: Path | None) -> list[Part
 @click.option("--draws-followed", default=200, show_default=True, help="Where loads are followed.")
 @click.option("--pglib", type=click.Path(path_type=Path), help="Folder of case files of PGLib-OPF.")
 @click.option("--only-followed", is_flag=True, help="Only the table of loads that are followed.")
+@click.option("--only-together", is_flag=True, help="Only the table of rows together.")
 @click.option("--matpower", type=click.Path(path_type=Path), help="Folder of its case files.")
 @click.option("--draws-together", default=80, show_default=True, help="On rows together.")
 @click.option("--draws", default=30, show_default=True, help="Of each method, on many numbers.")
@@ -338,8 +341,13 @@ def main(
     pglib: Path | None,
     *,
     only_followed: bool,
+    only_together: bool,
 ) -> None:
     """Measure, and write the page."""
+    if only_together:
+        of_rows = together(draws_together, matpower)
+        write_page("never_violated", *of_rows, None, None, None, None, None)
+        return
     found = followed(draws_followed, matpower, pglib)
     if only_followed:
         write_page("never_violated", None, None, *found, None, None, None)

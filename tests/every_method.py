@@ -40,7 +40,8 @@ REQUESTS = {
     **{method: {"s": 30, "opt": OPT} for method in ("chain", "perturbed", "staged")},
 }
 #: Those that add Gaussian or truncated noise, whatever they are asked.
-NEED_DELTA = ("chain", "perturbed", "staged", "dmw-published", "truncated", "measured", "one")
+NEED_DELTA = ("chain", "perturbed", "staged", "dmw-published")
+NEED_DELTA += ("truncated", "measured", "one", "by-")
 
 
 def parts_of(relation):
@@ -77,7 +78,7 @@ def every(keep=lambda relation, method: True):
 
 
 def never(method):
-    return method.startswith(("truncated", "measured", "one"))
+    return method.startswith(("truncated", "measured", "one", "by-"))
 
 
 def tightens(method):

@@ -11,7 +11,7 @@ import numpy as np
 from privlp.checks import FloatArray
 from privlp.errors import PrivLPError
 from privlp.methods.base import NoiseOnNumbers, PlannedRun
-from privlp.methods.noisy_numbers import BoundedNoise, private_numbers
+from privlp.methods.noisy_numbers import BoundedNoise, private_numbers, shares
 from privlp.methods.request import SolveRequest
 from privlp.methods.tightened.noise import TruncatedLaplace, both_kinds, tightened_run
 from privlp.methods.tightened.rows import TightenedRows
@@ -154,6 +154,7 @@ class WeightedNoise(TruncatedLaplace):
 
     def plan(self, request: SolveRequest) -> PlannedRun:
         numbers, worst = self._checked(request)
+        shares(request, numbers, lambda part: part.l1)  # checks a split
         (part,) = numbers
         scale, noise, _ = Weighted.of(request, part, worst)
         width, declared = noise.width * scale, part.high - part.low
