@@ -60,6 +60,7 @@ def scales_by(part: PrivateNumbers, prices: FloatArray) -> FloatArray:
 class Weighted(NamedTuple):
     """Scales of the numbers, the noise over them, and whether that loses less. All are public."""
 
+    prices: FloatArray
     scale: FloatArray
     noise: BoundedNoise
     pays: bool
@@ -97,9 +98,9 @@ class Weighted(NamedTuple):
             found.append(np.abs(ours[1][row]))
             gain = request.lp.sign * (others[0] - ours[0])
             gains.append(gain - _WORTH_IT * abs(others[0]))
-        scale = scales_by(part, np.mean(found, axis=0)) if found else np.ones(len(part))
-        pays = len(gains) == _PROGRAMS and sum(gains) > 0
-        return cls(scale, _narrower(request, part.over(scale)), pays)
+        prices = np.mean(found, axis=0) if found else np.zeros(len(part))
+        scale, pays = scales_by(part, prices), len(gains) == _PROGRAMS and sum(gains) > 0
+        return cls(prices, scale, _narrower(request, part.over(scale)), pays)
 
 
 #: Of the programs that are in use, by budget.
@@ -156,13 +157,12 @@ class WeightedNoise(TruncatedLaplace):
         numbers, worst = self._checked(request)
         shares(request, numbers, lambda part: part.l1)  # checks a split
         (part,) = numbers
-        scale, noise, _ = Weighted.of(request, part, worst)
-        width, declared = noise.width * scale, part.high - part.low
-        dear = scale <= np.median(scale)
-        on = NoiseOnNumbers(
-            "b", float(np.median(width[dear])), noise.most * float(scale.max()),
-            float(np.median(declared[dear])),
-        )  # fmt: skip
+        prices, scale, noise, _ = Weighted.of(request, part, worst)
+        width, declared, weights = noise.width * scale, part.high - part.low, prices
+        if not np.isfinite(declared).all() or not prices.any():
+            weights = np.ones(len(part))
+        typical, own = (float(np.average(each, weights=weights)) for each in (width, declared))
+        on = NoiseOnNumbers("b", typical, noise.most * float(scale.max()), own)
         ends, note = partial(scaled_ends, scale), worst.note(request.lp.sense)
         released = [(part, noise, on)]
         return tightened_run(self.name, request, released, self._purpose, worst, note, ends=ends)
