@@ -68,6 +68,28 @@ def test_sums_of_demands_move_by_what_is_declared(norm):
     assert most > 0.8 * relation.sensitivity
 
 
+@pytest.mark.parametrize("fields", [{}, CARRIED], ids=["one column a row", "stocks"])
+def test_one_demand_moves_sides_by_the_length_that_is_declared(fields):
+    """One of all stocks that follow, each by no more than itself: less than in sum."""
+    lp, most = stock(**fields), np.zeros(3)
+    (part,) = lp.with_recourse("y*").neighbours.private_numbers(
+        StandardForm.of(lp.with_recourse("y*"))
+    )
+    bounds = np.array([part.l1, part.l2, part.entry])
+    days = T if fields else 1
+    assert bounds == pytest.approx([0.2 * days, 0.1 * (2 * days) ** 0.5, 0.1])
+    for day in range(T):
+        moved = lp.b + 0.1 * (np.arange(T + 1) == day) * np.where(lp.b[day] < 11, 1, -1)
+        other = lp.changed(b=moved, row_lower=np.append(moved[:T], -INF))
+        one, other = (each.with_recourse("y*") for each in (lp, other))
+        sides = [one.b[:T] - other.b[:T], one.row_lower[-T:] - other.row_lower[-T:]]
+        change = np.abs(np.concatenate(sides))
+        norms = np.array([change.sum(), np.linalg.norm(change), change.max()])
+        assert (norms <= bounds).all()
+        most = np.maximum(most, norms)
+    assert (most > 0.999 * bounds).all()
+
+
 def test_stocks_close_the_balance_of_every_day():
     lp = stock(**CARRIED)
     released = lp.with_recourse("y*")
