@@ -283,7 +283,7 @@ def followed(draws: int, matpower: Path | None, pglib: Path | None) -> list[Part
     for source, grid, size, known in tqdm(list(followed_grids(matpower, pglib)), desc="followed"):
         one, every = {"sensitivity": size, "norm": "1"}, {"sensitivity": size / 10}
         large = len(grid.loads) > 1000
-        count, alone = (min(draws, 20), 2) if large else (draws, min(draws, 30))
+        count, alone = (min(draws, 3), 2) if large else (draws, min(draws, 30))
         limited = int((grid.lines[:, 3] > 0).sum())
         for relation, which in ((one, "one load"), (every, "every load")):
             lp, each = (make(grid, relation, known=known) for make in (dc_opf_with_control, dc_opf))
