@@ -100,8 +100,11 @@ class unnoticed(ContextDecorator):  # noqa: N801 (a function to those who use it
 
         told = scipy.special.geterr()
         told.pop("memory", None)
-        self._settings = [np.errstate(all="ignore")]
-        if {*told.values()} != {"ignore"}:  # SciPy's default, slower to set than to look at
+        self._settings = []
+        # Within another one all is set already, which is slower than to look.
+        if {*np.geterr().values()} != {"ignore"}:
+            self._settings.append(np.errstate(all="ignore"))
+        if {*told.values()} != {"ignore"}:
             self._settings.append(scipy.special.errstate(all="ignore"))
         for settings in self._settings:
             settings.__enter__()
@@ -329,6 +332,19 @@ def as_sparse(A: Any, layout: Any = sp.csr_array) -> Any:
     return layout((A[where], where), shape=A.shape)
 
 
+def csr_of(
+    data: npt.NDArray[Any],
+    places: npt.NDArray[Any],
+    starts: npt.NDArray[Any],
+    shape: Any,
+    form: Any = sp.csr_array,
+) -> Any:
+    """A matrix of these arrays themselves; SciPy would check them, and copy parts of others."""
+    found = form(shape)
+    found.data, found.indices, found.indptr = data, places, starts
+    return found
+
+
 def warn_of_large_delta(eps: float, delta: float, records: float, *, stacklevel: int = 3) -> None:
     """Warn where publishing a whole record would do: from delta = 1/n on, of a public n."""
     if math.isfinite(eps) and delta * records >= 1:
@@ -343,7 +359,7 @@ def warn_of_large_delta(eps: float, delta: float, records: float, *, stacklevel:
 def without_infinities(value: npt.ArrayLike) -> FloatArray:
     """A copy with the largest doubles in place of infinities; NaN is refused."""
     exact = np.array(value, dtype=float)
-    if not np.abs(exact).max(initial=0.0) <= LARGEST_DOUBLE:
+    if not np.isfinite(exact).all():
         exact = np.clip(exact, -LARGEST_DOUBLE, LARGEST_DOUBLE)
         if np.isnan(exact).any():
             raise InvalidProblemError(

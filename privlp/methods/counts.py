@@ -135,19 +135,27 @@ class TargetSearch:
         # Farther behind or ahead all places are alike: one of them stands for the others.
         low, high = np.searchsorted(self._places, t + self._far).tolist()
         some = slice(max(low - 1, 0), high + 1)
-        # How far ahead t* is, in slopes, and the count at a place, for each t* and b.
+        # How far ahead t* is, in slopes, for each t* and b.
         ahead = self._slopes * (self._places[some, None] - t)
-        mean = np.minimum(self.target * np.exp(np.clip(ahead, -_FAR, _FAR)), self._most)
-        misfit = _MISFIT * mean * np.minimum(1.0, np.abs(ahead))
-        deviation = np.sqrt(sigma**2 + misfit**2)
-        fit = np.exp(-0.5 * ((count - mean) / deviation) ** 2) * sigma / deviation
-        side = np.where(self._places[some] > t, 1.0, -1.0) * (count - self.target) / sigma
-        found = np.log(fit + _SIDE * ndtr(side)[:, None] + 1e-300)
+        near = np.abs(ahead) < _FAR
+        # All that are far behind, all that are far ahead, and the others.
+        told = self._log_of(np.concatenate([[-_FAR, _FAR], ahead[near]]), count, sigma)
+        found = np.where(ahead > 0, told[1], told[0])
+        found[near] = told[2:]
         self._log[: some.start] += found[0]
         self._log[some] += found
         self._log[some.stop :] += found[-1]
         self._log -= self._log.max()
         self.__dict__.pop("_weights", None)
+
+    def _log_of(self, ahead: FloatArray, count: float, sigma: float) -> FloatArray:
+        """The logarithm of what a noisy count says, where t* is so far ahead, in slopes."""
+        mean = np.minimum(self.target * np.exp(ahead), self._most)
+        misfit = _MISFIT * mean * np.minimum(1.0, np.abs(ahead))
+        deviation = np.sqrt(sigma**2 + misfit**2)
+        fit = np.exp(-0.5 * ((count - mean) / deviation) ** 2) * sigma / deviation
+        behind, before = ndtr((self.target - count) / sigma), ndtr((count - self.target) / sigma)
+        return np.log(fit + _SIDE * np.where(ahead > 0, before, behind) + 1e-300)
 
     @cached_property
     def _weights(self) -> tuple[FloatArray, FloatArray, float]:

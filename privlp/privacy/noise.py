@@ -24,7 +24,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from math import floor
+from math import copysign, cos, floor, inf, log, modf, pi, sin, sqrt
 from typing import Any
 
 import numpy as np
@@ -186,14 +186,15 @@ class Gaussian(Law):
         return pairs.ravel()[:size], error.repeat(2)[:size]
 
     def one_by_one(self, uniform: UniformReals, size: int) -> list[tuple[float, float]]:
-        numbers, found = uniform.one_by_one(), []
-        for u, turn in zip(numbers[::2], numbers[1::2], strict=True):
-            half_square, angle, error = 0.0 - math.log(u), 2 * math.pi * turn, math.inf
-            radius = math.sqrt(2 * half_square)
+        numbers, found = iter(uniform.one_by_one()), []
+        for u, turn in zip(numbers, numbers, strict=True):
+            half_square, angle, error = 0.0 - log(u), 2 * pi * turn, inf
+            radius = sqrt(2 * half_square)
             if radius > 0 and u >= 2.0**-64:
                 error = 2 * (2.0**-48 * (1 + half_square) + 2.0**-62 / u) / radius
                 error += 2.0**-46 * radius
-            found += [(radius * math.cos(angle), error), (radius * math.sin(angle), error)]
+            found.append((radius * cos(angle), error))
+            found.append((radius * sin(angle), error))
         return found[:size]
 
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:  # noqa: ARG002
@@ -386,16 +387,15 @@ def _one_by_one(
 ) -> list[float] | None:
     """What :func:`rounded_sum` returns, without arrays; None where it takes further bits."""
     rounded, unit, half = [], scale / h, 0.0 if down else 0.5
+    size_of_unit = abs(unit)
     for value, (near, error) in zip(values, noise, strict=True):
-        part, whole = math.modf(value / h)
+        part, whole = modf(value / h)
         total = part + near * unit + half
-        away = error * abs(unit) + 2.0**-48 * (1 + abs(total))
-        if not (away < math.inf and (steps := floor(total - away)) == floor(total + away)):
+        away = error * size_of_unit + 2.0**-48 * (1 + abs(total))
+        if not (away < inf and (steps := floor(total - away)) == floor(total + away)):
             return None
-        found = (whole * h if math.isfinite(whole) else value) + steps * h
-        rounded.append(
-            found if abs(found) <= LARGEST_DOUBLE else math.copysign(LARGEST_DOUBLE, found)
-        )
+        found = (whole * h if abs(whole) < inf else value) + steps * h
+        rounded.append(found if abs(found) <= LARGEST_DOUBLE else copysign(LARGEST_DOUBLE, found))
     return rounded
 
 

@@ -22,8 +22,10 @@ from privlp.regions.public_rows import (
     central_point,
     finite_ranges,
     flat_rows,
+    identity_rows,
     norms_of_rows,
     point_inside,
+    row_of,
     rows_where,
     stacked,
     times,
@@ -141,7 +143,7 @@ class ReducedPolytope:
         self.cap = cap
         A, lower, upper = public.A, public.lower, public.upper
         if math.isfinite(cap):
-            A = stacked(A, sp.csr_array(public.cost[None, :]))
+            A = stacked(A, row_of(public.cost))
             lower, upper = np.append(lower, -np.inf), np.append(upper, cap)
         low, high = finite_ranges(public.lp, A, lower, upper, public.bounds)
         size = np.maximum(abs(low), abs(high))
@@ -277,15 +279,15 @@ class ReducedPolytope:
         self, B: sp.csr_array, lower: FloatArray, upper: FloatArray, bounds: FloatArray
     ) -> None:
         """Split rows into equalities and inequalities, and choose the coordinates."""
-        identity = sp.eye_array(len(self.live), format="csr")
+        identity = identity_rows(len(self.live))
         has_lower, has_upper = np.isfinite(bounds).T
         equal = lower == upper
         above, below = np.isfinite(upper) & ~equal, np.isfinite(lower) & ~equal
         rows = stacked(
             rows_where(B, above),
-            -rows_where(B, below),
+            times(rows_where(B, below), -1.0),
             rows_where(identity, has_upper),
-            -rows_where(identity, has_lower),
+            times(rows_where(identity, has_lower), -1.0),
         )
         ends = [upper[above], -lower[below], bounds[has_upper, 1], -bounds[has_lower, 0]]
         sides = np.concatenate(ends)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_sparse
+from privlp.checks import FloatArray, as_sparse, csr_of
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.data import ProgramData
 from privlp.problem.highs import Optima, optimum
@@ -47,17 +47,35 @@ def stacked(*blocks: sp.csr_array) -> sp.csr_array:
     data, indices = (
         np.concatenate([getattr(block, part) for block in filled]) for part in ("data", "indices")
     )
-    return sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, blocks[0].shape[1]))
+    return csr_of(data, indices, indptr, (len(indptr) - 1, blocks[0].shape[1]))
+
+
+def row_of(values: FloatArray) -> sp.csr_array:
+    """One row."""
+    places = np.flatnonzero(values).astype(np.int32)
+    starts = np.array([0, len(places)], dtype=np.int32)
+    return csr_of(values[places], places, starts, (1, len(values)))
+
+
+def identity_rows(size: int) -> sp.csr_array:
+    """The rows of the identity."""
+    places = np.arange(size + 1, dtype=np.int32)
+    return csr_of(np.ones(size), places[:-1], places, (size, size))
 
 
 def rows_where(A: sp.csr_array, chosen: npt.NDArray[np.bool_]) -> sp.csr_array:
     """Some of the rows."""
-    return A if chosen.all() else A[chosen] if chosen.any() else sp.csr_array((0, A.shape[1]))
+    if chosen.all():
+        return A
+    lengths = np.diff(A.indptr)
+    own = np.repeat(chosen, lengths)
+    starts = np.append(A.indptr[:1], np.cumsum(lengths[chosen], dtype=A.indptr.dtype))
+    return csr_of(A.data[own], A.indices[own], starts, (len(starts) - 1, A.shape[1]))
 
 
-def times(A: sp.csr_array, factors: FloatArray) -> sp.csr_array:
+def times(A: sp.csr_array, factors: FloatArray | float) -> sp.csr_array:
     """Each entry times its factor; zeros are left out."""
-    product = sp.csr_array((A.data * factors, A.indices, A.indptr), shape=A.shape)
+    product = csr_of(A.data * factors, A.indices, A.indptr, A.shape)
     if not product.data.all():
         product = product.copy()
         product.eliminate_zeros()
@@ -66,7 +84,10 @@ def times(A: sp.csr_array, factors: FloatArray) -> sp.csr_array:
 
 def norms_of_rows(A: sp.csr_array) -> FloatArray:
     """Their Euclidean norms."""
-    return np.asarray(np.sqrt(times(A, A.data).sum(axis=1)))
+    squares, filled = np.zeros(A.shape[0]), np.flatnonzero(np.diff(A.indptr))
+    if filled.size:
+        squares[filled] = np.add.reduceat(A.data * A.data, A.indptr[filled])
+    return np.sqrt(squares)
 
 
 def tightened(
@@ -74,10 +95,8 @@ def tightened(
 ) -> tuple[FloatArray, FloatArray]:
     """Ranges of variables over some rows and bounds by interval arithmetic: perhaps too wide."""
     (low, high), n = (np.array(end) for end in bounds.T), len(upper)
-    entries = A.tocoo()
-    row, column, value = (
-        part[entries.data != 0] for part in (entries.row, entries.col, entries.data)
-    )
+    row, stored = np.repeat(np.arange(n), np.diff(A.indptr)), A.data != 0
+    row, column, value = row[stored], A.indices[stored], A.data[stored]
     for _ in range(_PASSES):
         before = low.copy(), high.copy()
         for sides, sign in ((upper, 1.0), (-lower, -1.0)):
@@ -115,7 +134,7 @@ class PublicRows:
         self.cost = lp.sign * lp.c
         if costs is not None:
             self._require_reached(*costs)
-            self.A = stacked(self.A, sp.csr_array(self.cost[None, :]))
+            self.A = stacked(self.A, row_of(self.cost))
             self.lower = np.append(self.lower, costs[0])
             self.upper = np.append(self.upper, costs[1])
 

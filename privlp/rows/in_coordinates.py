@@ -10,24 +10,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray
+from privlp.checks import FloatArray, csr_of
 from privlp.problem.standard_form import row_by_row, rows_times
 from privlp.regions.polytope import ReducedPolytope
 from privlp.rows.access import bits_of
 from privlp.rows.on_simplex import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
-from privlp.rows.parts import csr_of, rows_of, slices
+from privlp.rows.parts import rows_of, slices
 from privlp.rows.program_rows import RowBlock
 
 Integers = npt.NDArray[np.int64]
 _BITS, _COUNT = 18, 3
 _UNITS_OF_DIGITS = np.ldexp(1.0, -_BITS * np.arange(1, _COUNT + 1))
 BITS_OF_ENTRIES = 22  #: Bits after the point of entries of rows whose weighted sums are asked for.
+_UNITS_OF_SUMS = _UNITS_OF_DIGITS * 2.0**-BITS_OF_ENTRIES
 _OF_A_ROW = _BITS + BITS_OF_ENTRIES  # Bits that one row adds to an integer at most.
 _ROWS_OF_A_SUM = 2**13  # So many rows at a time: sums of products of a part are at most 2^53.
 # Units to 1 in entries and prices for second derivatives, and rows at a time: sums are below 2^53.
@@ -42,10 +44,11 @@ _MIXED = np.uint64(0x9E3779B97F4A7C15)
 def digits(values: FloatArray) -> FloatArray:
     """Numbers of size at most 1 as integers, (3, m)."""
     found, rest = np.empty((_COUNT, len(values))), values * 2.0**_BITS
-    for digit in found:
-        np.rint(rest, out=digit)
-        rest -= digit
+    np.rint(rest, out=found[0])
+    for before, digit in pairwise(found):
+        rest -= before
         rest *= 2.0**_BITS
+        np.rint(rest, out=digit)
     return found
 
 
@@ -64,7 +67,7 @@ def exact_weighted_sum(rows: Any, weigh: Callable[[slice], FloatArray]) -> Integ
     for some in slices(rows.shape[0], _ROWS_OF_A_SUM):
         sums = digits(weigh(some)) @ rows_of(rows, some)
         sums *= 2.0**BITS_OF_ENTRIES
-        low += np.rint(sums, out=sums).astype(np.int64)
+        low += sums.astype(np.int64)
         high += low >> _OF_A_ROW
         low &= 2**_OF_A_ROW - 1
     return found
@@ -72,9 +75,10 @@ def exact_weighted_sum(rows: Any, weigh: Callable[[slice], FloatArray]) -> Integ
 
 def value_of_sum(found: Integers, *, of_rows: bool = False) -> Any:
     """The number, or the vector, that digits stand for."""
+    units = _UNITS_OF_DIGITS
     if of_rows:
-        found = (found[0] * 2.0**_OF_A_ROW + found[1]) * 2.0**-BITS_OF_ENTRIES
-    first, second, third = (found.T * _UNITS_OF_DIGITS).T
+        found, units = found[0] * 2.0**_OF_A_ROW + found[1], _UNITS_OF_SUMS
+    first, second, third = (found.T * units).T
     return third + second + first
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, unnoticed
+from privlp.checks import FloatArray, csr_of, unnoticed
 from privlp.problem.standard_form import row_by_row
 from privlp.rows.access import bits_of
 
@@ -77,15 +77,6 @@ def rows_of_a_part(
     # Of more private rows the grid is coarser, so sums over a quarter of them are exact too.
     most = MOST_ROWS * 2 ** max(bits_of(private or 0) - _BITS_OF_FEW, 0)
     return int(min(max(wanted, 64), most))
-
-
-def csr_of(
-    data: npt.NDArray[Any], places: Places, starts: Places, shape: Any, form: Any = sp.csr_array
-) -> Any:
-    """A matrix of these arrays themselves; SciPy would check them, and copy parts of others."""
-    found = form(shape)
-    found.data, found.indices, found.indptr = data, places, starts
-    return found
 
 
 def rows_of(A: Any, rows: slice) -> Any:

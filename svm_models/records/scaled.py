@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import unnoticed
-from privlp.rows.parts import csr_of
+from privlp.checks import csr_of, unnoticed
 from svm_models.parameters import FloatArray
 
 _BLOCK = 4096
