@@ -277,6 +277,18 @@ def test_few_orders_of_renyi_divergence_find_the_best_of_all(monkeypatch):
     assert found == [prices._renyi_epsilon.__wrapped__(*case) for case in cases]
 
 
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.1])
+@pytest.mark.parametrize("count", [1, 700])
+def test_concentrated_draws_cost_what_dp_accounting_says(count, delta):
+    """To the last bit, without loading it."""
+    costs = [(Price.bounded_range(eps), count) for eps in (1e-4, 0.03, 2.0)]
+    costs += [(Price.gaussian(0.2), 3), (Price.pure(1e-5), 2)]
+    for some in (costs[:1], costs[1:2], costs[:3], costs[:4], costs):
+        rhos = [(prices._rho(price), number) for price, number in some]
+        orders = prices._RENYI_ORDERS[::7]
+        assert prices._of_rhos(rhos, orders, delta) == prices._of_events(some, orders, delta)
+
+
 @pytest.mark.parametrize(("mu", "count"), [(0.1, 1), (0.01, 1000), (0.3, 9)])
 def test_gaussian_draws_cost_what_one_of_the_root_of_their_number_costs(mu, count):
     joint = composed_epsilon([(Price.gaussian(mu), count)], 1e-6)

@@ -235,18 +235,14 @@ def _merged(squares: dict[float, float]) -> dict[float, float]:
 
 @lru_cache(maxsize=4096)  # fits on folds of equal size ask for the same prices again
 def _renyi_epsilon(costs: tuple[tuple[Price, int], ...], delta: float) -> float:
-    """By Rényi divergence. Only this function loads dp-accounting, which takes a second."""
+    """By Rényi divergence. Only draws without a rho load dp-accounting, which takes a second."""
     if any(price.law in ("corners", "none") for price, _ in costs):
         return math.inf
-    import dp_accounting  # noqa: PLC0415
-    from dp_accounting.rdp import RdpAccountant  # noqa: PLC0415
+    rhos = [(rho, count) for price, count in costs if (rho := _rho(price)) is not None]
 
     def least(orders: np.ndarray) -> tuple[float, float]:
-        accountant = RdpAccountant(orders, dp_accounting.NeighboringRelation.REPLACE_ONE)
-        for price, count in costs:
-            event = _event(price, dp_accounting)
-            accountant.compose(dp_accounting.SelfComposedDpEvent(event, count))
-        return accountant.get_epsilon_and_optimal_order(delta)
+        alone = len(rhos) == len(costs)
+        return _of_rhos(rhos, orders, delta) if alone else _of_events(costs, orders, delta)
 
     # Any orders give a bound. It has one valley: few of them show where, and its orders how deep.
     eps, order = least(_RENYI_ORDERS[::_APART])
@@ -254,22 +250,62 @@ def _renyi_epsilon(costs: tuple[tuple[Price, int], ...], delta: float) -> float:
     return float(min(eps, least(_RENYI_ORDERS[max(0, place - _APART) : place + _APART + 1])[0]))
 
 
+def _rho(price: Price) -> float | None:
+    """The rho of zero-concentrated privacy that a draw is charged by, if it is.
+
+    Below an eps of 1e-3 the Rényi divergences of other laws would drown in cancellation; there the
+    bound eps^2/2 (Bun and Steinke 2016) loses almost nothing.
+    """
+    concentrated = price.law == "gaussian" or (price.law == "bounded range" and price.eps <= 8)
+    return price.rho if concentrated or price.eps < 1e-3 else None
+
+
+def _of_rhos(
+    rhos: Iterable[tuple[float, int]], orders: np.ndarray, delta: float
+) -> tuple[float, float]:
+    """The least eps of some orders above 1, and its order, for draws of zero-concentrated privacy.
+
+    The divergence of order a is rho a, and converted as by dp-accounting: by Canonne, Kamath and
+    Steinke (2020), Proposition 12, or to 0 where delta alone covers it (Bretagnolle and Huber).
+    """
+    total, found = np.zeros(len(orders)), []
+    for rho, count in rhos:
+        total += count * (rho * orders)
+    for a, divergence in zip(orders.tolist(), total.tolist(), strict=True):
+        eps = divergence + math.log1p(-1 / a) - math.log(delta * a) / (a - 1)
+        found.append((0.0 if delta**2 + math.expm1(-divergence) > 0 else eps, a))
+    eps, order = min(found)
+    return max(0.0, eps), order
+
+
+def _of_events(
+    costs: Iterable[tuple[Price, int]], orders: np.ndarray, delta: float
+) -> tuple[float, float]:
+    """The same by dp-accounting, for all draws."""
+    import dp_accounting  # noqa: PLC0415
+    from dp_accounting.rdp import RdpAccountant  # noqa: PLC0415
+
+    accountant = RdpAccountant(orders, dp_accounting.NeighboringRelation.REPLACE_ONE)
+    for price, count in costs:
+        event = _event(price, dp_accounting)
+        accountant.compose(dp_accounting.SelfComposedDpEvent(event, count))
+    eps, order = accountant.get_epsilon_and_optimal_order(delta)
+    return float(eps), float(order)
+
+
 def _event(price: Price, library: Any) -> Any:
     """The cost of a draw as dp-accounting states it.
 
     Binary randomised response dominates every eps-DP mechanism. Beyond eps = 700 its probabilities
-    leave the floating-point range; then only the sum of pure epsilons is of use. Below 1e-3 its
-    Rényi divergences would drown in cancellation; there the bound eps^2/2 of zCDP (Bun and Steinke
-    2016) loses almost nothing.
+    leave the floating-point range; then only the sum of pure epsilons is of use.
     """
+    rho = _rho(price)
     if math.isinf(price.eps) and math.isinf(price.mu):
         return library.NonPrivateDpEvent()
-    if price.law == "gaussian" or (price.law == "bounded range" and price.eps <= 8):
-        return library.ZCDpEvent(price.rho)
-    if price.law == "laplace" and price.eps >= 1e-3:
+    if rho is not None:
+        return library.ZCDpEvent(rho)
+    if price.law == "laplace":
         return library.LaplaceDpEvent(1 / price.eps)
-    if price.eps < 1e-3:
-        return library.ZCDpEvent(price.eps**2 / 2)
     if price.eps > 700:
         return library.NonPrivateDpEvent()
     noise = 2.0 / (1.0 + math.exp(price.eps))

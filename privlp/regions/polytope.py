@@ -39,6 +39,7 @@ _DEPENDENT = 1e-9
 # In more coordinates a nearest point is found in the variables, whose rows are sparse. It is
 # polished if rounding makes its distance longer by this share.
 _FEW, _PRECISE = 50, 1e-6
+_FEW_ENTRIES = 2**10
 # A wider range, and its square is no number.
 _WIDEST = 1e100
 _SINGLE_POINT = (
@@ -218,12 +219,23 @@ class ReducedPolytope:
 
     def slack(self, z: FloatArray) -> FloatArray:
         """F - C z."""
-        return np.asarray(self.f - self.C @ z)
+        return np.asarray(self.f - self._times(z))
+
+    def _times(self, z: FloatArray) -> FloatArray:
+        """C z; of a few entries in the same order, in less time than SciPy takes."""
+        if self.C.nnz > _FEW_ENTRIES:
+            return np.asarray(self.C @ z)
+        return np.bincount(self.C.indices, self.C.data * z[self._columns], len(self.f))
+
+    @cached_property
+    def _columns(self) -> npt.NDArray[np.intp]:
+        """The column of each entry of C."""
+        return np.repeat(np.arange(self.C.shape[1]), np.diff(self.C.indptr))
 
     def within(self, z: FloatArray) -> FloatArray:
         """The point of K nearest to z on the way from the interior point."""
         step = z - self.inside
-        change = self.C @ step
+        change = self._times(step)
         growing = change > 0
         length = float((self._most_slack[growing] / change[growing]).min(initial=1.0))
         return self.inside + min(1.0, length * (1 - 1e-15)) * step
@@ -260,7 +272,7 @@ class ReducedPolytope:
     def turned(self, scale: FloatArray) -> ReducedPolytope:
         """The same polytope in coordinates z' with z = scale z'."""
         new = copy.copy(self)
-        for cached in ("exact", "exact_minima", "radius", "_most_slack", "_box"):
+        for cached in ("exact", "exact_minima", "radius", "_most_slack", "_box", "_columns"):
             new.__dict__.pop(cached, None)
         inverse: FloatArray = np.asarray(np.linalg.inv(scale), dtype=float)
         new.basis = scale if self.basis is None else self.basis @ scale
