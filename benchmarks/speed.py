@@ -1,9 +1,13 @@
 """How long plans, solves, fits, reading and starting take, beside what nothing can be faster than.
 
-Run with ``python -m benchmarks.speed``, some minutes. Times are those of the process, medians of
-turns; each program has a process of its own.
+Run with ``python -m benchmarks.speed --before FOLDER``, a quarter of an hour of one core. FOLDER
+holds an earlier state of this repository: each program takes its turn there and then here. Times
+are those of the process, medians of turns; each program has a process of its own.
 """
 
+import argparse
+import hashlib
+import json
 import os
 import resource
 import subprocess
@@ -21,12 +25,15 @@ import scipy.sparse as sp
 
 import privlp
 from benchmarks.families.hard import map_covering
-from benchmarks.measure import in_fresh_process, peak_resident_bytes, resident_bytes
+from benchmarks.measure import ROOT, peak_resident_bytes, resident_bytes
 from benchmarks.published import write_page
 from privlp import LinearProgram, PrivLPError, models
-from privlp.problem.highs import quiet_highs
+from privlp.problem.highs import quiet_highs, to_highs
 
 EPS, DELTA, TURNS, SEED, BOX = 1.0, 1e-6, 3, 100, 1e4
+# Seconds of what a limit is and of what stands beside it, perhaps a peak of memory over that of the
+# data, and the bits of an answer.
+Found = tuple[float, float, float | None, str]
 
 
 def roster(n: int = 6_000, *, at_least: float | None = None) -> LinearProgram:
@@ -106,34 +113,64 @@ def row(name: str, lp: LinearProgram, s: float) -> str:
     return f"{name} | {said} | {exact:.3f} | {plan:.2f} | {took} | {auto:.2f}"
 
 
-# Rows and columns of dense coverings; of so many rows one turn is enough.
-SIZES = ((200, 10), (2_000, 10), (20_000, 10), (200_000, 10), (1_000_000, 10), (20_000, 80))
-_MANY = 100_000
+# Rows and columns of dense coverings; of so many numbers one turn is enough.
+SIZES = (
+    *((200, 10), (2_000, 10), (20_000, 10), (200_000, 10), (1_000_000, 10)),
+    *((2_000, 40), (2_000, 160), (20_000, 80)),
+)
+_MANY = 10**6
 
 
-def solves(n: int, d: int) -> list[float]:
-    """Seconds of a product A@x, of HiGHS and of a default solve; its peak of memory over A."""
+def bits(*numbers: Any) -> str:
+    """A hash of some numbers."""
+    found = hashlib.sha256()
+    for each in numbers:
+        found.update(np.ascontiguousarray(each, dtype=float).tobytes())
+    return found.hexdigest()[:16]
+
+
+def covering(n: int, d: int) -> tuple[Any, LinearProgram]:
+    """A dense covering, half filled, and its rows."""
     rng = np.random.default_rng(SEED)
     A = -rng.uniform(0.3, 1, (n, d)) * (rng.random((n, d)) < 0.5)
     A[np.arange(n), rng.integers(0, d, n)] -= 0.1
     A.setflags(write=False)
-    c, b, x = rng.uniform(1, 3, d), -rng.uniform(0.5, 1.5, n), rng.random(d)
-    small, lp = (LinearProgram(c, A[:k], b[:k], bounds=(0, BOX)) for k in (min(n, 500), n))
+    return A, LinearProgram(rng.uniform(1, 3, d), A, -rng.uniform(0.5, 1.5, n), bounds=(0, BOX))
+
+
+def median(action: Callable[[], Any], turns: int) -> float:
+    """Seconds of a turn."""
+    return float(np.median([seconds(action)[0] for _ in range(turns)]))
+
+
+def solves(n: int, d: int) -> list[Any]:
+    """Seconds of a product A@x, of HiGHS and of a default solve; its peak of memory, and bits."""
+    A, lp = covering(n, d)
+    small, x = LinearProgram(lp.c, A[:500], lp.b[:500], bounds=(0, BOX)), np.full(d, 0.5)
     for k in range(3):  # imports, and what is computed once
         privlp.solve(small, EPS + k, DELTA, len(small.b) // 20, rng=0)
-    before, turns = resident_bytes(), 1 if n > _MANY else 9
-    ours = [
-        seconds(partial(privlp.solve, lp, EPS * (1 + 1e-3 * k), DELTA, n // 20, rng=0))[0]
+    before, turns = resident_bytes(), 1 if n * d > _MANY else 9
+    found = [
+        seconds(partial(privlp.solve, lp, EPS * (1 + 1e-3 * k), DELTA, n // 20, rng=0))
         for k in range(turns)  # another eps each time: no price is known
     ]
     peak = (peak_resident_bytes() - before) / A.nbytes
-    exact = [seconds(lambda: privlp.solve_exact(lp))[0] for _ in range(turns)]
-    stream = [seconds(lambda: [A @ x for _ in range(20)])[0] / 20 for _ in range(9)]
-    return [float(np.median(times)) for times in (stream, exact, ours)] + [peak]
+    ours = float(np.median([time for time, _ in found]))
+    exact = median(lambda: privlp.solve_exact(lp), turns)
+    stream = median(lambda: [A @ x for _ in range(20)], 9) / 20
+    return [stream, exact, ours, peak, bits(*(solution.x for _, solution in found))]
 
 
-def reading(n: int, d: int) -> list[float]:
-    """Seconds in which HiGHS reads a program from a file, and in which this package does."""
+def products() -> Found:
+    """A product by BLAS, and one of which no row depends on others, dense, 500,000 x 80."""
+    from privlp.problem.standard_form import row_by_row  # noqa: PLC0415
+
+    A, x = np.random.default_rng(SEED).random((500_000, 80)), np.full(80, 0.3)
+    return median(lambda: A @ x, 9), median(lambda: row_by_row(A, x), 9), None, ""
+
+
+def reading(n: int, d: int) -> Found:
+    """HiGHS reads a program from a file, and this package does."""
 
     def theirs() -> None:
         highs = quiet_highs()
@@ -146,38 +183,112 @@ def reading(n: int, d: int) -> list[float]:
         sparse(n, d).to_mps(path)
         turns = [
             [seconds(lambda read=read: [read() for _ in range(calls)])[0] / calls for read in both]
-            for both in [(theirs, partial(LinearProgram.from_mps, path))] * 7
+            for both in [(theirs, partial(LinearProgram.from_mps, path))] * 9
         ]
-    return [float(time) for time in np.median(turns, axis=0)]
+        lp = LinearProgram.from_mps(path)
+    limit, ours = np.median(turns, axis=0)
+    return limit, ours, None, bits(lp.A.toarray(), lp.b, lp.row_lower, lp.c, lp.bounds)
 
 
-def classifier() -> list[float]:
-    """Seconds of a fit of LinearSVC and of a private one, sparse, 200,000 x 100."""
+def checking(n: int, d: int) -> Found:
+    """HiGHS takes a program from arrays, and this package does."""
+    lp = sparse(n, d)
+    A, model = sp.csc_array(lp.A), to_highs(lp)
+    arrays = (lp.c.copy(), A, lp.b.copy())
+
+    def theirs() -> None:
+        highs = quiet_highs()
+        highs.passModel(model)
+
+    turns = [
+        [seconds(lambda make=make: [make() for _ in range(50)])[0] / 50 for make in both]
+        for both in [(theirs, lambda: LinearProgram(*arrays))] * 9
+    ]
+    return (*np.median(turns, axis=0), None, "")
+
+
+def from_files(n: int, memory_limit: float | None) -> Found:
+    """A default solve of rows in memory, and of the same in Parquet files, so many x 20."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    A, lp = covering(n, 20)
+    names = [f"x{j}" for j in range(20)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows.parquet")
+        columns = dict(zip(names, A.T, strict=True)) | {"need": lp.b}
+        pq.write_table(pa.table(columns), path, row_group_size=50_000)
+
+        def solve() -> Any:
+            in_files = LinearProgram.from_parquet(
+                path, lp.c, "need", names, bounds=(0, BOX), memory_limit=memory_limit
+            )
+            return privlp.solve(in_files, EPS, DELTA, n // 20, rng=0)
+
+        privlp.solve(covering(500, 20)[1], EPS, DELTA, 25, rng=0)
+        limit, known = seconds(lambda: privlp.solve(lp, EPS, DELTA, n // 20, rng=0))
+        ours, found = seconds(solve)
+    if bits(found.x) != bits(known.x):
+        raise RuntimeError("Rows in files have other bits than rows in memory.")
+    return limit, ours, None, bits(found.x)
+
+
+def fits(model: Any, limit: Any, X: Any, y: Any, weight: int) -> Found:
+    """Two fits, after one of few records each; the second one's peak over the size of X."""
+    for each in (limit, model):
+        each.fit(X[:500], y[:500])
+    before = resident_bytes()
+    ours = seconds(lambda: model.fit(X, y))[0]
+    peak = (peak_resident_bytes() - before) / weight
+    return seconds(lambda: limit.fit(X, y))[0], ours, peak, bits(model.coef_)
+
+
+def classifier(n: int) -> Found:
+    """LinearSVC and PrivateLPSVC, sparse, so many x 100."""
     from sklearn.svm import LinearSVC  # noqa: PLC0415
 
     from svm_models import PrivateLPSVC  # noqa: PLC0415
 
     rng = np.random.default_rng(SEED)
-    X = sp.random_array((200_000, 100), density=0.05, format="csr", rng=rng)
+    X = sp.random_array((n, 100), density=0.05, format="csr", rng=rng)
     y = np.where(X @ rng.normal(size=100) + 0.3 * rng.normal(size=X.shape[0]) > 0, 1, -1)
     own = PrivateLPSVC(1.0, 1e-8, classes=(-1, 1), data_norm=3.0, random_state=0)
-    return [seconds(lambda model=model: model.fit(X, y))[0] for model in (LinearSVC(), own)]
+    return fits(own, LinearSVC(), X, y, X.data.nbytes + X.indices.nbytes)
 
 
-def starting(*code: str) -> list[float]:
-    """Seconds of two pieces of code, each in processes of its own, imports included.
+def regression(n: int, share: float) -> Found:
+    """LinearSVR and PrivateQuantileRegressor, so many x 100, of which this share is stored."""
+    from sklearn.svm import LinearSVR  # noqa: PLC0415
+
+    from svm_models import PrivateQuantileRegressor  # noqa: PLC0415
+
+    rng = np.random.default_rng(SEED)
+    stored = sp.random_array((n, 100), density=share, format="csr", rng=rng)
+    X = stored if share < 1 else stored.toarray()
+    y = np.clip(X @ rng.normal(size=100) + 0.3 * rng.normal(size=n), -9, 9)
+    own = PrivateQuantileRegressor(1.0, 1e-8, data_norm=6.0, y_bounds=(-9, 9), random_state=0)
+    weight = X.data.nbytes + X.indices.nbytes if share < 1 else X.nbytes
+    return fits(own, LinearSVR(), X, y, weight)
+
+
+def starting(*code: str) -> Found:
+    """Two pieces of code, each in processes of its own, imports included.
 
     As of an installed package: a first turn, which does not count, compiles it.
     """
     times, kept = [], {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
-    for _ in range(TURNS + 1):
-        for piece in code:
-            start = resource.getrusage(resource.RUSAGE_CHILDREN)
-            command = [sys.executable, "-c", piece]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=kept)
-            end = resource.getrusage(resource.RUSAGE_CHILDREN)
-            times.append(end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime)
-    return [float(time) for time in np.median(np.reshape(times, (TURNS + 1, -1))[1:], axis=0)]
+    with tempfile.TemporaryDirectory() as folder:
+        covering(40, 5)[1].to_mps(Path(folder, "small.mps"))
+        for _ in range(TURNS + 1):
+            for piece in code:
+                start = resource.getrusage(resource.RUSAGE_CHILDREN)
+                command = [sys.executable, "-c", piece]
+                silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+                subprocess.run(command, check=True, env=kept, cwd=folder, **silent)
+                end = resource.getrusage(resource.RUSAGE_CHILDREN)
+                times.append(end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime)
+    limit, ours = np.median(np.reshape(times, (TURNS + 1, -1))[1:], axis=0)
+    return limit, ours, None, ""
 
 
 _FIRST = (
@@ -187,30 +298,54 @@ _FIRST = (
 )
 _DMW = "method='dmw', alpha=0.3, opt=1.6"
 _OPTIMIZE, _NUMPY = "import scipy.optimize", "import numpy, scipy.special, scipy.sparse, highspy"
-#: What is measured beside its limit: the limit in words, and both in seconds.
-BESIDE: dict[str, tuple[str, Callable[[], list[float]]]] = {
+_PLAN = (
+    "from privlp.cli import main;"
+    "main(['plan', 'small.mps', '--eps', '1', '--delta', '1e-6', '--s', '2'],"
+    " standalone_mode=False)"
+)
+#: What is measured beside its limit: the limit in words, what was asked for, and both in seconds.
+BESIDE: dict[str, tuple[str, str, Callable[[], Found]]] = {
+    "rows times x, 500,000 x 80": ("A@x by BLAS", "", products),
     "`svm-models --help`": (
         "import click",
+        "0.4 s",
         partial(starting, "import click", "from svm_models.cli import main; main(['--help'])"),
     ),
-    "a plan, in a new process": (
-        _OPTIMIZE,
-        partial(starting, _OPTIMIZE, _FIRST.replace("solve", "plan").replace(" rng=0, {}", "")),
-    ),
-    "a solve, in a new process": (_NUMPY, partial(starting, _NUMPY, _FIRST.format(""))),
-    '`"dmw"`, in a new process': (
-        "import dp_accounting",
-        partial(starting, "import dp_accounting", _FIRST.format(_DMW)),
-    ),
-    "reading MPS, 40 x 10": ("HiGHS", partial(reading, 40, 10)),
-    "reading MPS, 5,000 x 100": ("HiGHS", partial(reading, 5_000, 100)),
-    "PrivateLPSVC, sparse, 200,000 x 100": ("LinearSVC", classifier),
+    "`privlp plan small.mps`": (_OPTIMIZE, "1.2", partial(starting, _OPTIMIZE, _PLAN)),
+    "a solve, in a new process": (_NUMPY, "", partial(starting, _NUMPY, _FIRST.format(""))),
+    '`"dmw"`, in a new process': (_NUMPY, "", partial(starting, _NUMPY, _FIRST.format(_DMW))),
+    "reading MPS, 40 x 10": ("HiGHS", "1.5", partial(reading, 40, 10)),
+    "reading MPS, 5,000 x 100": ("HiGHS", "1.2", partial(reading, 5_000, 100)),
+    "checks of arrays, 40 x 10": ("HiGHS", "", partial(checking, 40, 10)),
+    "Parquet, 400,000 x 20": ("in memory", "1.5", partial(from_files, 400_000, None)),
+    "Parquet, 400,000 x 20, 20 MB": ("in memory", "3", partial(from_files, 400_000, 2e7)),
+    "PrivateLPSVC, sparse, 500,000 x 100": ("LinearSVC", "1.3 s", partial(classifier, 500_000)),
+    "quantiles, sparse, 500,000 x 100": ("LinearSVR", "6 s, 3", partial(regression, 500_000, 0.05)),
+    "quantiles, dense, 45,000 x 100": ("LinearSVR", "1 s", partial(regression, 45_000, 1.0)),
 }
 
 
-def of_case(name: str) -> list[float]:
-    """What is measured beside its limit, in a process of its own."""
-    return BESIDE[name][1]()
+def alone(case: str) -> list[Any]:
+    """What is measured of a case: of a size of coverings, or beside a limit."""
+    warnings.simplefilter("ignore")
+    return list(BESIDE[case][2]()) if case in BESIDE else solves(*map(int, case.split(" x ")))
+
+
+def in_folder(folder: Path, case: str) -> list[Any]:
+    """The same in a process of its own, in one thread, by the package in a folder."""
+    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    kept = {**os.environ, **threads, "PYTHONPATH": str(folder)}
+    command = [sys.executable, __file__, "--case", case]
+    found = subprocess.run(command, check=True, env=kept, stdout=subprocess.PIPE, text=True)
+    measured: list[Any] = json.loads(found.stdout.splitlines()[-1])
+    return measured
+
+
+def both(before: Path, case: str) -> tuple[list[Any], list[Any], str]:
+    """What is measured before and now, and whether the answers have the same bits."""
+    old, new = in_folder(before, case), in_folder(ROOT, case)
+    same = "yes" if old[-1] == new[-1] else "no"
+    return old, new, same if new[-1] else ""
 
 
 def _milliseconds(time: float) -> str:
@@ -218,17 +353,32 @@ def _milliseconds(time: float) -> str:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--before", type=Path, help="a folder with an earlier state")
+    parser.add_argument("--case", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.case is not None:
+        print(json.dumps(alone(asked.case)))
+        return
     warnings.simplefilter("ignore")
     sizes, beside = [], []
     for n, d in SIZES:
-        stream, exact, ours, peak = in_fresh_process(solves, n, d)
-        times = f"{1e3 * stream:,.2g} | {1e3 * exact:,.3g} | {_milliseconds(ours)}"
+        old, new, same = both(asked.before, f"{n} x {d}")
+        stream, exact, ours, peak, _ = new
+        times = f"{1e3 * stream:,.2g} | {1e3 * exact:,.3g}"
+        times += f" | {_milliseconds(old[2])} | {_milliseconds(ours)}"
         ratios = f"{ours / exact:.2f} | {ours / stream:,.0f}"
-        sizes.append(f"{n:,} x {d} | {times} | {ratios} | {f'{peak:.1f}' if n >= 20_000 else ''}")
-    for name, (limit, _) in BESIDE.items():
-        least, ours = in_fresh_process(of_case, name)
-        times = f"{_milliseconds(least)} | {_milliseconds(ours)} | {ours / least:.2f}"
-        beside.append(f"{name} | {limit} | {times}")
+        of_peak = f"{peak:.1f}" if n * d >= 200_000 else ""
+        sizes.append(f"{n:,} x {d} | {times} | {ratios} | {of_peak} | {same}")
+        print(sizes[-1])
+    for name, (limit, goal, _) in BESIDE.items():
+        old, new, same = both(asked.before, name)
+        least, ours, peak, _ = new
+        times = f"{_milliseconds(least)} | {_milliseconds(old[1])} | {_milliseconds(ours)}"
+        of_peak = "" if peak is None else f"{peak:.1f}"
+        ratios = f"{old[1] / old[0]:.2f} | {ours / least:.2f}"
+        beside.append(f"{name} | {limit} | {times} | {ratios} | {goal} | {of_peak} | {same}")
+        print(beside[-1])
     row("imports", sparse(200, 5), 10)
     rows = []
     for name, (make, of_s) in PROGRAMS.items():
@@ -238,8 +388,13 @@ def main() -> None:
     write_page("speed", (_OF_SIZES, sizes), (_OF_LIMITS, beside), (_OF_PROGRAMS, rows))
 
 
-_OF_SIZES = "rows | A@x | HiGHS | solve | solve / HiGHS | solve / A@x | peak / A"
-_OF_LIMITS = "what | limit | limit (ms) | here (ms) | here / limit"
+_OF_SIZES = (
+    "rows | A@x | HiGHS | before | solve | solve / HiGHS | solve / A@x | peak / A | same bits"
+)
+_OF_LIMITS = (
+    "what | limit | limit (ms) | before (ms) | here (ms) | before / limit | here / limit | asked"
+    " | peak / data | same bits"
+)
 _OF_PROGRAMS = "program | plan says | exact (s) | plan (s) | auto takes | auto (s)"
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ContextDecorator, contextmanager, suppress
+from contextvars import ContextVar
 from decimal import Decimal
 from numbers import Real
 from typing import Any, TypeAlias, TypeGuard, TypeVar
@@ -43,14 +44,15 @@ def harmless_warnings(*others: type[Warning]) -> Iterator[None]:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
+#: Whether a read is under way in this thread.
+_reading: ContextVar[bool] = ContextVar("_reading", default=False)
+
+
 @contextmanager
 def _no_logs() -> Iterator[None]:
     """Drop log messages, of all libraries."""
     before = logging.root.manager.disable
-    if before >= logging.CRITICAL:  # within another read
-        yield
-        return
-    logging.disable(logging.CRITICAL)
+    logging.disable(max(before, logging.CRITICAL))
     try:
         yield
     finally:
@@ -61,12 +63,18 @@ def unquoted(read: Callable[[], _Found], message: str, parameter: str | None = N
     """What `read` returns; an error of its own, with nothing behind it, if it raises.
 
     Errors and warnings of privlp pass: they hold no private data. Others may quote some: their
-    words, and log messages, are dropped. A lack of memory stays one.
+    words, and log messages, are dropped, by the outermost read. A lack of memory stays one.
     """
     memory = False
     try:
-        with harmless_warnings(), _no_logs():
+        if _reading.get():
             return read()
+        with harmless_warnings(), _no_logs():
+            token = _reading.set(True)
+            try:
+                return read()
+            finally:
+                _reading.reset(token)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except _OWN as raised:

@@ -181,7 +181,10 @@ class MpsText:
 
     def _check_first_names(self) -> None:
         """Refuse a name at the beginning of a line that HiGHS would read as a header."""
-        found = _TAKEN.search(self.text, self._headers[b"COLUMNS"].end())
+        start, capitals = self._headers[b"COLUMNS"].end(), self.text.upper()
+        if not any(capitals.find(name.encode(), start) > 0 for name in TAKEN_NAMES):
+            return
+        found = _TAKEN.search(self.text, start)
         if found is not None:
             name = found.group(1).decode() if self.quote else "of the line"
             raise self._line_error(
@@ -196,7 +199,7 @@ class MpsText:
         if self._fixed:  # names may hold spaces
             kinds = {line[-1].strip(): line[0] for line in _data_lines(rows, maxsplit=1)}
         else:
-            fields = _COMMENT.sub(b"", rows).split()
+            fields = (_COMMENT.sub(b"", rows) if b"*" in rows else rows).split()
             kinds = dict(zip(fields[1::2], fields[::2], strict=True))
         declared = b"\n".join(row for row, kind in kinds.items() if kind not in b"Nn")
         found = declared.decode(errors="replace")

@@ -262,7 +262,8 @@ class WhitenedRecords:
     def weighed(self, answer: FloatArray, slope: float) -> Any:
         """The scores for weights slope * (1 + h - m_i·w), clipped to [0, 1]: exact."""
         point, unit = self._grid.vector(answer)
-        weigh = partial(self._weights, slope=slope, unit=unit)
+        point *= -unit  # a power of two
+        weigh = partial(self._weights, slope=slope)
 
         def add(total: Totals, _: slice, __: FloatArray, sums: FloatArray) -> None:
             total += sums.astype(np.int64)
@@ -277,19 +278,17 @@ class WhitenedRecords:
 
         return row_parts.summed(self._records.parts, self._records.size, add)
 
-    def _weights(self, found: FloatArray, *, rows: slice, slope: float, unit: float) -> FloatArray:
-        """Weights of some records in units, from their products with a point; changes these."""
-        found *= -unit
+    def _weights(self, found: FloatArray, *, rows: slice, slope: float) -> FloatArray:
+        """Weights of some records in units, from their products with -w; changes these."""
         found += 1 + SOFTNESS
         found *= slope
         return self._on_grid(np.clip(found, 0.0, 1.0, out=found), rows)
 
     def _on_grid(self, z: FloatArray, rows: slice) -> FloatArray:
-        """(z_i - 1/2) s_i in units; never more than s_i/2."""
-        units = z - CENTRE
-        units *= 2
-        units *= self._halves[rows]
-        return np.rint(units, out=units)
+        """(z_i - 1/2) s_i in units, in the place of z; never more than s_i/2."""
+        z -= CENTRE
+        z *= 2 * self._halves[rows]
+        return np.rint(z, out=z)
 
 
 class LogisticRecords(WhitenedRecords):
@@ -307,10 +306,9 @@ class LogisticRecords(WhitenedRecords):
         super().__init__(records, whiten, **options)
         self._margin, self._odds = margin, odds
 
-    def _weights(self, found: FloatArray, *, rows: slice, slope: float, unit: float) -> FloatArray:
+    def _weights(self, found: FloatArray, *, rows: slice, slope: float) -> FloatArray:
         """Weights in units; `slope` is that of the hinge."""
         del slope
-        found *= -unit
         found += self._margin
         if self._odds and self._records.positive is not None:
             found -= np.where(self._records.positive[rows], self._odds, -self._odds)
