@@ -8,7 +8,9 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ContextDecorator, contextmanager, suppress
 from contextvars import ContextVar
+from copy import copy
 from decimal import Decimal
+from functools import lru_cache
 from numbers import Real
 from typing import Any, TypeAlias, TypeGuard, TypeVar
 
@@ -348,8 +350,16 @@ def csr_of(
     form: Any = sp.csr_array,
 ) -> Any:
     """A matrix of these arrays themselves; SciPy would check them, and copy parts of others."""
-    found = form(shape)
+    found = copy(_empty(form, tuple(shape)))
     found.data, found.indices, found.indptr = data, places, starts
+    return found
+
+
+@lru_cache(maxsize=256)
+def _empty(form: Any, shape: tuple[int, int]) -> Any:
+    """A matrix that waits for its arrays: SciPy takes longer for one than a copy takes."""
+    found = form(shape)
+    found.indptr = found.indices  # as long as there are rows
     return found
 
 
