@@ -31,7 +31,7 @@ from benchmarks.published import write_page
 from privlp import LinearProgram, PrivLPError, models
 from privlp.problem.highs import quiet_highs, to_highs
 
-EPS, DELTA, TURNS, SEED, BOX = 1.0, 1e-6, 3, 100, 1e4
+EPS, DELTA, TURNS, SEED, BOX = 1.0, 1e-6, 2, 100, 1e4
 # Seconds of what a limit is and of what stands beside it, perhaps a peak of memory over that of the
 # data, and the bits of an answer.
 Found = tuple[float, float, float | None, str]
@@ -114,14 +114,14 @@ def row(name: str, lp: LinearProgram, s: float) -> str:
     return f"{name} | {said} | {exact:.3f} | {plan:.2f} | {took} | {auto:.2f}"
 
 
-# Rows and columns of dense coverings; of so many numbers one turn is enough.
+# Rows and columns of dense coverings; the more numbers, the fewer turns.
 SIZES = (
     *((200, 10), (2_000, 10), (20_000, 10), (200_000, 10), (1_000_000, 10)),
     *((2_000, 40), (2_000, 160), (20_000, 80)),
 )
-_MANY = 10**6
+_FEW, _MANY = 50_000, 10**6
 # Of cases that take less seconds, so many processes.
-_QUICK, _PROCESSES = 0.2, 5
+_QUICK, _PROCESSES = 0.02, 4
 
 
 def bits(*numbers: Any) -> str:
@@ -152,7 +152,7 @@ def solves(n: int, d: int) -> list[Any]:
     small, x = LinearProgram(lp.c, A[:500], lp.b[:500], bounds=(0, BOX)), np.full(d, 0.5)
     for k in range(3):  # imports, and what is computed once
         privlp.solve(small, EPS + k, DELTA, len(small.b) // 20, rng=0)
-    before, turns = resident_bytes(), 1 if n * d > _MANY else 9
+    before, turns = resident_bytes(), 9 if n * d < _FEW else 3 if n * d <= _MANY else 1
     found = [
         seconds(partial(privlp.solve, lp, EPS * (1 + 1e-3 * k), DELTA, n // 20, rng=0))
         for k in range(turns)  # another eps each time: no price is known
@@ -327,10 +327,10 @@ BESIDE: dict[str, tuple[str, str, Callable[[], Found]]] = {
     "Parquet, 400,000 x 20": ("in memory", "1.5", partial(from_files, 400_000, None)),
     "Parquet, 400,000 x 20, 20 MB": ("in memory", "3", partial(from_files, 400_000, 2e7)),
     "PrivateLPSVC, sparse, 500,000 x 100": ("LinearSVC", "1.3 s", partial(classifier, 500_000)),
-    "the same": (
+    "the same, 200,000 x 100": (
         "X@w and X.T@z of its rounds",
         "",
-        partial(classifier, 500_000, products_alone=True),
+        partial(classifier, 200_000, products_alone=True),
     ),
     "quantiles, sparse, 500,000 x 100": ("LinearSVR", "6 s, 3", partial(regression, 500_000, 0.05)),
     "quantiles, dense, 45,000 x 100": ("LinearSVR", "1 s", partial(regression, 45_000, 1.0)),
