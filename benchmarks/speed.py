@@ -32,9 +32,8 @@ from privlp import LinearProgram, PrivLPError, models
 from privlp.problem.highs import quiet_highs, to_highs
 
 EPS, DELTA, TURNS, SEED, BOX = 1.0, 1e-6, 2, 100, 1e4
-# Seconds of what a limit is and of what stands beside it, perhaps a peak of memory over that of the
-# data, and the bits of an answer.
-Found = tuple[float, float, float | None, str]
+# Seconds of what a limit is and of what stands beside it, and the bits of an answer.
+Found = tuple[float, float, str]
 
 
 def roster(n: int = 6_000, *, at_least: float | None = None) -> LinearProgram:
@@ -169,7 +168,7 @@ def products() -> Found:
     from privlp.problem.standard_form import row_by_row  # noqa: PLC0415
 
     A, x = np.random.default_rng(SEED).random((500_000, 80)), np.full(80, 0.3)
-    return least(lambda: A @ x, 9), least(lambda: row_by_row(A, x), 9), None, ""
+    return least(lambda: A @ x, 9), least(lambda: row_by_row(A, x), 9), ""
 
 
 def reading(n: int, d: int) -> Found:
@@ -190,7 +189,7 @@ def reading(n: int, d: int) -> Found:
         ]
         lp = LinearProgram.from_mps(path)
     limit, ours = np.min(turns, axis=0)
-    return limit, ours, None, bits(lp.A.toarray(), lp.b, lp.row_lower, lp.c, lp.bounds)
+    return limit, ours, bits(lp.A.toarray(), lp.b, lp.row_lower, lp.c, lp.bounds)
 
 
 def checking(n: int, d: int) -> Found:
@@ -207,7 +206,7 @@ def checking(n: int, d: int) -> Found:
         [seconds(lambda make=make: [make() for _ in range(50)])[0] / 50 for make in both]
         for both in [(theirs, lambda: LinearProgram(*arrays))] * 9
     ]
-    return (*np.min(turns, axis=0), None, "")
+    return (*np.min(turns, axis=0), "")
 
 
 def from_files(n: int, memory_limit: float | None) -> Found:
@@ -233,17 +232,15 @@ def from_files(n: int, memory_limit: float | None) -> Found:
         ours, found = seconds(solve)
     if bits(found.x) != bits(known.x):
         raise RuntimeError("Rows in files have other bits than rows in memory.")
-    return limit, ours, None, bits(found.x)
+    return limit, ours, bits(found.x)
 
 
-def fits(model: Any, limit: Any, X: Any, y: Any, weight: int) -> Found:
-    """Two fits, after one of few records each; the second one's peak over the size of X."""
+def fits(model: Any, limit: Any, X: Any, y: Any) -> Found:
+    """Two fits, after one of few records each."""
     for each in (limit, model):
         each.fit(X[:500], y[:500])
-    before = resident_bytes()
     ours = seconds(lambda: model.fit(X, y))[0]
-    peak = (peak_resident_bytes() - before) / weight
-    return seconds(lambda: limit.fit(X, y))[0], ours, peak, bits(model.coef_)
+    return seconds(lambda: limit.fit(X, y))[0], ours, bits(model.coef_)
 
 
 def classifier(n: int, *, products_alone: bool = False) -> Found:
@@ -256,11 +253,11 @@ def classifier(n: int, *, products_alone: bool = False) -> Found:
     X = sp.random_array((n, 100), density=0.05, format="csr", rng=rng)
     y = np.where(X @ rng.normal(size=100) + 0.3 * rng.normal(size=X.shape[0]) > 0, 1, -1)
     own = PrivateLPSVC(1.0, 1e-8, classes=(-1, 1), data_norm=3.0, random_state=0)
-    limit, ours, *rest = fits(own, LinearSVC(), X, y, X.data.nbytes + X.indices.nbytes)
+    limit, ours, answer = fits(own, LinearSVC(), X, y)
     if products_alone:
         w, z = np.full(100, 0.5), np.full(n, 0.5)
         limit = own.rounds_ * least(lambda: (X @ w, X.T @ z), 9)
-    return (limit, ours, *rest)
+    return limit, ours, answer
 
 
 def regression(n: int, share: float) -> Found:
@@ -274,8 +271,7 @@ def regression(n: int, share: float) -> Found:
     X = stored if share < 1 else stored.toarray()
     y = np.clip(X @ rng.normal(size=100) + 0.3 * rng.normal(size=n), -9, 9)
     own = PrivateQuantileRegressor(1.0, 1e-8, data_norm=6.0, y_bounds=(-9, 9), random_state=0)
-    weight = X.data.nbytes + X.indices.nbytes if share < 1 else X.nbytes
-    return fits(own, LinearSVR(), X, y, weight)
+    return fits(own, LinearSVR(), X, y)
 
 
 def starting(*code: str) -> Found:
@@ -295,7 +291,7 @@ def starting(*code: str) -> Found:
                 end = resource.getrusage(resource.RUSAGE_CHILDREN)
                 times.append(end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime)
     limit, ours = np.min(np.reshape(times, (TURNS + 1, -1))[1:], axis=0)
-    return limit, ours, None, ""
+    return limit, ours, ""
 
 
 _FIRST = (
@@ -332,7 +328,7 @@ BESIDE: dict[str, tuple[str, str, Callable[[], Found]]] = {
         "",
         partial(classifier, 200_000, products_alone=True),
     ),
-    "quantiles, sparse, 500,000 x 100": ("LinearSVR", "6 s, 3", partial(regression, 500_000, 0.05)),
+    "quantiles, sparse, 500,000 x 100": ("LinearSVR", "6 s", partial(regression, 500_000, 0.05)),
     "quantiles, dense, 45,000 x 100": ("LinearSVR", "1 s", partial(regression, 45_000, 1.0)),
 }
 
@@ -391,11 +387,10 @@ def main() -> None:
         print(sizes[-1])
     for name, (limit, goal, _) in BESIDE.items():
         old, new, same = both(asked.before, name)
-        limit_now, ours, peak, _ = new
+        limit_now, ours, _ = new
         times = f"{_milliseconds(limit_now)} | {_milliseconds(old[1])} | {_milliseconds(ours)}"
-        of_peak = "" if peak is None else f"{peak:.1f}"
         ratios = f"{old[1] / old[0]:.2f} | {ours / limit_now:.2f}"
-        beside.append(f"{name} | {limit} | {times} | {ratios} | {goal} | {of_peak} | {same}")
+        beside.append(f"{name} | {limit} | {times} | {ratios} | {goal} | {same}")
         print(beside[-1])
     row("imports", sparse(200, 5), 10)
     rows = []
@@ -411,7 +406,7 @@ _OF_SIZES = (
 )
 _OF_LIMITS = (
     "what | limit | limit (ms) | before (ms) | here (ms) | before / limit | here / limit | asked"
-    " | peak / data | same bits"
+    " | same bits"
 )
 _OF_PROGRAMS = "program | plan says | exact (s) | plan (s) | auto takes | auto (s)"
 
