@@ -368,7 +368,7 @@ def _milliseconds(time: float) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--before", type=Path, help="a folder with an earlier state")
+    parser.add_argument("--before", type=Path, default=ROOT, help="a folder with an earlier state")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.case is not None:
