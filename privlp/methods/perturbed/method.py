@@ -45,7 +45,7 @@ from privlp.status import Verdict
 _FARTHEST = 1e9
 # Variables times noise, over s or over the number of soft rows, up to which most draws succeed:
 # docs/results/unknown.md, fallback.md.
-_DIFFICULT, _SOFT_DIFFICULT = 1.5, 0.016
+_DIFFICULT, _SOFT_DIFFICULT = 1.5, 0.017
 _RANK = 3  # Where "auto" places it among methods for hard rows.
 
 
@@ -235,15 +235,18 @@ _START, _SCALE, _BETWEEN, _HARD_SHARES = 0.02, 0.02, 0.03, 0.02
 _LAST_COUNTS, _LAST_ACCURACY, _LEAST_LAST, _MOST_LAST = 7, 0.25, 0.05, 0.35
 # Soft rows: sums of shares and of moments, counts for the bound on norms, and counts for the size
 # of violations before each stage.
-_SHARES, _ROUNDS, _MOMENTS, _TURNS = 0.015, 3, 0.02, 2
-_NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 10, 0.015, 7, 0.006
+_SHARES, _ROUNDS, _MOMENTS, _TURNS = 0.015, 3, 0.04, 8
+_NORM_COUNTS, _NORM, _SIZE_COUNTS = 10, 0.015, 6
+# Counts of sizes are to be this accurate, as a share of the rows, as far as these shares allow it.
+_SIZE, _LEAST_SIZE, _MOST_SIZE = 0.15, 0.006, 0.02
 # Hard and soft rows: shares of the stages (of hard rows alone, then of both), and of the counts of
 # missed hard rows.
 _MIXED_STAGES, _MISSED_COUNTS, _MISSED = (0.1, 0.1, 0.2, 0.6), 12, 0.15
 OF_LINE = "compare costs on a public line"
 OF_CHOICE = "compare the answer with a point of a public line"
-#: Comparisons that find a point of the line, and the largest shares for both.
-LINE_COUNTS = 12
+#: Comparisons that find a point of the line. They and the last one are so many times as exact as
+#: those of one quantile for everyone, and take no more than these shares.
+LINE_COUNTS, _FINER = 12, 2.0
 _MOST_COMPARED = 0.1, 0.06
 _OF_SHARES = "sum each variable's share of the norm of rows"
 _OF_MOMENTS = "sum the second moments of rows scaled to norm 1"
@@ -294,10 +297,12 @@ class PerturbedCharges(NamedTuple):
         before: list[Counts] = [(_SHARES, _ROUNDS, _OF_SHARES), (_MOMENTS, _TURNS, _OF_MOMENTS)]
         if clipped:
             before.append((_NORM, _NORM_COUNTS, "count rows by their norm"))
-        of_one = _moved_by_prices(request) * noise_of_one_release(request) / request.public.records
-        line, choice = shares(of_one, of_one, LINE_COUNTS, _MOST_COMPARED)
+        of_count = noise_of_one_release(request) / request.public.records
+        of_one = _moved_by_prices(request) * of_count
+        line, choice = shares(_FINER * of_one, _FINER * of_one, LINE_COUNTS, _MOST_COMPARED)
         before += [(line, LINE_COUNTS, OF_LINE), (choice, 1, OF_CHOICE)]
-        size = (_SIZE, _SIZE_COUNTS, "count rows by the size of their violation")
+        share = min(max(_SIZE_COUNTS * (of_count / _SIZE) ** 2, _LEAST_SIZE), _MOST_SIZE)
+        size = (share, _SIZE_COUNTS, "count rows by the size of their violation")
         stages = _SOFT_STAGES if s is None else _MIXED_STAGES
         others = [] if s is None else [(_MISSED, _MISSED_COUNTS, "count missed hard rows")]
         return cls._of(request, before, [size] * len(stages), stages, s, others, soft=True)

@@ -12,7 +12,7 @@ import numpy as np
 from privlp.checks import FloatArray
 from privlp.methods.counts import NoisyCounts, StagedSearch, keeps, reach
 from privlp.methods.perturbed.draws import Bend, Draws, draws_of_stages, prices_of_public_rows
-from privlp.methods.perturbed.paths import SCALES, above, scaled_or
+from privlp.methods.perturbed.paths import above, scaled_or
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import SoftPrices
@@ -24,17 +24,30 @@ from privlp.rows.program_rows import ComparedRows, RowBlock
 
 # Softness of violations, as a share of their typical size: before the last stage; and in it, where
 # it grows with sqrt(p) over the number of records and over e^kappa - 1, up to the largest share.
-SOFTNESS, _PER_CURVATURE, _LEAST_SOFTNESS, _MOST_SOFTNESS = 0.4, 60.0, 1e-3, 1.0
+SOFTNESS, _PER_CURVATURE, _LEAST_SOFTNESS, _MOST_SOFTNESS = 0.4, 60.0, 1e-3, 0.6
 # Rows that may be longer than the bound: this many times the norm of the last secret term, up to a
 # share of all rows. Scaling rows down biases little, and noise is in proportion to the bound.
 _CLIPPED, _MOST_CLIPPED = 120.0, 0.7
 # Moments below this share of a row's are not told apart, however small the noise.
 _LEAST_MOMENT = 1e-4
-# Binary logarithms between which norms are searched.
-_NORMS = (-40.0, 40.0)
-# What a row says is bounded by so many typical changes of a row: the shorter, the more is told.
-_REACH = 1.5
-_SURELY = 2.0  # An end stays where a comparison speaks against it by so many deviations.
+# Moments within this ratio count as alike: what noise would tell of them is not worth following.
+_ALIKE = 3.0
+# Binary logarithms between which norms and the sizes of violations are searched.
+_NORMS, _SIZES = (-40.0, 40.0), (-26.0, 6.0)
+# So large a part of the rows violate by more than the typical size, as far as counts tell it by so
+# many deviations: where most rows agree, as on 0, half of them say nothing of the others. Near the
+# end this is what half of them exceed, if multiplied by the last number.
+_PART_BEYOND, _TOLD, _OF_TYPICAL = 0.25, 2.0, 0.55
+# What a row says is bounded by so many typical changes of a row, on the line and beside the answer:
+# the shorter, the more is told.
+_ON_LINE, _REACH = 0.5, 1.5
+_SURELY = 1.2  # An end stays where a comparison speaks against it by so many deviations.
+# Two steps go one way if the cosine is more. Where violations then fall by no more than this binary
+# logarithm, the search goes on by so large a part of the last step at most.
+_ONE_WAY, _HARDLY_LESS, _FARTHER = 0.9, 1.0, 1.0
+# A last step one way, so many times as long as the one before, did not arrive if the quadratic held
+# it with so many deviations of the secret term.
+_AS_LONG, _PULLED = 0.5, 1.3
 # Places of what is left of a line at which costs are compared; and after so many steps to one end.
 _BESIDE, _CLOSE, _AGAIN = (0.375, 0.625), (0.02, 0.2), 3
 # Limits of what a row says, where two points are the same, and without noise.
@@ -42,6 +55,10 @@ _TINY, _HUGE = 1e-150, 1e150
 _INSTEAD = (
     "A noisy comparison of costs does not speak for the answer of the search, so a point of a"
     " public line is released in its place. More rows, a larger eps or fewer variables would help."
+)
+_ON_THE_WAY = (
+    "The last steps of the search went the same way as far as they could, so the answer may be far"
+    " from the optimum. Bounds nearer to it, more rows or a larger eps would help."
 )
 
 
@@ -81,28 +98,57 @@ class SoftRowSearch(StagedSearch):
         )
         cost = region.cost(self._public.cost) / (self._price * unit)
         z = region.within(region.coordinates(self._x))
+        way, sizes = [z], []
         for number, draws in enumerate(self._stages):
             last = number == len(self._stages) - 1
             kept.update(RowsInCoordinates.go_to, z)
-            counts = NoisyCounts(kept, RowsInCoordinates.farther_than, draws.counts)
-            level, _ = counts.first_below(self._n / 2, lambda t: 2.0**t, *SCALES)
+            size, half = self._size(kept, draws)
+            sizes.append(size)
+            centre = region.within(_farther(way)) if _stays(sizes) else z
             # The strength of the quadratic is about 1/(softness (e^kappa - 1)). A smaller softness
             # makes it stronger than the sum over rows needs; more rows bear a stronger one.
-            softness = 2.0**level * (self._finest(draws) if last else SOFTNESS)
-            shift = softness / 2
+            softness = half * self._finest(draws) if last else size * SOFTNESS
             z, slopes = draws.minimum(
-                kept, region, cost, z, softness=softness, shift=shift, bend=self._bend, n=self._most
+                kept,
+                region,
+                cost,
+                centre,
+                softness=softness,
+                shift=softness / 2,
+                bend=self._bend,
+                n=self._most,
             )
+            way.append(z)
             self._x = region.point(z)
             weight = 1 / (self._price * unit)
             self._prices = prices_of_public_rows(self._public, region, slopes, weight)
             self._note("x", self._x)
             self._note("softness", softness)
+            if last and self._is_pulled(draws, softness, way, centre):
+                self._warning = _ON_THE_WAY
             if last and self._is_worse(compared, simple):
                 self._x, self._warning = simple, _INSTEAD
                 if self._prices is not None:  # they are those of another point
                     self._prices = np.full_like(self._prices, np.nan)
             yield
+
+    def _size(self, kept: Rows[Any], draws: Draws) -> tuple[float, float]:
+        """A size of violations that a quarter of the rows exceed, and one that half of them do."""
+        counts = NoisyCounts(kept, RowsInCoordinates.farther_than, draws.counts)
+        target = min(max(_PART_BEYOND * self._n, _TOLD * counts.sigma), self._n / 2)
+        size = float(2.0 ** counts.first_below(target, lambda t: 2.0**t, *_SIZES)[0])
+        return size, size * (_OF_TYPICAL if target < self._n / 2 else 1.0)
+
+    def _is_pulled(
+        self, draws: Draws, softness: float, way: Sequence[FloatArray], centre: FloatArray
+    ) -> bool:
+        """Whether the last step went on as before, farther than noise alone pulls: public."""
+        size = len(centre)
+        pull = draws.strength(softness, size, self._bend) if draws.sigma else 0.0
+        pull *= float(np.linalg.norm(way[-1] - centre))
+        before, step = (float(np.linalg.norm(way[k] - way[k - 1])) for k in (-2, -1))
+        long = step > _AS_LONG * before and pull > _PULLED * draws.sigma * math.sqrt(size)
+        return draws.sigma > 0 and long and _one_way(way)
 
     def _scaled(self) -> tuple[ReducedPolytope, float]:
         """The region in coordinates in which rows vary alike, and a bound on most norms."""
@@ -145,8 +191,9 @@ class SoftRowSearch(StagedSearch):
         noisy = np.asarray(self._moments(kept.total(RowsInCoordinates.second_moments, self._most)))
         hidden = self._moments.sigma * math.sqrt(2 * region.size)
         moments, directions = np.linalg.eigh(symmetric_of(noisy, region.size), UPLO="U")
-        moments = np.maximum(moments, max(hidden, _LEAST_MOMENT * self._n))
-        return region.turned((directions * np.sqrt(moments.max() / moments)) @ directions.T)
+        ratio = moments.max() / np.maximum(moments, max(hidden, _LEAST_MOMENT * self._n))
+        ratio[ratio < _ALIKE] = 1.0
+        return region.turned((directions * np.sqrt(ratio)) @ directions.T)
 
     def _norm_of_most_rows(self, region: ReducedPolytope, clip: ChargedDraws) -> float:
         """A bound on norms that a public number of rows may exceed.
@@ -158,6 +205,28 @@ class SoftRowSearch(StagedSearch):
         longer = _CLIPPED * self._stages[-1].sigma * math.sqrt(region.size)
         target = min(max(3 * counts.sigma, longer), _MOST_CLIPPED * self._soft)
         return float(2.0 ** counts.first_below(target, lambda t: 2.0**t, *_NORMS)[0])
+
+
+def _farther(way: Sequence[FloatArray]) -> FloatArray:
+    """The last point of a way, or farther on if its steps go one way: what such steps leave."""
+    if not _one_way(way):
+        return way[-1]
+    first, last = way[-2] - way[-3], way[-1] - way[-2]
+    ratio = float(first @ last) / float(first @ first)
+    return way[-1] + (min(ratio / (1 - ratio), _FARTHER) if ratio < 1 else _FARTHER) * last
+
+
+def _one_way(way: Sequence[FloatArray]) -> bool:
+    """Whether the last two steps of a way go about the same way."""
+    if len(way) < 3:
+        return False
+    first, last = way[-2] - way[-3], way[-1] - way[-2]
+    return float(first @ last) > _ONE_WAY * float(np.linalg.norm(first) * np.linalg.norm(last))
+
+
+def _stays(sizes: Sequence[float]) -> bool:
+    """Whether violations hardly fell in the last step."""
+    return len(sizes) > 1 and sizes[-1] > sizes[-2] / 2**_HARDLY_LESS
 
 
 def _norms(block: RowBlock, region: ReducedPolytope) -> FloatArray:
@@ -189,7 +258,7 @@ class Comparison(NamedTuple):
             low, high = (1 - high, 1 - low) if nearer < 0 else (low, high)
             low, high = (near + part * (far - near) for part in (low, high))
             points = [first + part * (last - first) for part in (high, low)]
-            told, asked = told + self.difference(points[0], points[1], draws, _REACH), asked + 1
+            told, asked = told + self.difference(points[0], points[1], draws, _ON_LINE), asked + 1
             if abs(told) > _SURELY * math.sqrt(asked) * draws.sigma:
                 near, far = (near, high) if told > 0 else (low, far)
                 nearer = max(nearer, 0) + 1 if told > 0 else min(nearer, 0) - 1
@@ -206,7 +275,9 @@ class Comparison(NamedTuple):
         apart = self.region.coordinates(x) - self.region.coordinates(other)
         # Rows vary alike in all directions: this is what those of norm `unit` typically change by.
         typical = self.unit * float(np.linalg.norm(apart)) / math.sqrt(max(len(apart), 1))
-        limit = max(most * typical, _TINY) if math.isfinite(most) else _HUGE
+        limit = _HUGE
+        if math.isfinite(most):  # no row of that norm changes by more than the norm of the way
+            limit = max(min(most, math.sqrt(max(len(apart), 1))) * typical, _TINY)
         rows = self.rows.keep(partial(ComparedRows, largest_price=self.price))
         found = float(draws(float(rows.total(ComparedRows.costlier, x, other, limit))))
         return found + float(self.public.cost @ (x - other)) / (self.price * limit)
