@@ -238,6 +238,7 @@ _LAST_COUNTS, _LAST_ACCURACY, _LEAST_LAST, _MOST_LAST = 7, 0.25, 0.05, 0.35
 _SHARES, _ROUNDS, _MOMENTS, _TURNS = 0.015, 3, 0.04, 8
 _NORM_COUNTS, _NORM, _SIZE_COUNTS = 10, 0.015, 6
 # Counts of sizes are to be this accurate, as a share of the rows, as far as these shares allow it.
+# The first ones take twice as much: later sizes are looked for below them.
 _SIZE, _LEAST_SIZE, _MOST_SIZE = 0.15, 0.006, 0.02
 # Hard and soft rows: shares of the stages (of hard rows alone, then of both), and of the counts of
 # missed hard rows.
@@ -302,10 +303,12 @@ class PerturbedCharges(NamedTuple):
         line, choice = shares(_FINER * of_one, _FINER * of_one, LINE_COUNTS, _MOST_COMPARED)
         before += [(line, LINE_COUNTS, OF_LINE), (choice, 1, OF_CHOICE)]
         share = min(max(_SIZE_COUNTS * (of_count / _SIZE) ** 2, _LEAST_SIZE), _MOST_SIZE)
-        size = (share, _SIZE_COUNTS, "count rows by the size of their violation")
         stages = _SOFT_STAGES if s is None else _MIXED_STAGES
+        purpose = "count rows by the size of their violation"
+        after = [(share, _SIZE_COUNTS, purpose)] * len(stages)
+        after[0] = (2 * share, _SIZE_COUNTS, purpose)
         others = [] if s is None else [(_MISSED, _MISSED_COUNTS, "count missed hard rows")]
-        return cls._of(request, before, [size] * len(stages), stages, s, others, soft=True)
+        return cls._of(request, before, after, stages, s, others, soft=True)
 
     @classmethod
     def _of(

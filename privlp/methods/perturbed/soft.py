@@ -34,6 +34,7 @@ _LEAST_MOMENT = 1e-4
 _ALIKE = 3.0
 # Binary logarithms between which norms and the sizes of violations are searched.
 _NORMS, _SIZES = (-40.0, 40.0), (-26.0, 6.0)
+_SMALLER = 10.0  # Violations fall by no more than this binary logarithm in a stage.
 # So large a part of the rows violate by more than the typical size, as far as counts tell it by so
 # many deviations: where most rows agree, as on 0, half of them say nothing of the others. Near the
 # end this is what half of them exceed, if multiplied by the last number.
@@ -98,11 +99,14 @@ class SoftRowSearch(StagedSearch):
         )
         cost = region.cost(self._public.cost) / (self._price * unit)
         z = region.within(region.coordinates(self._x))
-        way, sizes = [z], []
+        way: list[FloatArray] = [z]
+        sizes: list[float] = []
         for number, draws in enumerate(self._stages):
             last = number == len(self._stages) - 1
             kept.update(RowsInCoordinates.go_to, z)
-            size, half = self._size(kept, draws)
+            # Violations grow by no more than a step, because rows have norm 1 at most.
+            most = sizes[-1] + float(np.linalg.norm(z - way[-2])) if sizes else None
+            size, half = self._size(kept, draws, most)
             sizes.append(size)
             centre = region.within(_farther(way)) if _stays(sizes) else z
             # The strength of the quadratic is about 1/(softness (e^kappa - 1)). A smaller softness
@@ -132,11 +136,15 @@ class SoftRowSearch(StagedSearch):
                     self._prices = np.full_like(self._prices, np.nan)
             yield
 
-    def _size(self, kept: Rows[Any], draws: Draws) -> tuple[float, float]:
+    def _size(self, kept: Rows[Any], draws: Draws, most: float | None) -> tuple[float, float]:
         """A size of violations that a quarter of the rows exceed, and one that half of them do."""
         counts = NoisyCounts(kept, RowsInCoordinates.farther_than, draws.counts)
         target = min(max(_PART_BEYOND * self._n, _TOLD * counts.sigma), self._n / 2)
-        size = float(2.0 ** counts.first_below(target, lambda t: 2.0**t, *_SIZES)[0])
+        low, high = _SIZES
+        if most is not None:
+            high = min(math.log2(most), high)
+            low = high - _SMALLER
+        size = float(2.0 ** counts.first_below(target, lambda t: 2.0**t, low, high)[0])
         return size, size * (_OF_TYPICAL if target < self._n / 2 else 1.0)
 
     def _is_pulled(
