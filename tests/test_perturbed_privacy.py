@@ -452,7 +452,7 @@ class TestBrokenTwins:
     def test_comparisons_charged_as_those_of_removed_records(self, monkeypatch):
         original = perturbed_method._moved_by_prices
         monkeypatch.setattr(perturbed_method, "_moved_by_prices", lambda of: original(of) / 2)
-        monkeypatch.setattr(perturbed_soft, "_REACH", 0.01)  # most rows say as much as they may
+        monkeypatch.setattr(perturbed_soft, "_ON_LINE", 0.01)  # most rows say as much as they may
         is_caught("soft, two sides", perturbed_method.OF_LINE, pairs=5)
 
     @pytest.mark.parametrize("fault", ["price", "comparison"])
@@ -467,7 +467,7 @@ class TestBrokenTwins:
             return
         original = perturbed_method._moved_by_prices
         monkeypatch.setattr(perturbed_method, "_moved_by_prices", lambda of: original(of) / 2)
-        monkeypatch.setattr(perturbed_soft, "_REACH", 0.01)
+        monkeypatch.setattr(perturbed_soft, "_ON_LINE", 0.01)
         is_caught(name, perturbed_method.OF_LINE, pairs=5)
 
     def test_comparisons_of_rows_that_say_as_much_as_they_like(self, monkeypatch):
@@ -478,7 +478,7 @@ class TestBrokenTwins:
             return float(self._weight @ (here - there)) / limit
 
         monkeypatch.setattr(ComparedRows, "costlier", unbounded)
-        monkeypatch.setattr(perturbed_soft, "_REACH", 0.01)
+        monkeypatch.setattr(perturbed_soft, "_ON_LINE", 0.01)
         is_caught("soft, two sides", perturbed_method.OF_LINE, pairs=5)
 
     def test_counts_of_a_record_of_three_charged_as_one(self, monkeypatch):

@@ -57,6 +57,10 @@ _INSTEAD = (
     "A noisy comparison of costs does not speak for the answer of the search, so a point of a"
     " public line is released in its place. More rows, a larger eps or fewer variables would help."
 )
+_UNSURE = (
+    "A noisy comparison of costs with a point of a public line does not clearly speak for the"
+    " answer. More rows, a larger eps or fewer variables would help."
+)
 _ON_THE_WAY = (
     "The last steps of the search went the same way as far as they could, so the answer may be far"
     " from the optimum. Bounds nearer to it, more rows or a larger eps would help."
@@ -174,10 +178,13 @@ class SoftRowSearch(StagedSearch):
         return min(max(_PER_CURVATURE * share, _LEAST_SOFTNESS), _MOST_SOFTNESS)
 
     def _is_worse(self, compared: Comparison, simple: FloatArray) -> bool:
-        """Whether a noisy comparison speaks against the answer, or where it must, not for it."""
+        """Whether a noisy comparison speaks against the answer; if not clearly for it, say so."""
         sigma, records = self._choice.sigma, self._n // self._k
-        most = reach(sigma, records, _REACH)
-        return not keeps(compared.difference(self._x, simple, self._choice, most), sigma, records)
+        more = compared.difference(self._x, simple, self._choice, reach(sigma, records, _REACH))
+        unsure = not keeps(more, sigma, records)
+        if unsure and more < 0:
+            self._warning = _UNSURE
+        return unsure and more >= 0
 
     def _equalised(self) -> ReducedPolytope:
         """The region in which variables have equal shares of the norms, and rows vary alike."""
