@@ -172,10 +172,10 @@ def of_stock(n=2500):
 
 @pytest.mark.parametrize("family", [of_kelvin, of_many_zeros, of_stock])
 def test_rows_far_from_their_scale_cost_little(family):
-    """Without more rounds, sizes and a finer line these lost 15 to 100 % at this eps."""
+    """With fewer rounds, median sizes and a coarser line these lost 20 to 330 % at this eps."""
     lp = family()
     best = objective_of(lp, solve_exact(lp).x)
-    assert objective_of(lp, private(lp, 1.5).x) <= 1.05 * best
+    assert objective_of(lp, private(lp, 0.6).x) <= 1.05 * best
 
 
 def objective_of(lp, x):

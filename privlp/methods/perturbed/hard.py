@@ -177,6 +177,9 @@ _LEAST_RATIO, _OF_FORCES, _MISSED, _MOST_CHANGE = 2.0, 0.1, 0.5, 8.0
 _EXACT = 2.0  # Without noise: one missed row would balance so many times all other forces.
 # The answer misses no more than s hard rows with this probability; places near it are denser.
 _SAFE, _DENSER = 0.97, 2.0
+# On the public line rows say so much, and an end stays after so many deviations: few comparisons,
+# and noisy ones.
+_ON_LINE, _SURELY = 1.5, 2.0
 _INSTEAD = (
     "A noisy comparison of costs does not speak for the answer of the search, so a point that was"
     " found for the hard rows alone is released. More rows or a larger eps would help."
@@ -203,7 +206,7 @@ class MixedRowSearch(SoftRowSearch):
         yield
         first, *others, last = self._stages
         exact = first.sigma == 0
-        simple = compared.along(self._x, self._line)
+        simple = compared.along(self._x, self._line, most=_ON_LINE, surely=_SURELY)
         self._note("point of a public line", simple)
         deep, fewest = self._deep_point(first, region)
         yield

@@ -243,6 +243,8 @@ _SIZE, _LEAST_SIZE, _MOST_SIZE = 0.15, 0.006, 0.02
 # Hard and soft rows: shares of the stages (of hard rows alone, then of both), and of the counts of
 # missed hard rows.
 _MIXED_STAGES, _MISSED_COUNTS, _MISSED = (0.1, 0.1, 0.2, 0.6), 12, 0.15
+# Less goes to moments, comparisons and sizes there: shares and numbers.
+_MIXED_BEFORE, _MIXED_SIZE = ((0.02, 2), 1.0), (0.006, 7)
 OF_LINE = "compare costs on a public line"
 OF_CHOICE = "compare the answer with a point of a public line"
 #: Comparisons that find a point of the line. They and the last one are so many times as exact as
@@ -295,18 +297,22 @@ class PerturbedCharges(NamedTuple):
         cls, request: SolveRequest, *, clipped: bool, s: float | None = None
     ) -> PerturbedCharges:
         """For soft rows; with an s, among hard rows of which so many may be missed."""
-        before: list[Counts] = [(_SHARES, _ROUNDS, _OF_SHARES), (_MOMENTS, _TURNS, _OF_MOMENTS)]
+        (moments, turns), finer = ((_MOMENTS, _TURNS), _FINER) if s is None else _MIXED_BEFORE
+        before: list[Counts] = [(_SHARES, _ROUNDS, _OF_SHARES), (moments, turns, _OF_MOMENTS)]
         if clipped:
             before.append((_NORM, _NORM_COUNTS, "count rows by their norm"))
         of_count = noise_of_one_release(request) / request.public.records
         of_one = _moved_by_prices(request) * of_count
-        line, choice = shares(_FINER * of_one, _FINER * of_one, LINE_COUNTS, _MOST_COMPARED)
+        line, choice = shares(finer * of_one, finer * of_one, LINE_COUNTS, _MOST_COMPARED)
         before += [(line, LINE_COUNTS, OF_LINE), (choice, 1, OF_CHOICE)]
-        share = min(max(_SIZE_COUNTS * (of_count / _SIZE) ** 2, _LEAST_SIZE), _MOST_SIZE)
-        stages = _SOFT_STAGES if s is None else _MIXED_STAGES
         purpose = "count rows by the size of their violation"
-        after = [(share, _SIZE_COUNTS, purpose)] * len(stages)
-        after[0] = (2 * share, _SIZE_COUNTS, purpose)
+        share = min(max(_SIZE_COUNTS * (of_count / _SIZE) ** 2, _LEAST_SIZE), _MOST_SIZE)
+        stages: Sequence[float] = _SOFT_STAGES
+        after = [(2 * share, _SIZE_COUNTS, purpose)]
+        after += [(share, _SIZE_COUNTS, purpose)] * (len(stages) - 1)
+        if s is not None:
+            stages = _MIXED_STAGES
+            after = [(*_MIXED_SIZE, purpose)] * len(stages)
         others = [] if s is None else [(_MISSED, _MISSED_COUNTS, "count missed hard rows")]
         return cls._of(request, before, after, stages, s, others, soft=True)
 

@@ -95,7 +95,7 @@ class SoftRowSearch(StagedSearch):
     def _play(self) -> Iterator[None]:
         region, unit = self._scaled()
         compared = Comparison(self._rows, region, self._public, self._price, unit)
-        simple = self._x = compared.along(self._x, self._line)
+        simple = self._x = compared.along(self._x, self._line, most=_ON_LINE, surely=_SURELY)
         self._note("point of a public line", simple)
         yield
         kept = self._rows.keep(
@@ -259,7 +259,9 @@ class Comparison(NamedTuple):
     price: float
     unit: float
 
-    def along(self, inside: FloatArray, draws: ChargedDraws) -> FloatArray:
+    def along(
+        self, inside: FloatArray, draws: ChargedDraws, *, most: float, surely: float
+    ) -> FloatArray:
         """A point inside, or one of a public line nearer to its best, where costs surely say so.
 
         After several steps towards one end, places close to it are compared: bounds may be far too
@@ -273,8 +275,8 @@ class Comparison(NamedTuple):
             low, high = (1 - high, 1 - low) if nearer < 0 else (low, high)
             low, high = (near + part * (far - near) for part in (low, high))
             points = [first + part * (last - first) for part in (high, low)]
-            told, asked = told + self.difference(points[0], points[1], draws, _ON_LINE), asked + 1
-            if abs(told) > _SURELY * math.sqrt(asked) * draws.sigma:
+            told, asked = told + self.difference(points[0], points[1], draws, most), asked + 1
+            if abs(told) > surely * math.sqrt(asked) * draws.sigma:
                 near, far = (near, high) if told > 0 else (low, far)
                 nearer = max(nearer, 0) + 1 if told > 0 else min(nearer, 0) - 1
                 told, asked = 0.0, 0
