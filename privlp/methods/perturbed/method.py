@@ -22,6 +22,7 @@ from privlp.methods.base import (
     RowsMethod,
 )
 from privlp.methods.counts import (
+    HALF_AS_BAD_AGAIN,
     Checked,
     check_request,
     last_target,
@@ -46,6 +47,7 @@ _FARTHEST = 1e9
 # Variables times noise, over s or over the number of soft rows, up to which most draws succeed:
 # docs/results/unknown.md, fallback.md.
 _DIFFICULT, _SOFT_DIFFICULT = 1.5, 0.017
+_TOLD = 2.5  # So many deviations of the last comparison an answer half as bad again is to add.
 _RANK = 3  # Where "auto" places it among methods for hard rows.
 
 
@@ -154,7 +156,10 @@ class Perturbed(RowsMethod):
             return Checked(request, hard, search, check)
 
         rounds = 1 + len(charges.terms)
-        easy = easy if s is None else min(easy, s * _DIFFICULT)
+        if s is None:
+            easy = min(easy, region.size * charges.sigma * charges.told(request.public.records))
+        else:
+            easy = min(easy, s * _DIFFICULT)
         predict = partial(self._prediction, region.size, charges, easy, _typical(region), rounds)
         return PlannedRun(charges.requests, start, predict)
 
@@ -275,6 +280,12 @@ class PerturbedCharges(NamedTuple):
         """The secret term of each stage."""
         kind = GaussianObjectivePerturbation
         return [found for found, *_ in self.requests if isinstance(found, kind)]
+
+    def told(self, records: int) -> float:
+        """How surely the last comparison tells an answer half as bad again; below 1 it may not."""
+        found = [kind for kind, _, purpose in self.requests if purpose == OF_CHOICE]
+        sigma = float(found[0].sigma)  # type: ignore[attr-defined]
+        return HALF_AS_BAD_AGAIN * records / (_TOLD * sigma) if sigma else math.inf
 
     @classmethod
     def hard(cls, request: SolveRequest, s: float) -> PerturbedCharges:
