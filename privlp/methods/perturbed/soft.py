@@ -42,7 +42,9 @@ _PART_BEYOND, _TOLD, _OF_TYPICAL = 0.25, 2.0, 0.55
 # What a row says is bounded by so many typical changes of a row, on the line and beside the answer:
 # the shorter, the more is told.
 _ON_LINE, _REACH = 0.5, 1.5
-_SURELY = 1.2  # An end stays where a comparison speaks against it by so many deviations.
+# An end stays where a comparison speaks against it by so many deviations; by more where these are
+# so large a part of the rows. An answer that only seems cheaper is not kept there.
+_SURELY, _MORE_SURELY, _NOISY = 1.2, 2.0, 0.25
 # Two steps go one way if the cosine is more. Where violations then fall by no more than this binary
 # logarithm, the search goes on by so large a part of the last step at most.
 _ONE_WAY, _HARDLY_LESS, _FARTHER = 0.9, 1.0, 1.0
@@ -95,7 +97,9 @@ class SoftRowSearch(StagedSearch):
     def _play(self) -> Iterator[None]:
         region, unit = self._scaled()
         compared = Comparison(self._rows, region, self._public, self._price, unit)
-        simple = self._x = compared.along(self._x, self._line, most=_ON_LINE, surely=_SURELY)
+        noisy = self._line.sigma > _NOISY * self._n
+        surely = _MORE_SURELY if noisy else _SURELY
+        simple = self._x = compared.along(self._x, self._line, most=_ON_LINE, surely=surely)
         self._note("point of a public line", simple)
         yield
         kept = self._rows.keep(
@@ -182,9 +186,10 @@ class SoftRowSearch(StagedSearch):
         sigma, records = self._choice.sigma, self._n // self._k
         more = compared.difference(self._x, simple, self._choice, reach(sigma, records, _REACH))
         unsure = not keeps(more, sigma, records)
-        if unsure and more < 0:
+        if unsure and more < 0 and sigma <= _NOISY * records:
             self._warning = _UNSURE
-        return unsure and more >= 0
+            return False
+        return unsure
 
     def _equalised(self) -> ReducedPolytope:
         """The region in which variables have equal shares of the norms, and rows vary alike."""
