@@ -225,7 +225,8 @@ class ReducedPolytope:
         """C z; of a few entries in the same order, in less time than SciPy takes."""
         if self.C.nnz > _FEW_ENTRIES:
             return np.asarray(self.C @ z)
-        return np.bincount(self.C.indices, self.C.data * z[self._columns], len(self.f))
+        terms = self.C.data * z[self._columns]
+        return np.asarray(np.bincount(self.C.indices, terms, len(self.f)), dtype=np.float64)
 
     @cached_property
     def _columns(self) -> npt.NDArray[np.intp]:
