@@ -143,7 +143,7 @@ def contribution(record, whiten, w):
 def scores_of(rows, z):
     """sum_i (z_i - 1/2) s_i m_i, in units."""
     return sum(
-        part.transposed_times(rows._on_grid(z[at], at)).astype(np.int64)
+        part.transposed_times(rows._on_grid(z[at].copy(), at)).astype(np.int64)
         for at, part in rows._records.parts
     )
 
