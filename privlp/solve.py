@@ -264,7 +264,7 @@ def _run(
         method=name,
         iterations=solver.rounds,
         status=released.status,
-        message=_message(released, solver.rounds, ledger) + _unheld(request, released.x),
+        message=_message(released, solver.rounds, ledger) + _as_without_rows(request, released.x),
         privacy=replace(ledger.record(), missed=None if missed is None else str(missed)),
         trace=released.trace,
         variable_names=lp.variable_names,
@@ -276,7 +276,7 @@ def _run(
     )
 
 
-def _unheld(request: SolveRequest, x: FloatArray | None) -> str:
+def _as_without_rows(request: SolveRequest, x: FloatArray | None) -> str:
     """What is said of an x that costs and bounds alone would choose, such as 0 by a wrong sign."""
     lp, hard = request.lp, request.relation.changes_whole_rows and request.lp.penalty is None
     if x is None or not hard or lp.shape[0] or not lp.c.any():
@@ -285,8 +285,8 @@ def _unheld(request: SolveRequest, x: FloatArray | None) -> str:
     if not np.allclose(x[lp.c != 0], best, rtol=1e-9, atol=1e-8):
         return ""
     return (
-        " Costs and bounds alone would choose this x: no private row holds it back. Check signs,"
-        " and the sense."
+        " Costs and bounds alone would choose this x, as if no private row held it back. Check the"
+        " signs of costs and rows, and the sense."
     )
 
 

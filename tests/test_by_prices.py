@@ -99,6 +99,7 @@ def test_kinds_of_records_need_less_noise():
         ({"moves": PAIRS, "norm": "inf"}, "norm='1'"),
         ({"moves": PAIRS[1:]}, "one row for each of 30 rows"),
         ({"rounding": -1.0}, "rounding must be 0 or more"),
+        ({"rounding": 1.0}, "rounding has no use without moves"),
     ],
 )
 def test_bad_moves(fields, message):

@@ -97,7 +97,7 @@ def test_without_any_limit_that_is_said():
 
 
 def test_rows_that_contradict_each_other_are_missed_least():
-    """One row in ten asks for less than the others, who have a point of their own."""
+    """One row in twenty asks for less than the others, who have a point of their own."""
     rng = np.random.default_rng(0)
     A, less = rng.uniform(0.5, 1, (400, 3)), np.arange(400) % 20 == 0
     b = np.where(less, 0.5, -1.0)

@@ -15,7 +15,7 @@ from privlp.methods import SolveRequest
 from privlp.methods.perturbed.draws import Bend
 from privlp.methods.perturbed.method import Perturbed, PerturbedCharges
 from privlp.methods.perturbed.soft import SoftRowSearch
-from privlp.methods.perturbed.soft import _farther as farther
+from privlp.methods.perturbed.soft import _extrapolated as extrapolated
 from privlp.problem.data import SoftPrices
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.polytope import ReducedPolytope
@@ -188,12 +188,12 @@ def objective_of(lp, x):
 def test_steps_that_go_one_way_go_farther():
     """What a geometric series leaves, a whole step at most; none where they turn."""
     a, step = np.zeros(2), np.array([3.0, 4.0])
-    np.testing.assert_allclose(farther([a, step, 1.25 * step]), (1.25 + 0.25 / 3) * step)
-    np.testing.assert_allclose(farther([a, step, 1.9 * step]), 2.8 * step)
-    np.testing.assert_allclose(farther([a, step, 3 * step]), 5 * step)
+    np.testing.assert_allclose(extrapolated([a, step, 1.25 * step]), (1.25 + 0.25 / 3) * step)
+    np.testing.assert_allclose(extrapolated([a, step, 1.9 * step]), 2.8 * step)
+    np.testing.assert_allclose(extrapolated([a, step, 3 * step]), 5 * step)
     for turned in (step, np.array([7.0, 1.0]), 0.5 * step):
-        np.testing.assert_array_equal(farther([a, step, turned]), turned)
-    np.testing.assert_array_equal(farther([a, step]), step)
+        np.testing.assert_array_equal(extrapolated([a, step, turned]), turned)
+    np.testing.assert_array_equal(extrapolated([a, step]), step)
 
 
 def test_a_search_that_did_not_arrive_says_so():

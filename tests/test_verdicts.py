@@ -101,7 +101,7 @@ def test_an_x_that_no_private_row_holds_back_is_said():
     lp = covering(2000, **BOX)
     for wrong in (lp.changed(A=-lp.A, b=-lp.b), lp.changed(sense="max")):
         message = privlp.solve(wrong, 1.0, 1e-6, 100, rng=0).message
-        assert message.endswith("no private row holds it back. Check signs, and the sense.")
+        assert message.endswith("signs of costs and rows, and the sense.")
     assert "Check" not in privlp.solve(lp, 1.0, 1e-6, 100, rng=0).message
 
 

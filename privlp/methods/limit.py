@@ -73,7 +73,7 @@ class ExactSearch(StagedSearch):
             public = public.narrowed(-far, far)
         super().__init__(request, 1, np.zeros(len(public.cost)))
         if unlimited:
-            self.far = _far
+            self.far = _unlimited
         self._rows, self._public, self._alpha = rows, public, request.accuracy()
         size = len(public.cost)
         self._count = max(_FEWEST, _EACH * size)
@@ -128,7 +128,7 @@ class ExactSearch(StagedSearch):
         return np.clip(x, *self._public.bounds.T)
 
 
-def _far(x: FloatArray) -> str:
+def _unlimited(x: FloatArray) -> str:
     """What to say where nothing limits the objective."""
     return _NO_LIMIT if (np.abs(x) > _FARTHEST / 2).any() else ""
 

@@ -260,6 +260,12 @@ class ScalarPrivate(BoundedChange):
         ``"public"``: right-hand sides that are 0 are 0 in every neighbouring program, as in balance
         rows ``inflow - outflow <= 0``, and all others are never 0. They get no noise and need no
         range. That is yours to declare; it is never decided from the data.
+    moves : array_like or sparse of shape (n, k), optional
+        For ``norm="1"``: one record, of one of k public kinds, moves right-hand side i by at most
+        ``moves[i, j]`` if it is of kind j, or by a mean of such columns. Each column adds up to
+        `sensitivity` at most. Noise then follows the longest column, not the sum of all changes.
+    rounding : float
+        With `moves`: as much as every right-hand side may move beyond them, 0 by default.
 
     Notes
     -----
@@ -308,6 +314,8 @@ class ScalarPrivate(BoundedChange):
         require_one_of(self.zeros, "zeros", ("private", "public"))
         rounding = real(self.rounding, "rounding")
         require(0 <= rounding < math.inf, "rounding must be 0 or more, and finite.", "rounding")
+        alone = "rounding has no use without moves. Leave it out."
+        require(self.moves is not None or rounding == 0, alone, "rounding")
         if self.moves is not None:
             object.__setattr__(self, "moves", _kinds(self.moves))
             require(self.norm == "1", "moves is for norm='1': one record, of some kind.", "moves")

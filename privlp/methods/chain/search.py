@@ -113,7 +113,7 @@ class ChainSearch(DeepSearch):
             x = self._stage(scale, x, softness, stages - stage)
             self._note("calibrated x", x)
             yield
-        self._is_said(scale, first, x)
+        self._warn_if_not_arrived(scale, first, x)
         self._end(start, scale.region, scale.deep, x)
         yield
 
@@ -149,7 +149,7 @@ class ChainSearch(DeepSearch):
             scale.deep = self._moved(deep, new - x)
         scale.change(t, far=far)
         if far and early and self._is_remote(scale, new):
-            new, scale.kept = self._journey(scale, new, left - 1), self._rounds_of_a_leg(scale)
+            new, scale.kept = self._short_descents(scale, new, left - 1), self._short_rounds(scale)
         return new
 
     def _is_remote(self, scale: Scale, x: FloatArray) -> bool:
@@ -158,18 +158,18 @@ class ChainSearch(DeepSearch):
         stake = float(self._public.cost @ (x - self._cheapest))
         return self._charges.difficulty < _EASY and stake > _REMOTE * scale.slack * size
 
-    def _journey(self, scale: Scale, x: FloatArray, stages: int) -> FloatArray:
+    def _short_descents(self, scale: Scale, x: FloatArray, stages: int) -> FloatArray:
         """Short descents, after each of which counts look straight on, and the point they lead to.
 
         They have half of the slopes that are left, and all but a few counts for each later stage. A
         region in which one leads nowhere is followed by a smaller one.
         """
         slopes, counts = self._draws.slopes, self._between
-        rounds = self._rounds_of_a_leg(scale)
+        rounds = self._short_rounds(scale)
         least, fewest = slopes.remaining // 2, _EACH * stages
         wider, led = scale.wider, False
         while counts.left > fewest and slopes.remaining - rounds >= least and scale.wider >= 1:
-            found, moved = self._leg(scale, x, rounds)
+            found, moved = self._short_descent(scale, x, rounds)
             length = 0.0
             if moved:
                 length = self._straight_on(x, found, counts.left - fewest)
@@ -181,20 +181,20 @@ class ChainSearch(DeepSearch):
         scale.wider = wider * _GROWS if led else wider
         return x
 
-    def _rounds_of_a_leg(self, scale: Scale) -> int:
-        """So many that s rows are clear of noise."""
+    def _short_rounds(self, scale: Scale) -> int:
+        """So many rounds that s rows are clear of noise."""
         noise = _CLEARLY * self._draws.slopes.sigma / self._descents.longer / self._s
         return max(_SHORTEST, math.ceil(noise**2 * scale.region.size))
 
-    def _leg(self, scale: Scale, x: FloatArray, rounds: int) -> tuple[FloatArray, bool]:
+    def _short_descent(self, scale: Scale, x: FloatArray, rounds: int) -> tuple[FloatArray, bool]:
         """Where a short descent leads, and whether farther along the costs than its softness."""
         self._narrow(scale, x)
         soft = _SOFTNESS[1] * scale.slack * scale.wider
         found, _ = self._cheaper(scale.region, x, soft, scale.force, rounds)
         return found, self._along(scale.region, x, found)[0] > soft
 
-    def _is_said(self, scale: Scale, first: FloatArray, x: FloatArray) -> None:
-        """Say it if the search ended far from the rows, or while it still moved.
+    def _warn_if_not_arrived(self, scale: Scale, first: FloatArray, x: FloatArray) -> None:
+        """Warn if the search ended far from the rows, or while it still moved.
 
         That is so after short descents if one with much more room goes on; or where noise is large,
         if rows stopped no stage, and more cost is at stake than all of them saved.
@@ -205,7 +205,7 @@ class ChainSearch(DeepSearch):
         moves = noisy and not scale.stopped and at_stake > saved
         if scale.kept:
             wide = Scale(scale.region, scale.deep, scale.slack, scale.force, _STILL_FAR)
-            found, moved = self._leg(wide, x, self._draws.slopes.remaining)
+            found, moved = self._short_descent(wide, x, self._draws.slopes.remaining)
             moves |= moved and float(cost @ (x - found)) > _OF_STAKE * at_stake
         if scale.wider >= _STILL_FAR:
             self._warning = LOST

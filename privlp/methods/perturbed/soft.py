@@ -60,12 +60,12 @@ _INSTEAD = (
     " public line is released in its place. More rows, a larger eps or fewer variables would help."
 )
 _UNSURE = (
-    "A noisy comparison of costs with a point of a public line does not clearly speak for the"
-    " answer. More rows, a larger eps or fewer variables would help."
+    "The answer seems cheaper than a simple one, a point of a public line, but noise leaves that in"
+    " doubt. More rows, a larger eps or fewer variables would help."
 )
 _ON_THE_WAY = (
     "The last steps of the search went the same way as far as they could, so the answer may be far"
-    " from the optimum. Bounds nearer to it, more rows or a larger eps would help."
+    " from the optimum. Narrower bounds, more rows or a larger eps would help."
 )
 
 
@@ -116,7 +116,7 @@ class SoftRowSearch(StagedSearch):
             most = sizes[-1] + float(np.linalg.norm(z - way[-2])) if sizes else None
             size, half = self._size(kept, draws, most)
             sizes.append(size)
-            centre = region.within(_farther(way)) if _stays(sizes) else z
+            centre = region.within(_extrapolated(way)) if _hardly_falls(sizes) else z
             # The strength of the quadratic is about 1/(softness (e^kappa - 1)). A smaller softness
             # makes it stronger than the sum over rows needs; more rows bear a stronger one.
             softness = half * self._finest(draws) if last else size * SOFTNESS
@@ -136,7 +136,7 @@ class SoftRowSearch(StagedSearch):
             self._prices = prices_of_public_rows(self._public, region, slopes, weight)
             self._note("x", self._x)
             self._note("softness", softness)
-            if last and self._is_pulled(draws, softness, way, centre):
+            if last and self._has_not_arrived(draws, softness, way, centre):
                 self._warning = _ON_THE_WAY
             if last and self._is_worse(compared, simple):
                 self._x, self._warning = simple, _INSTEAD
@@ -155,7 +155,7 @@ class SoftRowSearch(StagedSearch):
         size = float(2.0 ** counts.first_below(target, lambda t: 2.0**t, low, high)[0])
         return size, size * (_OF_TYPICAL if target < self._n / 2 else 1.0)
 
-    def _is_pulled(
+    def _has_not_arrived(
         self, draws: Draws, softness: float, way: Sequence[FloatArray], centre: FloatArray
     ) -> bool:
         """Whether the last step went on as before, farther than noise alone pulls: public."""
@@ -164,7 +164,7 @@ class SoftRowSearch(StagedSearch):
         pull *= float(np.linalg.norm(way[-1] - centre))
         before, step = (float(np.linalg.norm(way[k] - way[k - 1])) for k in (-2, -1))
         long = step > _AS_LONG * before and pull > _PULLED * draws.sigma * math.sqrt(size)
-        return draws.sigma > 0 and long and _one_way(way)
+        return draws.sigma > 0 and long and _goes_one_way(way)
 
     def _scaled(self) -> tuple[ReducedPolytope, float]:
         """The region in coordinates in which rows vary alike, and a bound on most norms."""
@@ -182,7 +182,7 @@ class SoftRowSearch(StagedSearch):
         return min(max(_PER_CURVATURE * share, _LEAST_SOFTNESS), _MOST_SOFTNESS)
 
     def _is_worse(self, compared: Comparison, simple: FloatArray) -> bool:
-        """Whether a noisy comparison speaks against the answer; if not clearly for it, say so."""
+        """Whether a noisy comparison speaks against the answer; where it is in doubt, warn."""
         sigma, records = self._choice.sigma, self._n // self._k
         more = compared.difference(self._x, simple, self._choice, reach(sigma, records, _REACH))
         unsure = not keeps(more, sigma, records)
@@ -227,16 +227,16 @@ class SoftRowSearch(StagedSearch):
         return float(2.0 ** counts.first_below(target, lambda t: 2.0**t, *_NORMS)[0])
 
 
-def _farther(way: Sequence[FloatArray]) -> FloatArray:
+def _extrapolated(way: Sequence[FloatArray]) -> FloatArray:
     """The last point of a way, or farther on if its steps go one way: what such steps leave."""
-    if not _one_way(way):
+    if not _goes_one_way(way):
         return way[-1]
     first, last = way[-2] - way[-3], way[-1] - way[-2]
     ratio = float(first @ last) / float(first @ first)
     return way[-1] + (min(ratio / (1 - ratio), _FARTHER) if ratio < 1 else _FARTHER) * last
 
 
-def _one_way(way: Sequence[FloatArray]) -> bool:
+def _goes_one_way(way: Sequence[FloatArray]) -> bool:
     """Whether the last two steps of a way go about the same way."""
     if len(way) < 3:
         return False
@@ -244,7 +244,7 @@ def _one_way(way: Sequence[FloatArray]) -> bool:
     return float(first @ last) > _ONE_WAY * float(np.linalg.norm(first) * np.linalg.norm(last))
 
 
-def _stays(sizes: Sequence[float]) -> bool:
+def _hardly_falls(sizes: Sequence[float]) -> bool:
     """Whether violations hardly fell in the last step."""
     return len(sizes) > 1 and sizes[-1] > sizes[-2] / 2**_HARDLY_LESS
 
