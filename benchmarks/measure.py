@@ -50,11 +50,6 @@ class Turns:
         """Median time of ours / median time of the baseline."""
         return float(np.median(self.ours) / np.median(self.baseline))
 
-    @property
-    def of_minima(self) -> float:
-        """Shortest time of ours / shortest time of the baseline."""
-        return float(self.ours.min() / self.baseline.min())
-
 
 def caught(action: Callable[[], Any]) -> tuple[Any, str]:
     """What an action gives, and what it warned of if that is noise."""

@@ -161,6 +161,13 @@ def test_variables_that_move_far_together_are_followed(seed):
     assert found.objective <= 4 * privlp.solve_exact(lp).objective
 
 
+def test_short_descents_leave_rounds_for_all_stages(monkeypatch):
+    """However many rounds noise asks for."""
+    monkeypatch.setattr(ChainSearch, "_short_rounds", lambda self, scale: 10**6)
+    found = solved(end_of_a_project(1e5), eps=4.0, s=300)
+    assert np.isfinite(found.x).all()
+
+
 def test_a_search_that_ends_on_its_way_says_so():
     """A fit of values about 1,000, where noise lets no stage go far enough."""
     rng = np.random.default_rng([1, 5])

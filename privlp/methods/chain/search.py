@@ -149,7 +149,9 @@ class ChainSearch(DeepSearch):
             scale.deep = self._moved(deep, new - x)
         scale.change(t, far=far)
         if far and early and self._is_remote(scale, new):
-            new, scale.kept = self._short_descents(scale, new, left - 1), self._short_rounds(scale)
+            new = self._short_descents(scale, new, left - 1)
+            most = self._draws.slopes.remaining - _EACH * (left - 1)
+            scale.kept = min(self._short_rounds(scale), most)
         return new
 
     def _is_remote(self, scale: Scale, x: FloatArray) -> bool:
