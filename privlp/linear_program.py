@@ -79,7 +79,7 @@ class LinearProgram(ModelReaders, ProgramData):
         is public: `largest_penalty` of the relation. A number makes every private row soft; in an
         array ``inf`` marks hard rows, and two columns are the prices below `row_lower` and above
         `b`; a dict ``{pattern: price}`` makes the private rows soft whose names match, and the last
-        pattern counts.
+        pattern counts. Rows in blocks may have an array for each block.
     row_lower : array_like, shape (n,), optional
         Lower sides ``row_lower <= A x``, ``-inf`` where absent; with them `b` may hold ``inf``. A
         row with equal sides is an equality.
