@@ -142,7 +142,7 @@ class Solution(Saved):
         ... )
         >>> solution = privlp.solve(lp, eps=4.0, delta=1e-6, prices=True, rng=0)
         >>> round(solution.prices[-1]), round(privlp.solve_exact(lp).dual[-1])
-        (-271, -283)
+        (-283, -283)
         """
         if self.released_prices is not None:
             return self.released_prices

@@ -50,15 +50,15 @@ def shares(box, rng, kinds):
 
 
 SHAPES = {make.__name__: make for make in (covering, packing, half_spaces, fit, shares)}
-ONLY_COVERINGS = {"staged": ("covering", "packing")}
+#: What each method takes.
+WAYS = [(name, method) for name in SHAPES for method in ("chain", "perturbed")]
+WAYS += [(name, "staged") for name in ("covering", "packing")]
 
 
 @pytest.mark.parametrize("kinds", [1, 5, 300])
-@pytest.mark.parametrize("method", ["chain", "staged", "perturbed"])
-@pytest.mark.parametrize(("name", "box"), each(SHAPES, [1.0, 1e3, 1e6, 1e9, 1e12]))
-def test_without_noise_the_answer_is_exact(name, box, method, kinds):
-    if name not in ONLY_COVERINGS.get(method, SHAPES):
-        pytest.skip("the method does not take it")
+@pytest.mark.parametrize(("way", "box"), each(WAYS, [1.0, 1e3, 1e6, 1e9, 1e12]))
+def test_without_noise_the_answer_is_exact(way, box, kinds):
+    name, method = way
     lp = SHAPES[name](box, np.random.default_rng(0), kinds)
     best = privlp.solve_exact(lp).objective
     found = privlp.solve(lp, math.inf, 0.0, 15, method=method, rng=0)
@@ -66,12 +66,12 @@ def test_without_noise_the_answer_is_exact(name, box, method, kinds):
     assert found.missed.high == 0
 
 
-@pytest.mark.parametrize("method", ["chain", "staged"])
-@pytest.mark.parametrize("name", ["covering", "packing", "half_spaces"])
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [(name, m) for name, m in WAYS if m != "perturbed" and name not in ("fit", "shares")],
+)
 def test_with_hardly_any_noise_the_search_itself_comes_near(name, method):
     """Noise is drawn here: what is exact without it takes no part."""
-    if name not in ONLY_COVERINGS.get(method, SHAPES):
-        pytest.skip("the method does not take it")
     lp = SHAPES[name](3.0, np.random.default_rng(0), 300)
     best = privlp.solve_exact(lp).objective
     found = privlp.solve(lp, 1e5, 1e-6, 1, method=method, rng=0)
