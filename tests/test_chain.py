@@ -408,6 +408,20 @@ def test_more_rows_than_rounding_covers_are_left_to_others():
     assert privlp.plan(lp, 1.0, 1e-9, 10**6).best == "perturbed"
 
 
+def test_an_answer_from_which_the_search_began_is_told():
+    """Margins are a cone about 0, which misses no row; bounds are thousands of times too wide."""
+    rng = np.random.default_rng(0)
+    points, side = rng.normal(size=(2000, 4)), np.array([1.0, -0.5, 0.3, 0.8])
+    y = np.where(points @ side > 0, 1.0, -1.0)
+    points += 0.4 * y[:, None] * side
+    A = np.column_stack([-y[:, None] * points, -y, np.ones(2000)])
+    bounds = [(-1, 1)] * 4 + [(-10, 10), (-1e4, 1e4)]
+    lp = LinearProgram([0, 0, 0, 0, 0, 1.0], A, np.zeros(2000), sense="max", bounds=bounds)
+    with pytest.warns(UserWarning, match="cheaper than one from which the search began"):
+        found = solved(lp, eps=4.0, s=100, rng=0)
+    assert found.objective <= 1e-9 < privlp.solve_exact(lp).objective
+
+
 def test_bounds_too_loose_to_find_the_rows_are_said():
     """Only rows that still come closer when the rounds for it are used up are spoken of."""
     loose = covering(0, d=20, bounds=(-1e6, None))

@@ -70,6 +70,13 @@ _MOVING = (
 )
 
 
+_NOTHING_GAINED = (
+    "No point was found that is cheaper than one from which the search began: the objective may be"
+    " many times worse than the optimum. Give narrower bounds, near the values that variables"
+    " may take, or move the origin to a point that is well within the rows."
+)
+
+
 @dataclass
 class Scale:
     """The region of a stage, and what follows from one stage for the next."""
@@ -115,7 +122,16 @@ class ChainSearch(DeepSearch):
             yield
         self._warn_if_not_arrived(scale, first, x)
         self._end(start, scale.region, scale.deep, x)
+        if not self._warning and self._is_where_it_began(scale.deep, start.corner):
+            self._warning = _NOTHING_GAINED
         yield
+
+    def _is_where_it_began(self, *points: FloatArray | None) -> bool:
+        """Whether the answer is one of the first points, and a cheaper one is public."""
+        begun = any(p is not None and np.allclose(p, self._x, 1e-9, 1e-12) for p in points)
+        left, size = self._x - self._cheapest, abs(self._x) + abs(self._cheapest)
+        cost = self._public.cost
+        return begun and float(cost @ left) > _ROUNDING * float(abs(cost) @ size)
 
     def _narrow(self, scale: Scale, x: FloatArray) -> None:
         """The next region: about x, in units of the room there."""
