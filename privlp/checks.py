@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ContextDecorator, contextmanager, suppress
-from contextvars import ContextVar
 from copy import copy
 from decimal import Decimal
 from functools import lru_cache
@@ -35,48 +35,68 @@ _OWN = (PrivLPError, MissedRowsWarning, MostlyNoiseWarning, NotPrivateWarning, P
 WHY = "The error is not shown, because it may quote private data."
 
 
+#: Categories of others whose warnings are known to quote nothing.
+_HARMLESS: set[type[Warning]] = set()
+
+
 @contextmanager
-def harmless_warnings(*others: type[Warning]) -> Iterator[None]:
-    """Drop warnings but those of privlp, and others that are known to quote nothing."""
+def _hushed() -> Iterator[None]:
+    """Drop log messages of all libraries, and warnings but those of privlp and harmless ones."""
+    before = logging.root.manager.disable
+    logging.disable(max(before, logging.CRITICAL))
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         yield
+    logging.disable(before)
     for one in heard:
-        if isinstance(one.message, (*_OWN, *others)):
+        if isinstance(one.message, (*_OWN, *_HARMLESS)):
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
-#: Whether a read is under way in this thread.
-_reading: ContextVar[bool] = ContextVar("_reading", default=False)
+class _Reading:
+    """While any thread is within it, the whole process is hushed: logs and warnings are its own.
+
+    The first to enter begins that, and the last to leave ends it.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._under_way = threading.RLock(), 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._under_way:
+                self._hushed = _hushed()
+                self._hushed.__enter__()
+            self._under_way += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._under_way -= 1
+            if not self._under_way:
+                self._hushed.__exit__(None, None, None)  # warnings of other reads pass, too
+
+
+_reading = _Reading()
 
 
 @contextmanager
-def _no_logs() -> Iterator[None]:
-    """Drop log messages, of all libraries."""
-    before = logging.root.manager.disable
-    logging.disable(max(before, logging.CRITICAL))
-    try:
+def harmless_warnings(*others: type[Warning]) -> Iterator[None]:
+    """As while data are read, but for warnings of others that are known to quote nothing."""
+    _HARMLESS.update(others)
+    with _reading:
         yield
-    finally:
-        logging.disable(before)
 
 
 def unquoted(read: Callable[[], _Found], message: str, parameter: str | None = None) -> _Found:
     """What `read` returns; an error of its own, with nothing behind it, if it raises.
 
     Errors and warnings of privlp pass: they hold no private data. Others may quote some: their
-    words, and log messages, are dropped, by the outermost read. A lack of memory stays one.
+    words, and log messages, are dropped, in all threads. A lack of memory stays one.
     """
     memory = False
     try:
-        if _reading.get():
+        with _reading:
             return read()
-        with harmless_warnings(), _no_logs():
-            token = _reading.set(True)
-            try:
-                return read()
-            finally:
-                _reading.reset(token)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except _OWN as raised:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.privacy.mechanisms.additive import AdditiveNoise
 from privlp.rows.blocks import InBlocks, using_memory
 from tests.effort import THOROUGH, each
 from tests.programs import methods_for
@@ -128,7 +129,15 @@ class TestTheSameAsInMemory:
             assert_same(whole, solved(lp, "perturbed"))
 
     @pytest.mark.parametrize("penalty", [0.5, SOFT, MIXED], ids=["one", "each", "hard too"])
-    def test_soft_rows(self, penalty):
+    def test_soft_rows(self, penalty, monkeypatch):
+        """So are the values behind the draws, whose noise would hide small differences."""
+        values, release = [], AdditiveNoise.release
+
+        def seen(mechanism, value, randomness):
+            values.append(np.copy(value))
+            return release(mechanism, value, randomness)
+
+        monkeypatch.setattr(AdditiveNoise, "release", seen)
         A, b = table()
         request = {"bounds": (0, 9), "penalty": penalty}
         rows = {"s": 9} if penalty is MIXED else {}
@@ -143,6 +152,11 @@ class TestTheSameAsInMemory:
         assert whole.method == "perturbed"
         assert_same(whole, blocks)
         assert_same(blocks, apart)
+        count = len(values) // 3
+        assert count > 2
+        for one, *others in zip(values[:count], values[count:-count], values[-count:], strict=True):
+            for other in others:
+                np.testing.assert_array_equal(one, other)
 
     @pytest.mark.parametrize("bounds", [(0, 9), [(1, 7), (-1, 5), (-3, 0), (2, 2)]])
     def test_bounds(self, bounds):

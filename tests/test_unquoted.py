@@ -1,8 +1,11 @@
 """One filter stands between what is private and the errors of all who read it."""
 
 import logging
+import threading
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -90,6 +93,44 @@ def test_no_library_logs_what_it_reads(caplog):
     assert caplog.text == ""
     logging.getLogger("pyomo.core").error("afterwards")
     assert "afterwards" in caplog.text
+
+
+@pytest.mark.parametrize("last", [lambda: None, fails(ValueError(SECRET))], ids=["reads", "fails"])
+def test_reads_in_two_threads_are_quiet_to_the_last(last, caplog):
+    """One begins within the other and ends after it; then logs and warnings are as they were."""
+    began, one_ended = threading.Event(), threading.Event()
+
+    def tell():
+        logging.getLogger("pyomo.core").critical("evaluating %s", SECRET)
+        warnings.warn(SECRET, UserWarning, stacklevel=1)
+
+    def second():
+        began.set()
+        assert one_ended.wait(60)
+        tell()
+        last()
+
+    def later():
+        with suppress(InvalidProblemError):
+            unquoted(second, "b is none.")
+
+    def first():
+        reading = other.submit(later)
+        assert began.wait(60)
+        warnings.warn("harmless", NotPrivateWarning, stacklevel=1)
+        tell()
+        return reading
+
+    with warnings.catch_warnings(record=True) as heard, ThreadPoolExecutor(1) as other:
+        warnings.simplefilter("always")
+        level, filters = logging.root.manager.disable, warnings.filters
+        reading = unquoted(first, "b is none.")
+        one_ended.set()
+        reading.result()
+        assert logging.root.manager.disable == level
+        assert warnings.filters is filters
+    assert [str(one.message) for one in heard] == ["harmless"]
+    assert caplog.text == ""
 
 
 def test_there_is_one_filter():

@@ -297,10 +297,10 @@ class RowsInCoordinates(SmoothedRows):
         return SmoothedRows(self.G[some], self.r[some], self.weight[some])
 
     def second_moments(self, largest_n: int) -> FloatArray:
-        """Upper triangle of the sum of g_i g_i^T, off the diagonal times sqrt(2).
+        """The sum of g_i g_i^T, shape (p, p).
 
-        So the Euclidean norm of a row's part is |g_i|^2, which is at most 1. Rows are rounded to a
-        public grid, on which sums over up to `largest_n` rows are exact.
+        The Frobenius norm of a row's part is |g_i|^2, which is at most 1. Rows are rounded to a
+        public grid, on which sums over up to `largest_n` rows are exact, whatever the blocks.
         """
         # Products of entries in these units have sums below 2^53.
         units = 2.0 ** ((_DOUBLE - 1 - bits_of(largest_n)) // 2)
@@ -309,7 +309,7 @@ class RowsInCoordinates(SmoothedRows):
             rows = _on_grid(rows_of(self.G, some).astype(np.float64), units)
             found = rows.T @ rows
             dense += found.toarray() if sp.issparse(found) else found
-        return upper_of(dense / units**2)
+        return dense / units**2
 
 
 def upper_of(matrix: FloatArray) -> FloatArray:

@@ -19,7 +19,13 @@ from privlp.problem.data import SoftPrices
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
 from privlp.rows.access import Rows
-from privlp.rows.in_coordinates import RowsInCoordinates, norms, shares_of_norm, symmetric_of
+from privlp.rows.in_coordinates import (
+    RowsInCoordinates,
+    norms,
+    shares_of_norm,
+    symmetric_of,
+    upper_of,
+)
 from privlp.rows.program_rows import ComparedRows, RowBlock
 
 # Softness of violations, as a share of their typical size: before the last stage; and in it, where
@@ -208,7 +214,8 @@ class SoftRowSearch(StagedSearch):
     def _whitened(self, region: ReducedPolytope) -> ReducedPolytope:
         """The region in coordinates in which rows vary alike in all directions, as far as told."""
         kept = self._rows.keep(partial(RowsInCoordinates, region=region))
-        noisy = np.asarray(self._moments(kept.total(RowsInCoordinates.second_moments, self._most)))
+        exact = kept.total(RowsInCoordinates.second_moments, self._most)
+        noisy = np.asarray(self._moments(upper_of(exact)))
         hidden = self._moments.sigma * math.sqrt(2 * region.size)
         moments, directions = np.linalg.eigh(symmetric_of(noisy, region.size), UPLO="U")
         ratio = moments.max() / np.maximum(moments, max(hidden, _LEAST_MOMENT * self._n))
