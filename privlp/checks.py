@@ -7,7 +7,13 @@ import math
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, ContextDecorator, contextmanager, suppress
+from contextlib import (
+    AbstractContextManager,
+    ContextDecorator,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from copy import copy
 from decimal import Decimal
 from functools import lru_cache
@@ -35,7 +41,7 @@ _OWN = (PrivLPError, MissedRowsWarning, MostlyNoiseWarning, NotPrivateWarning, P
 WHY = "The error is not shown, because it may quote private data."
 
 
-#: Categories of others whose warnings are known to quote nothing.
+#: Categories of others whose warnings are known to quote nothing in the reads under way.
 _HARMLESS: set[type[Warning]] = set()
 
 
@@ -48,31 +54,37 @@ def _hushed() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     logging.disable(before)
+    passing = (*_OWN, *_HARMLESS)
+    _HARMLESS.clear()
     for one in heard:
-        if isinstance(one.message, (*_OWN, *_HARMLESS)):
+        if isinstance(one.message, passing):
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 class _Reading:
-    """While any thread is within it, the whole process is hushed: logs and warnings are its own.
+    """While a thread is within it, the whole process is hushed: logs and warnings belong to all.
 
     The first to enter begins that, and the last to leave ends it.
     """
 
     def __init__(self) -> None:
-        self._lock, self._under_way = threading.RLock(), 0
+        self._lock, self._threads = threading.RLock(), set[int]()
+
+    def here(self) -> bool:
+        """Whether this thread is within it, so it need not enter again, which is slower."""
+        return threading.get_ident() in self._threads
 
     def __enter__(self) -> None:
         with self._lock:
-            if not self._under_way:
+            if not self._threads:
                 self._hushed = _hushed()
                 self._hushed.__enter__()
-            self._under_way += 1
+            self._threads.add(threading.get_ident())
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
-            self._under_way -= 1
-            if not self._under_way:
+            self._threads.remove(threading.get_ident())
+            if not self._threads:
                 self._hushed.__exit__(None, None, None)  # warnings of other reads pass, too
 
 
@@ -83,7 +95,7 @@ _reading = _Reading()
 def harmless_warnings(*others: type[Warning]) -> Iterator[None]:
     """As while data are read, but for warnings of others that are known to quote nothing."""
     _HARMLESS.update(others)
-    with _reading:
+    with nullcontext() if _reading.here() else _reading:
         yield
 
 
@@ -95,6 +107,8 @@ def unquoted(read: Callable[[], _Found], message: str, parameter: str | None = N
     """
     memory = False
     try:
+        if _reading.here():
+            return read()
         with _reading:
             return read()
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
