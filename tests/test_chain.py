@@ -418,7 +418,7 @@ def test_an_answer_from_which_the_search_began_is_told():
     bounds = [(-1, 1)] * 4 + [(-10, 10), (-1e4, 1e4)]
     lp = LinearProgram([0, 0, 0, 0, 0, 1.0], A, np.zeros(2000), sense="max", bounds=bounds)
     with pytest.warns(UserWarning, match="cheaper than one from which the search began"):
-        found = solved(lp, eps=4.0, s=100, rng=0)
+        found = privlp.solve(lp, 4.0, 1e-7, 100, rng=0)
     assert found.objective <= 1e-9 < privlp.solve_exact(lp).objective
 
 
