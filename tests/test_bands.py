@@ -90,6 +90,34 @@ def test_one_demand_moves_sides_by_the_length_that_is_declared(fields):
     assert (most > 0.999 * bounds).all()
 
 
+@pytest.mark.parametrize("norm", ["1", "inf"])
+@pytest.mark.parametrize("other", [0.0, 1.0], ids=["one column a row", "several"])
+def test_columns_without_bounds_leave_no_side(norm, other):
+    lp = LinearProgram(
+        [1, 1, 0, 0],
+        [[1, 2, 1, other], [3, 1, other, -1]],
+        [5, 6],
+        row_lower=[5, 6],
+        bounds=[(0, 9), (0, 9), (None, None), (None, None)],
+        neighbours=ScalarPrivate(1.0, norm, lower=0, upper=10),
+    )
+    released = lp.with_recourse([2, 3])
+    assert np.isinf(released.b).all()
+    assert np.isinf(released.row_lower).all()
+    assert not released.neighbours.private_numbers(StandardForm.of(released))
+
+
+def test_bands_say_how_kinds_of_records_move_them():
+    kinds = f"as records of {T + 1} kinds (moves) move it, and rounding by at most"
+    for released in (
+        stock(norm="1").with_tolerance(0.5),
+        stock(norm="1").with_recourse("y*"),
+        stock(norm="1", **CARRIED).with_recourse("y*"),
+    ):
+        assert kinds in released.neighbours.description
+        assert kinds in repr(released)
+
+
 def test_stocks_close_the_balance_of_every_day():
     lp = stock(**CARRIED)
     released = lp.with_recourse("y*")

@@ -85,8 +85,83 @@ def test_kinds_of_records_need_less_noise():
     request = [SolveRequest.of(dear_and_cheap(of), 1.0, 1e-6) for of in (plain, KINDS)]
     widths = [WAYS["truncated-gaussian"].plan(of).charges[0][0].width for of in request]
     assert widths[1] < 0.75 * widths[0]
-    assert KINDS.description.endswith("at most 2 in sum, each by at most 1")
     assert isinstance(ScalarPrivate(2.0, "1", moves=sp.csr_array(PAIRS)).moves, sp.csr_array)
+
+
+def test_records_say_that_kinds_are_meant():
+    """Neighbours by the sum alone may move farther than is charged."""
+    words = (
+        "b changes by at most 2 in sum, each by at most 1, as records of 30 kinds (moves) move it"
+    )
+    assert KINDS.description == f"scalar-private: {words}"
+    lp = dear_and_cheap(KINDS)
+    assert words in repr(lp)
+    assert words in str(privlp.solve(lp, 1.0, 1e-6, rng=0).privacy.statement())
+    rounded = ScalarPrivate(2.0, "1", moves=PAIRS, rounding=0.5)
+    assert rounded.description.endswith(
+        "each by at most 1.5, as records of 30 kinds (moves) move it, and rounding by at most 0.5"
+    )
+    few = ScalarPrivate(2.0, "1", moves=[[1], [1]], rounding=5.0)
+    assert "in sum, each by at most 2, as records of 1 kind (moves)" in few.description
+
+
+def test_other_kinds_are_another_relation():
+    same = [PAIRS, sp.csc_array(PAIRS), sp.coo_array(PAIRS), PAIRS.tolist()]
+    for one in (ScalarPrivate(2.0, "1", moves=moves) for moves in same):
+        assert one == KINDS
+        assert hash(one) == hash(KINDS)
+    for moves in (1e-6 * PAIRS, PAIRS.T, PAIRS[:, :-1], None):
+        assert ScalarPrivate(2.0, "1", moves=moves) != KINDS
+    assert "moves=None" not in repr(KINDS)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.coo_array])
+def test_moves_stay_as_they_were_declared(form):
+    given = form(PAIRS.copy())
+    relation = ScalarPrivate(2.0, "1", moves=given)
+    for part in (relation.moves.data, relation.moves.indices, relation.moves.indptr):
+        with pytest.raises(ValueError, match="read-only"):
+            part[:] = 0
+    (given.data if sp.issparse(given) else given)[:] = 1e-9
+    assert (relation.moves.toarray() == PAIRS).all()
+    assert dear_and_cheap(relation).neighbours == KINDS
+
+
+@pytest.mark.parametrize("sensitivity", [2.0, 20.0])
+def test_neighbours_use_the_rounding_that_is_declared(sensitivity):
+    relation = ScalarPrivate(sensitivity, "1", moves=PAIRS, rounding=0.5, lower=20, upper=90)
+    lp, rng, most = dear_and_cheap(relation), np.random.default_rng(0), np.zeros(3)
+    part = part_of(lp)
+    bounds = np.array([part.l1, part.l2, part.entry])
+    for _ in range(300):
+        one, other = relation.extreme_pair(StandardForm.of(lp), rng)
+        moved = np.abs(one.b - other.b)
+        norms = np.array([moved.sum(), np.linalg.norm(moved), moved.max()])
+        assert (norms <= bounds).all()
+        most = np.maximum(most, norms)
+    assert (most[[0, 2]] > 0.99 * bounds[[0, 2]]).all()
+
+
+def test_both_sides_of_a_row_share_the_sum():
+    relation = ScalarPrivate(1.0, "1", moves=[[1.0]], lower=-9, upper=9)
+    lp = LinearProgram([1.0], [[1.0]], [4.0], row_lower=[-4.0], neighbours=relation)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        one, other = relation.extreme_pair(StandardForm.of(lp), rng)
+        moved = abs(one.b - other.b) + abs(one.row_lower - other.row_lower)
+        assert 0.99 < moved[0] <= part_of(lp).l1 == 1
+
+
+def test_moves_of_public_rows_alone_are_refused():
+    def program(private, **fields):
+        relation = ScalarPrivate(2.0, "1", moves=[[1.0], [0.0]], lower=0, upper=9, **fields)
+        rows = {"A": [[1.0, 1.0], [2.0, 1.0]], "b": [3.0, 4.0]}
+        return LinearProgram([1.0, 1.0], **rows, private=private, neighbours=relation)
+
+    with pytest.raises(PrivLPError, match="moves is 0 on every row with a private right-hand side"):
+        program([False, True])
+    assert part_of(program([True, True])).l1 == pytest.approx(1.0)
+    assert part_of(program([False, True], rounding=0.5)).l1 == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +173,17 @@ def test_kinds_of_records_need_less_noise():
         ({"moves": 2 * PAIRS}, "must not exceed the sensitivity in sum"),
         ({"moves": PAIRS, "norm": "inf"}, "norm='1'"),
         ({"moves": PAIRS[1:]}, "one row for each of 30 rows"),
-        ({"rounding": -1.0}, "rounding must be 0 or more"),
-        ({"rounding": 1.0}, "rounding has no use without moves"),
+        ({"moves": np.full((M, M), np.inf)}, "finite numbers from 0"),
+        ({"moves": sp.csr_array(-PAIRS)}, "finite numbers from 0"),
+        ({"moves": sp.csr_array(PAIRS * 1j)}, "real numbers"),
+        ({"moves": np.ones((M, 0))}, "not all of them 0"),
+        ({"moves": np.ones((M, 1, 1))}, r"a matrix \(n, k\); got shape \(30, 1, 1\)"),
+        ({"moves": sp.coo_array(np.ones((M, 1, 1)))}, r"a matrix \(n, k\)"),
+        ({"moves": np.ones(M)}, r"a matrix \(n, k\); got shape \(30,\)"),
+        ({"moves": PAIRS, "rounding": -1.0}, "rounding must be 0 or more"),
+        ({"moves": PAIRS, "rounding": np.nan}, "rounding must"),
+        ({"rounding": 0.5}, "rounding is for use with moves"),
+        ({"rounding": 0.5, "norm": "inf"}, "rounding is for use with moves"),
     ],
 )
 def test_bad_moves(fields, message):

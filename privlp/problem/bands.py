@@ -106,7 +106,7 @@ def _band(lp: ProgramData, rows: BoolArray, below: FloatArray, above: FloatArray
         moves, shown = _moves(relation, lp), np.where(rows, np.isfinite(upper), True)
         stacked = sp.vstack([_times(shown, moves), _times(np.isfinite(lower), moves)[rows]])
         own = relation.rounding + rounding
-        fields["neighbours"] = replace(fields["neighbours"], moves=stacked, rounding=own)
+        fields["neighbours"] = _by_kinds(fields["neighbours"], stacked, own)
     if lp.penalty is not None:
         fields["penalty"] = np.concatenate([lp.penalty, lp.penalty[rows]])
     if lp.row_names is not None:
@@ -131,6 +131,12 @@ def _moves(relation: Any, lp: ProgramData) -> sp.csr_array:
     if relation.moves is not None:
         return sp.csr_array(relation.moves)
     return sp.csr_array(sp.diags_array(np.where(lp.private, relation.sensitivity, 0.0)))
+
+
+def _by_kinds(relation: Any, moves: sp.csr_array, rounding: float) -> Any:
+    """The relation by kinds of records; by its sum alone, where none moves a side that is left."""
+    kinds = moves.count_nonzero() > 0
+    return replace(relation, moves=moves if kinds else None, rounding=rounding if kinds else 0.0)
 
 
 def _times(scale: Any, rows: sp.csr_array) -> sp.csr_array:
@@ -236,7 +242,7 @@ class Recourse(NamedTuple):
             by = sp.csr_array(weight @ _moves(relation, lp))
             before = relation.rounding * max(1.0, float(weights.sum(axis=1).max(initial=0.0)))
             more = before + float(rounding.max(initial=0.0))
-            wider = replace(wider, moves=by, rounding=more)
+            wider = _by_kinds(wider, by, more)
         A = S @ (lp.A @ released) + kept  # W R is diagonal, not only nearly
         return lp.changed(A=A, b=b, row_lower=lower, neighbours=wider)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,9 @@ from privlp.checks import (
     BoolArray,
     FloatArray,
     as_floats,
+    frozen,
     real,
+    real_dtype,
     require,
     require_data,
     require_one_of,
@@ -95,16 +98,39 @@ class MatrixPrivate(BoundedChange):
 
 
 def _kinds(moves: Any) -> sp.csr_array:
-    """How far records of each kind move the numbers, (n, k)."""
-    if sp.issparse(moves):
-        found = sp.csr_array(moves, dtype=np.float64, copy=True)
-        found.sum_duplicates()
-    else:
-        found = sp.csr_array(np.atleast_2d(as_floats(moves, "moves")))
+    """How far records of each kind move the numbers, (n, k), read-only."""
+    sparse = sp.issparse(moves)
+    given = moves if sparse else as_floats(moves, "moves")
+    require(given.ndim == 2, f"moves must be a matrix (n, k); got shape {given.shape}.", "moves")
+    kind = real_dtype(given.dtype, "moves")
+    found = sp.csr_array(given, dtype=kind, copy=True)
+    found.sum_duplicates()
+    found.eliminate_zeros()
     right = (np.isfinite(found.data) & (found.data >= 0)).all() and found.nnz > 0
-    wrong = "moves must be a matrix of finite numbers from 0, not all of them 0."
-    require(found.ndim == 2 and right, wrong, "moves")
+    require(right, "moves must hold finite numbers from 0, not all of them 0.", "moves")
+    for part in (found.data, found.indices, found.indptr):
+        frozen(part)
     return found
+
+
+def _up_to(total: float, most: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """As much of each entry as the sum allows, the largest first or in any order, (m,)."""
+    if most.sum() <= total:
+        return most
+    order = rng.permutation(len(most))
+    if rng.random() < 0.5:
+        order = order[np.argsort(-most[order])]
+    before = np.cumsum(most[order]) - most[order]
+    steps = np.zeros(len(most))
+    steps[order] = np.clip((1 - 2.0**-40) * total - before, 0.0, most[order])
+    return steps
+
+
+def _digest(matrix: sp.csr_array) -> str:
+    """Of a sparse matrix without duplicates and zeros: equal matrices have equal ones."""
+    parts = (matrix.shape, matrix.indptr, matrix.indices)
+    whole = b"".join(np.asarray(part, dtype=np.int64).tobytes() for part in parts)
+    return hashlib.sha256(whole + matrix.data.tobytes()).hexdigest()
 
 
 def _stored(A: Any) -> BoolArray:
@@ -260,12 +286,14 @@ class ScalarPrivate(BoundedChange):
         ``"public"``: right-hand sides that are 0 are 0 in every neighbouring program, as in balance
         rows ``inflow - outflow <= 0``, and all others are never 0. They get no noise and need no
         range. That is yours to declare; it is never decided from the data.
-    moves : array_like or sparse of shape (n, k), optional
-        For ``norm="1"``: one record, of one of k public kinds, moves right-hand side i by at most
-        ``moves[i, j]`` if it is of kind j, or by a mean of such columns. Each column adds up to
-        `sensitivity` at most. Noise then follows the longest column, not the sum of all changes.
+    moves : array_like or sparse array of shape (n, k), optional
+        Kinds of records, with ``norm="1"``: one of kind j moves each side of row i by at most
+        ``moves[i, j]``, in units of b. Entries are finite and from 0, not all 0 on private rows; no
+        column exceeds `sensitivity` in sum. Declare a kind for every record: nothing that moves b
+        otherwise is protected. What may turn one kind into another is a kind too, the sum of both.
+        All is public; do not read it off the data.
     rounding : float
-        With `moves`: as much as every right-hand side may move beyond them, 0 by default.
+        By how much each side may move besides, in units of b, from 0; only with `moves`.
 
     Notes
     -----
@@ -277,8 +305,11 @@ class ScalarPrivate(BoundedChange):
     moves by D in both. At a public x the violation A_i x - b_i moves by as much as b_i. All changes
     lie in [-D, D], a span of 2 D. Under ``norm="1"`` they span at most D, or 2 D where a private
     equality shows one number in two rows. Rounding of the difference is added. The change of
-    variables u_j = c_j x_j/V leaves b alone. With `moves` abs(b - b') <= moves @ z + rounding for
-    some z >= 0 with a sum of at most 1: norms are those of the largest column, plus rounding.
+    variables u_j = c_j x_j/V leaves b alone.
+
+    With `moves` two bounds hold at once: changes are at most D in sum, rounding included, and
+    abs(b - b') <= moves @ z + rounding for some z >= 0 with a sum of at most 1. So b moves by D or
+    by the largest column with rounding in every entry, whichever is less, in L1 and in L2.
 
     An unbounded change is refused: Hsu, Roth, Roughgarden and Ullman (2014) show that any private
     solver would allow the data to be reconstructed.
@@ -289,7 +320,12 @@ class ScalarPrivate(BoundedChange):
     >>> ScalarPrivate(10.0, norm="1", lower=0).description
     'scalar-private: b changes by at most 10 in sum'
     >>> ScalarPrivate(3.0, norm="1", moves=[[1], [1], [1]]).description
-    'scalar-private: b changes by at most 3 in sum, each by at most 1'
+    'scalar-private: b changes by at most 3 in sum, each by at most 1, as records of 1 kind (moves)
+    move it'
+    >>> pairs = [[1, 0], [1, 1], [0, 1]]  # days on which one person travels; sides in whole tens
+    >>> ScalarPrivate(32.0, norm="1", moves=pairs, rounding=10).description
+    'scalar-private: b changes by at most 32 in sum, each by at most 11, as records of 2 kinds
+    (moves) move it, and rounding by at most 10'
     >>> ScalarPrivate(float("inf"))
     Traceback (most recent call last):
         ...
@@ -298,8 +334,9 @@ class ScalarPrivate(BoundedChange):
 
     norm: Literal["inf", "1"] = "inf"
     zeros: Literal["private", "public"] = field(default="private", kw_only=True)
-    moves: Any = field(default=None, kw_only=True, compare=False, repr=False)
-    rounding: float = field(default=0.0, kw_only=True, repr=False)
+    moves: Any = field(default=None, kw_only=True, compare=False)
+    rounding: float = field(default=0.0, kw_only=True)
+    _moves_digest: str = field(default="", init=False, repr=False)  #: Compared, for `moves`.
 
     part = "b"
     numbers_are = "the right-hand sides of the private rows"
@@ -314,10 +351,13 @@ class ScalarPrivate(BoundedChange):
         require_one_of(self.zeros, "zeros", ("private", "public"))
         rounding = real(self.rounding, "rounding")
         require(0 <= rounding < math.inf, "rounding must be 0 or more, and finite.", "rounding")
-        alone = "rounding has no use without moves. Leave it out."
-        require(self.moves is not None or rounding == 0, alone, "rounding")
-        if self.moves is not None:
+        object.__setattr__(self, "rounding", rounding)
+        if self.moves is None:
+            alone = "rounding is for use with moves: without them sensitivity includes all changes."
+            require(rounding == 0, alone, "rounding")
+        else:
             object.__setattr__(self, "moves", _kinds(self.moves))
+            object.__setattr__(self, "_moves_digest", _digest(self.moves))
             require(self.norm == "1", "moves is for norm='1': one record, of some kind.", "moves")
             inside = (self.moves.sum(axis=0) <= self.sensitivity * (1 + 2.0**-30)).all()
             require(inside, "A column of moves must not exceed the sensitivity in sum.", "moves")
@@ -326,7 +366,11 @@ class ScalarPrivate(BoundedChange):
     def description(self) -> str:
         each = "each" if self.norm == "inf" else "in sum"
         if self.moves is not None:
-            each += f", each by at most {self.moves.max() + self.rounding:g}"
+            most, kinds = self.moves.max() + self.rounding, self.moves.shape[1]
+            each += f", each by at most {min(most, self.sensitivity):g}, as records of {kinds}"
+            each += f" kind{'s' * (kinds > 1)} (moves) move it"
+        if self.rounding:
+            each += f", and rounding by at most {self.rounding:g}"
         return f"scalar-private: b changes by at most {self.sensitivity:g} {each}"
 
     def check(self, lp: ProgramData) -> None:
@@ -337,6 +381,14 @@ class ScalarPrivate(BoundedChange):
                 f"moves must have one row for each of {lp.shape[0]} rows; got {self.moves.shape}."
             )
             require_data(self.moves.shape[0] == lp.shape[0], wrong, "moves")
+            lower, upper, _, private = self._range_of(lp)
+            rows = (private & (lower < upper)).reshape(2, -1).any(axis=0)
+            unmoved = (
+                "moves is 0 on every row with a private right-hand side: no record moves any."
+                " Declare these rows public, or how far they move."
+            )
+            known = self.rounding > 0 or not rows.any() or self.moves[rows].nnz > 0
+            require_data(known, unmoved, "moves")
 
     def describe(self, lp: ProgramData) -> str:
         """The relation in words, with what was declared public."""
@@ -379,7 +431,8 @@ class ScalarPrivate(BoundedChange):
         if numbers.moves is not None:
             kinds = np.flatnonzero(numbers.moves.sum(axis=0))
             kind = rng.choice(kinds, 1) if len(kinds) else [0]
-            return numbers.moves[:, kind].toarray().ravel() * signs(len(numbers), rng)
+            most = numbers.moves[:, kind].toarray().ravel() + numbers.rounding
+            return _up_to(self.sensitivity, most, rng) * signs(len(numbers), rng)
         return split_among_few(self.sensitivity, len(numbers), rng)
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
