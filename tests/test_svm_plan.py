@@ -258,7 +258,8 @@ def test_a_bought_count_decides_the_warning_and_nothing_else_does(released, monk
     """The same released count, whatever the number of records."""
     found = counting(released, 1.0)
     monkeypatch.setattr("svm_models.account.counted", lambda *_: found)
-    texts = [warned(KINDS["median"](1.0, **ADDED), *data(n, 2)) for n in (20, 5000)]
+    fits = [KINDS["median"](1.0, random_state=0, **ADDED) for _ in range(2)]
+    texts = [warned(fit, *data(n, 2)) for fit, n in zip(fits, (20, 5000), strict=True)]
     expected = sm.plan(KINDS["median"](1.0, **ADDED), int(released), 2)
     worrying = expected.verdict is privlp.Verdict.TOO_FEW_ROWS
     assert worrying == (released == 40)
