@@ -109,6 +109,21 @@ def test_the_player_moves_to_the_nearest_point_of_the_ball(seed):
     assert gradient @ z <= -radius * np.abs(gradient).max() + 1e-8
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_nearest_point_is_found_where_units_differ_by_thousands(seed):
+    rng = np.random.default_rng(seed)
+    turn, _ = np.linalg.qr(rng.normal(size=(40, 40)))
+    root, w, radius = (turn * np.geomspace(1e-3, 1.0, 40)) @ turn.T, rng.normal(0, 3, 40), 20.0
+    ball = L1Ball(root, 1.0, radius)
+    total = np.linalg.solve(root, w)
+    z = ball.towards(total)
+    assert np.abs(z).sum() == pytest.approx(radius, rel=1e-9)
+    inverse = np.linalg.inv(root)
+    pull = inverse.T @ inverse @ (w - z)
+    assert pull @ z >= radius * np.abs(pull).max() * (1 - 1e-8)
+    np.testing.assert_allclose(ball.towards(total), z, atol=1e-9 * radius)
+
+
 def test_projection_onto_the_ball():
     rng = np.random.default_rng(0)
     for _ in range(200):
