@@ -166,9 +166,10 @@ class MissedRowsWarning(UserWarning):
 
 
 class MostlyNoiseWarning(UserWarning):
-    """The prediction, from public numbers, says that the result will be mostly noise.
+    """The result tells little of the data: by a prediction from public numbers it is mostly noise.
 
-    Or x lies where a search ended because it met no limit of the program.
+    Or by what was released: x is where a search ended that met no limit of the program, or draws
+    did not bring what they were paid for. The message says which.
 
     Examples
     --------

@@ -9,9 +9,10 @@ from typing import Any
 import highspy
 import numpy as np
 
-from privlp.checks import FloatArray, positive, unnoticed
+from privlp.checks import FloatArray, positive
 from privlp.linear_program import LinearProgram, require_program
 from privlp.problem.highs import quiet_highs, run, to_highs
+from privlp.quiet import unnoticed
 from privlp.readers.model_objects import assign
 from privlp.status import Status
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import WHY, unnoticed, unquoted
 from privlp.errors import InvalidParameterError
 from privlp.pictures import draw_program
 from privlp.problem import bands
 from privlp.problem.data import ProgramData
 from privlp.problem.program_checks import check_program, set_fields
+from privlp.quiet import WHY, unnoticed, unquoted
 from privlp.readers.blocks import blocks_of
 from privlp.readers.model_files import write_model
 from privlp.readers.model_objects import ModelReaders

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privlp.checks import require, require_flag, unnoticed
+from privlp.checks import require, require_flag
 from privlp.errors import UnsupportedProblemError
 from privlp.linear_program import LinearProgram, require_program
 from privlp.methods import METHODS
@@ -28,6 +28,7 @@ from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.request import SolveRequest
 from privlp.pictures import GREY, MARKERS, drawing_on, place_legend
 from privlp.privacy import Ledger
+from privlp.quiet import unnoticed
 from privlp.start import said_of_start, start_of
 from privlp.status import Verdict
 

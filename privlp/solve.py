@@ -18,7 +18,6 @@ from privlp.checks import (
     require_flag,
     require_kind,
     shown,
-    unnoticed,
 )
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError
 from privlp.game.loop import Released, drive
@@ -31,6 +30,7 @@ from privlp.methods.request import SolveRequest
 from privlp.privacy import Accountant, Budget, Randomness
 from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.randomness import RandomSource
+from privlp.quiet import unnoticed
 from privlp.rows.program_rows import ProgramRows
 from privlp.solution import Solution
 from privlp.start import said_of_start, start_of

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray, frozen, is_missing, unquoted
+from privlp.checks import FloatArray, frozen, is_missing
 from privlp.errors import InvalidProblemError, MissingDependencyError
+from privlp.quiet import unquoted
 
 # Entries that are converted at a time: 4 megabytes.
 _ENTRIES = 2**19
@@ -79,14 +80,6 @@ def is_lazy(frame: Any) -> bool:
     return not hasattr(frame, "shape")
 
 
-def as_sparse(table: Any, columns: Sequence[Any]) -> Any:
-    """The columns of a table as a sparse matrix, if all are sparse around zero, or ``None``."""
-    if not columns or not hasattr(type(table), "sparse"):
-        return None
-    sparse = all(getattr(table.dtypes[name], "fill_value", None) == 0 for name in columns)
-    return table[[*columns]].sparse.to_coo() if sparse else None
-
-
 def refuse(faults: Iterable[tuple[str, str]], name: str) -> None:
     """Refuse columns with faults, given as pairs of their names and of words of `_FAULTS`."""
     named: dict[str, list[str]] = {}
@@ -116,7 +109,7 @@ def fault_of(column: npt.NDArray[Any]) -> str:
     return "missing entries" if any(map(is_missing, others)) else ""
 
 
-def require_numbers(frame: Any, columns: Sequence[Any], name: str) -> None:
+def refuse_kinds(frame: Any, columns: Sequence[Any], name: str) -> None:
     """Refuse columns of a kind that holds no numbers; of unknown kinds entries are looked at."""
     kinds = frame.collect_schema()
     other = {column: "other things than numbers" for column in columns if kinds[column].is_nested()}
@@ -128,10 +121,11 @@ def matrix(table: Any, name: str, leave_out: Collection[str] = ()) -> Any:
     """The numbers of a table that is not lazy, (n, d): row by row as in an array, or sparse."""
     frame = opened(table, name)
     columns = [column for column in frame.columns if column not in leave_out]
-    sparse = as_sparse(table, columns)
-    if sparse is not None:
-        return sparse
-    require_numbers(frame, columns, name)
+    if columns and hasattr(type(table), "sparse"):
+        ends = (getattr(table.dtypes[column], "fill_value", None) for column in columns)
+        if all(end == 0 for end in ends):
+            return table[columns].sparse.to_coo()
+    refuse_kinds(frame, columns, name)
     A, places = np.empty((len(frame), len(columns))), {c: j for j, c in enumerate(columns)}
     step = max(1, _ENTRIES // max(1, len(columns)))
     for low in range(0, len(A), step):

@@ -22,7 +22,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import NotPrivateWarning
-from privlp.checks import unnoticed, whole
+from privlp.checks import whole
+from privlp.quiet import unnoticed
 from svm_models.account import randomness_of
 from svm_models.parameters import FloatArray, within
 from svm_models.records.validation import validated

@@ -14,8 +14,9 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
-from privlp.checks import require, unnoticed
+from privlp.checks import require
 from privlp.privacy import ExponentialMechanism, Randomness
+from privlp.quiet import unnoticed
 from svm_models import account as accounts
 from svm_models.around_fits import INSTEAD, fit, last_of, warn_if_repeated, warn_of_unpaid_steps
 from svm_models.classifiers.base import PrivateLinearClassifier

@@ -12,8 +12,8 @@ from scipy import special
 
 import privlp
 from privlp import Budget, ConstraintPrivate, LinearProgram
-from privlp.checks import unnoticed
 from privlp.privacy import GaussianMechanism, Randomness
+from privlp.quiet import unnoticed
 from privlp.rows import parts
 from privlp.rows.access import InMemory
 from tests.effort import each

@@ -91,7 +91,7 @@ def test_what_plans_does_not_import_private_rows():
 
 
 def test_privacy_knows_nothing_of_linear_programs_or_audits():
-    below = {f"privlp.{name}" for name in ("privacy", "errors", "checks", "files")}
+    below = {f"privlp.{name}" for name in ("privacy", "errors", "checks", "quiet", "files")}
     for name, named in named_by(["privacy"]):
         assert not {module for module in named if not below & ancestors(module)}, name
 

@@ -22,7 +22,7 @@ from privlp import (
     ScalarPrivate,
     solve,
 )
-from privlp.checks import unquoted
+from privlp.quiet import unquoted
 from svm_models import LPSVC, PrivateLPSVC, PrivateQuantileRegressor
 
 SECRET = "Ann, HIV+"
@@ -139,7 +139,7 @@ def test_there_is_one_filter():
         path for package in ("privlp", "svm_models") for path in (root / package).rglob("*.py")
     ]
     defined = [path for path in paths if "def unquoted(" in path.read_text()]
-    assert defined == [root / "privlp" / "checks.py"]
+    assert defined == [root / "privlp" / "quiet.py"]
 
 
 class Odd:

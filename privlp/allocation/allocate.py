@@ -15,12 +15,13 @@ from privlp.allocation.demand import People, Sizes
 from privlp.allocation.people import Allocation
 from privlp.allocation.planning import LEVELS, AllocationPlan, planned
 from privlp.allocation.result import AllocationResult
-from privlp.checks import FloatArray, frozen, require_kind, unnoticed, warn_of_large_delta
+from privlp.checks import FloatArray, frozen, require_kind, warn_of_large_delta
 from privlp.errors import MostlyNoiseWarning
 from privlp.privacy import Budget, ChargedDraws, Randomness
 from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.mechanisms.selection import HiddenGradient
 from privlp.privacy.randomness import RandomSource
+from privlp.quiet import unnoticed
 from privlp.regions.quadratic import minimum, where_flat
 from privlp.status import Verdict
 

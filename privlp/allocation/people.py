@@ -21,10 +21,10 @@ from privlp.checks import (
     real,
     require,
     require_data,
-    unquoted,
 )
 from privlp.linear_program import LinearProgram
 from privlp.privacy import Ledger
+from privlp.quiet import unquoted
 
 ROUNDED = 1 + 1e-12  #: Sums of uses may exceed the largest one by this factor: they are rounded.
 

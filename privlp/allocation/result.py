@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from privlp.allocation.people import Allocation, people_of
-from privlp.checks import FloatArray, as_floats, real, require, require_kind, unnoticed
+from privlp.checks import FloatArray, as_floats, real, require, require_kind
 from privlp.files import Saved
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.randomness import Randomness, RandomSource
+from privlp.quiet import unnoticed
 from privlp.status import Verdict
 
 _ARRAYS = ("prices", "served", "uses")

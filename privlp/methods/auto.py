@@ -24,7 +24,7 @@ from privlp.methods.noisy_numbers import AdditiveNoise, BoundedNoise
 from privlp.methods.perturbed import require_enough_rows
 from privlp.methods.request import SolveRequest
 from privlp.methods.tightened.trials import Trial, made_up_numbers, trials
-from privlp.regions.public_rows import CONTRADICTION, UnboundedRegionError
+from privlp.regions.public_rows import ContradictionError, UnboundedRegionError
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.numbers import LowSensitivity, PrivateNumbers
 
@@ -72,7 +72,7 @@ class Proposals:
             if isinstance(reason, BudgetExceededError):
                 return reason
         cause = reasons.pop(candidates[0].name)
-        if isinstance(cause, UnboundedRegionError) or CONTRADICTION in str(cause):
+        if isinstance(cause, UnboundedRegionError | ContradictionError):
             return cause  # whose cure is that of all methods
         others = {name: of for name, of in reasons.items() if _first(of) not in str(cause)}
         if not self.request.relation.changes_whole_rows or not others:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_floats, frozen, require, require_data, unquoted
+from privlp.checks import FloatArray, as_floats, frozen, require, require_data
 from privlp.linear_program import LinearProgram
+from privlp.quiet import unquoted
 from privlp.tables import labels as names_of
 
 

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
-from privlp.checks import unnoticed
 from privlp.errors import BudgetExceededError
 from privlp.privacy.budget_rule import validated_budget
 from privlp.privacy.charges import AccountedRelation, Charge, cost_of
@@ -16,6 +15,7 @@ from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import Costs
 from privlp.privacy.randomness import ChargedDraws, Randomness, SpentOnce
 from privlp.privacy.record import LedgerEntry, PrivacyRecord, Statement
+from privlp.quiet import unnoticed
 
 _M = TypeVar("_M", bound=Mechanism)
 #: What is charged: a mechanism, a number of draws, and their purpose.

@@ -23,11 +23,12 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Literal, TypeAlias
 
-from privlp.checks import LARGEST, SMALLEST, real, require, unnoticed
+from privlp.checks import LARGEST, SMALLEST, real, require
 from privlp.errors import BudgetExceededError, InvalidParameterError
 from privlp.privacy.charges import CHANCES, Call, Charge, Share, calls_by_record, largest_sum
 from privlp.privacy.gaussian_dp import eps_of, mu_of
 from privlp.privacy.prices import composed_epsilon
+from privlp.quiet import unnoticed
 
 Composition: TypeAlias = Literal["adaptive", "planned", "basic"]
 COMPOSITIONS: tuple[Composition, ...] = ("adaptive", "planned", "basic")

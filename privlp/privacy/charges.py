@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
-from privlp.checks import unnoticed, whole
+from privlp.checks import whole
 from privlp.errors import InvalidParameterError, RelationMismatchError
 from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import Price
 from privlp.privacy.record import LedgerEntry, json_number
+from privlp.quiet import unnoticed
 
 
 class AccountedRelation(Protocol):

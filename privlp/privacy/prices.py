@@ -15,7 +15,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from privlp.checks import unnoticed
 from privlp.privacy.gaussian_dp import (
     delta_of,
     least_eps,
@@ -23,6 +22,7 @@ from privlp.privacy.gaussian_dp import (
     mu_of_bounded_range,
     mu_of_pure,
 )
+from privlp.quiet import unnoticed
 
 # Finer and wider than the library's default grid: the best order of a budget is about
 # ln(1/delta)/eps.

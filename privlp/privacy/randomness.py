@@ -11,9 +11,10 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from privlp.checks import is_integer, unnoticed
+from privlp.checks import is_integer
 from privlp.errors import BudgetExceededError, BudgetFileError, InvalidParameterError, PrivLPError
 from privlp.privacy.mechanisms import Mechanism
+from privlp.quiet import unnoticed
 
 _forks = 0
 

@@ -15,7 +15,6 @@ from privlp import checks
 from privlp.checks import (
     LARGEST,
     SMALLEST,
-    WHY,
     BoolArray,
     FloatArray,
     as_floats,
@@ -27,12 +26,12 @@ from privlp.checks import (
     require_kind,
     require_one_of,
     shown,
-    unquoted,
 )
 from privlp.errors import InvalidProblemError
 from privlp.problem import validation
 from privlp.problem.data import ProgramData
 from privlp.problem.validation import RowSource, Sides
+from privlp.quiet import WHY, unquoted
 from privlp.tables import by_name
 
 #: What a row of a block may not have: by argument, what to do instead.

@@ -18,8 +18,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import tables
-from privlp.checks import WHY, FloatArray, as_floats, frozen, positive, real_dtype, unquoted
+from privlp.checks import FloatArray, as_floats, frozen, positive, real_dtype
 from privlp.errors import InvalidProblemError
+from privlp.quiet import WHY, unquoted
 
 Matrix: TypeAlias = FloatArray | sp.csr_array
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))

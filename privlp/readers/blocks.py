@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_floats, frozen, positive, unquoted
+from privlp.checks import as_floats, frozen, positive
 from privlp.errors import InvalidParameterError, InvalidProblemError, MissingDependencyError
 from privlp.files import path_of
 from privlp.problem.data import is_mapped
 from privlp.problem.validation import Found, RowSource, Sides, inspected, other_blocks
+from privlp.quiet import unquoted
 from privlp.tables import is_dask, is_table
 
 _ENTRIES = 2**22  # Entries of a block, about: 32 megabytes in double precision.

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, unnoticed
+from privlp.checks import FloatArray
 from privlp.errors import InvalidProblemError, MissedRowsWarning, ReadError
+from privlp.quiet import unnoticed
 from privlp.readers.modellers import names_like
 
 Expression: TypeAlias = Any

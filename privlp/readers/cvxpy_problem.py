@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_floats, unnoticed
+from privlp.checks import FloatArray, as_floats
 from privlp.errors import InvalidProblemError, MissingDependencyError, NotPrivateWarning, ReadError
 from privlp.problem import validation
+from privlp.quiet import unnoticed
 from privlp.readers import cvxpy_expressions as found_in
 from privlp.readers.cvxpy_expressions import affine, not_convex
 from privlp.readers.cvxpy_terms import Bounds, Records, Terms

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import WHY, FloatArray, as_floats, is_real, shown, unquoted
+from privlp.checks import FloatArray, as_floats, is_real, shown
 from privlp.errors import InvalidParameterError, InvalidProblemError, MissedRowsWarning, ReadError
 from privlp.problem.bands import refuse_private_bounds
 from privlp.problem.program_checks import longer, row_mask
+from privlp.quiet import WHY, unquoted
 from privlp.readers.cvxpy_expressions import names_of
 from privlp.readers.modellers import Linopy, MathOpt, Modeller, Pulp, Pyomo, is_a, names_like
 from privlp.readers.program import ProgramReaders, hides_rows

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import WHY, require_flag, unquoted
+from privlp.checks import require_flag
 from privlp.errors import InvalidParameterError
 from privlp.problem import validation
 from privlp.problem.validation import Sides
+from privlp.quiet import WHY, unquoted
 from privlp.readers.blocks import ParquetRows
 from privlp.readers.cvxpy_problem import read_cvxpy
 from privlp.readers.model_files import read_mps

@@ -15,11 +15,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import tables
-from privlp.checks import WHY, FloatArray, as_floats, frozen, is_real, unquoted
+from privlp.checks import FloatArray, as_floats, frozen, is_real
 from privlp.errors import InvalidProblemError
 from privlp.problem import validation
 from privlp.problem.data import ProgramData
 from privlp.problem.validation import Sides
+from privlp.quiet import WHY, unquoted
 from privlp.readers.blocks import ParquetRows, pyarrow_modules
 
 #: Fields with an entry for each row. A text among them names a column.
@@ -34,7 +35,7 @@ class LazyRows(ParquetRows):
         self, frame: Any, columns: Any, rhs: str | None = None, *, name: str, quote: bool = True
     ) -> None:
         self._name = name
-        tables.require_numbers(frame, [*columns, *([] if rhs is None else [rhs])], name)
+        tables.refuse_kinds(frame, [*columns, *([] if rhs is None else [rhs])], name)
         _, pyarrow = pyarrow_modules()  # before the query runs
         with tempfile.TemporaryDirectory(prefix="privlp-", ignore_cleanup_errors=True) as folder:
             path = Path(folder, "rows.parquet")

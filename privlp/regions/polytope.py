@@ -16,8 +16,8 @@ from privlp.checks import FloatArray
 from privlp.errors import UnsupportedProblemError
 from privlp.regions.exact import ExactMinima, ExactRows
 from privlp.regions.public_rows import (
-    CONTRADICTION,
     FLAT,
+    ContradictionError,
     PublicRows,
     central_point,
     finite_ranges,
@@ -162,7 +162,9 @@ class ReducedPolytope:
         if not self.live.size:
             size = 1e-7 * (1 + abs(A) @ np.abs(low))
             broken = (A @ low > upper + size) | (A @ low < lower - size)
-            raise UnsupportedProblemError(CONTRADICTION if broken.any() else _SINGLE_POINT)
+            if broken.any():
+                raise ContradictionError
+            raise UnsupportedProblemError(_SINGLE_POINT)
         at_low = np.zeros(A.shape[0])
         if fixed.any():
             at_low = A[:, np.flatnonzero(fixed)] @ low[fixed]

@@ -123,6 +123,13 @@ class UnboundedRegionError(UnsupportedProblemError):
     """The public region does not bound some variables."""
 
 
+class ContradictionError(UnsupportedProblemError):
+    """The public rows and bounds have no point."""
+
+    def __init__(self) -> None:
+        super().__init__(CONTRADICTION)
+
+
 class PublicRows:
     """The public rows of a program: lower <= A x <= upper, and bounds on x."""
 
@@ -185,7 +192,7 @@ def finite_ranges(
         cost[j] = (1.0, -1.0)[side]
         status, x = optima(cost)
         if status == _INFEASIBLE:
-            raise UnsupportedProblemError(CONTRADICTION)
+            raise ContradictionError
         if status != _OPTIMAL:
             if endless[side, j]:  # as the other directions say, too
                 later = [other for at, other in infinite if endless[at, other] and other != j]
@@ -247,7 +254,7 @@ def point_inside(
     norms_beside = sp.csr_array(norms[:, None])
     status, found = _most_slack(rows, sides, E, e, norms_beside, (-1.0, 1.0))
     if status != _OPTIMAL or found[-1] < -FLAT:
-        raise UnsupportedProblemError(CONTRADICTION)
+        raise ContradictionError
     u = found[:-1]
     if E.shape[0]:  # to working precision
         dense = E.toarray()
@@ -324,7 +331,7 @@ def require_bounded(
         np.zeros(lp.shape[1]), lp.A[public], lp.row_lower[public], lp.b[public], lp.bounds
     )
     if status == _INFEASIBLE:
-        raise UnsupportedProblemError(CONTRADICTION)
+        raise ContradictionError
     limited = np.isfinite(lp.bounds)
     box = np.column_stack([np.where(limited[:, 0], 0.0, -1.0), np.where(limited[:, 1], 0.0, 1.0)])
     rows = _rows_of_directions(form, numbers, box, within_ranges=within_ranges)

@@ -4,7 +4,7 @@ from privlp.relations.base import NeighbourRelation as NeighbourRelation
 from privlp.relations.bounded_change import Combined as Combined
 from privlp.relations.bounded_change import ObjectivePrivate as ObjectivePrivate
 from privlp.relations.constraint import ConstraintPrivate as ConstraintPrivate
+from privlp.relations.matrix import ColumnPrivate as ColumnPrivate
+from privlp.relations.matrix import RowPrivate as RowPrivate
 from privlp.relations.numbers import LowSensitivity as LowSensitivity
-from privlp.relations.scalar_and_matrix import ColumnPrivate as ColumnPrivate
-from privlp.relations.scalar_and_matrix import RowPrivate as RowPrivate
-from privlp.relations.scalar_and_matrix import ScalarPrivate as ScalarPrivate
+from privlp.relations.scalar import ScalarPrivate as ScalarPrivate

@@ -9,20 +9,13 @@ import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import (
-    FloatArray,
-    real,
-    require,
-    require_flag,
-    require_kind,
-    rows_of_share,
-    unnoticed,
-)
+from privlp.checks import FloatArray, real, require, require_flag, require_kind, rows_of_share
 from privlp.exact import ExactSolution, solve_exact
 from privlp.linear_program import LinearProgram, require_program
 from privlp.pictures import GREY, drawing_on, marks, place_legend
 from privlp.problem.data import ProgramData
 from privlp.problem.highs import quiet_highs, run, to_highs
+from privlp.quiet import unnoticed
 from privlp.solution import Solution, point_of
 
 # Of the rows that bind, so many are given up at once: those of the largest shadow prices.

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import FloatArray, real, require, require_kind, unnoticed
+from privlp.checks import FloatArray, real, require, require_kind
 from privlp.errors import UnsupportedProblemError
 from privlp.exact import ExactSolution
 from privlp.linear_program import LinearProgram, require_program
 from privlp.privacy import Budget, LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.privacy.randomness import RandomSource
+from privlp.quiet import unnoticed
 from privlp.relations import ConstraintPrivate, RowPrivate
 from privlp.relations.numbers import LowSensitivity
 from privlp.rows.program_rows import RowBlock

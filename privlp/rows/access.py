@@ -29,7 +29,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from privlp.checks import FloatArray, unnoticed
+from privlp.checks import FloatArray
+from privlp.quiet import unnoticed
 
 BlockT_co = TypeVar("BlockT_co", covariant=True)
 State = TypeVar("State")

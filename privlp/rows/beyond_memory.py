@@ -27,10 +27,10 @@ from weakref import finalize
 
 import numpy as np
 
-from privlp.checks import unnoticed
 from privlp.problem.data import KnownProgram, ProgramData, few_rows, of_a_block, prices_of_block
 from privlp.problem.standard_form import StandardForm
 from privlp.problem.validation import cleaned
+from privlp.quiet import unnoticed
 from privlp.readers.blocks import DaskRows
 from privlp.rows.access import BlockT_co, KernelError, Result, Rows, State
 from privlp.rows.program_rows import RowBlock

@@ -22,8 +22,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, csr_of, unnoticed
+from privlp.checks import FloatArray, csr_of
 from privlp.problem.standard_form import row_by_row
+from privlp.quiet import unnoticed
 from privlp.rows.access import bits_of
 
 Item = TypeVar("Item")

@@ -16,8 +16,9 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, tables
-from privlp.checks import require_flag, unnoticed, warn_of_large_delta
+from privlp.checks import require_flag, warn_of_large_delta
 from privlp.privacy import PrivacyRecord, Randomness
+from privlp.quiet import unnoticed
 from svm_models import account as accounts
 from svm_models.around_fits import warn_if_repeated, warn_of_unpaid_steps
 from svm_models.classifiers import classes as of_two

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privlp import InvalidParameterError, InvalidProblemError, MostlyNoiseWarning
-from privlp.checks import is_one_of, real, shown, unquoted
+from privlp.checks import is_one_of, real, shown
 from privlp.privacy import ChargedDraws
+from privlp.quiet import unquoted
 from svm_models.parameters import FloatArray
 from svm_models.records.grid import RecordsOnGrid, WhitenedRecords
 from svm_models.records.source import RecordSource

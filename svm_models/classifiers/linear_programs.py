@@ -9,7 +9,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram
-from privlp.checks import as_floats, as_sparse, unquoted
+from privlp.checks import as_floats, as_sparse
+from privlp.quiet import unquoted
 from svm_models.parameters import PRICE, within
 
 _REPLACED = ConstraintPrivate()

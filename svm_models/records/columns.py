@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp import InvalidParameterError, InvalidProblemError, tables
-from privlp.checks import WHY, as_floats, require, require_data, unquoted
+from privlp.checks import as_floats, require, require_data
 from privlp.privacy import Randomness
 from privlp.problem.program_checks import record_ids
+from privlp.quiet import WHY, unquoted
 from privlp.readers.blocks import is_sequence_of_blocks
 from privlp.readers.tables import columns_of
 from svm_models.account import adds_or_removes, rows_of

@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from privlp import InvalidProblemError
-from privlp.checks import unquoted
 from privlp.problem.data import is_mapped
+from privlp.quiet import unquoted
 from privlp.readers.blocks import in_blocks, is_sequence_of_blocks
 from privlp.rows.access import InMemory, Rows
 from privlp.rows.beyond_memory import OnCluster, current_client

@@ -18,7 +18,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from privlp import InvalidProblemError, tables
-from privlp.checks import WHY, as_floats, harmless_warnings, require_data, unnoticed, unquoted
+from privlp.checks import as_floats, require_data
+from privlp.quiet import WHY, harmless_warnings, unnoticed, unquoted
 from privlp.readers.tables import LazyRows, columns_of, read_table
 
 _COMPLEX = "Complex data not supported. Give real numbers."
@@ -81,7 +82,7 @@ def validated(
     Only messages known to be harmless pass; none tells the number of records where it is private.
     """
     X, y = without_table(X, y)
-    unquoted(lambda: _require_numbers(X), _MALFORMED, "X")
+    unquoted(lambda: _refuse_entries(X), _MALFORMED, "X")
     if y is not None and not (isinstance(y, str) and y == _NO_LABELS):
         y = as_numbers(y) if options.get("y_numeric") else as_labels(y)
     quoting, too_large = _QUOTING | _ADVISING, False
@@ -243,7 +244,7 @@ def _require_unmasked(values: Any, name: str) -> None:
         )
 
 
-def _require_numbers(X: Any) -> None:
+def _refuse_entries(X: Any) -> None:
     """Refuse records that hold anything but numbers; columns are named, entries are not."""
     _require_unmasked(X, "X")
     if sp.issparse(X):

@@ -14,8 +14,9 @@ from sklearn.metrics import d2_pinball_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, MostlyNoiseWarning
-from privlp.checks import require_flag, unnoticed, warn_of_large_delta
+from privlp.checks import require_flag, warn_of_large_delta
 from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
+from privlp.quiet import unnoticed
 from privlp.rows.access import InMemory
 from svm_models import account as accounts
 from svm_models.around_fits import warn_if_repeated, warn_of_unpaid_steps
