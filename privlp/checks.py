@@ -6,9 +6,7 @@ import math
 import warnings
 from collections.abc import Collection
 from contextlib import suppress
-from copy import copy
 from decimal import Decimal
-from functools import lru_cache
 from numbers import Real
 from typing import Any, TypeAlias, TypeGuard
 
@@ -227,35 +225,6 @@ def _has_mask(values: Any) -> bool:
             _has_mask(value) for value in values if isinstance(value, list | tuple | np.ndarray)
         )
     return bool(np.ma.is_masked(values))
-
-
-def as_sparse(A: Any, layout: Any = sp.csr_array) -> Any:
-    """A as a sparse array, by its places: SciPy's own conversion quotes A in an error."""
-    if sp.issparse(A):
-        return layout(A)
-    where = np.nonzero(A)
-    return layout((A[where], where), shape=A.shape)
-
-
-def csr_of(
-    data: npt.NDArray[Any],
-    places: npt.NDArray[Any],
-    starts: npt.NDArray[Any],
-    shape: Any,
-    form: Any = sp.csr_array,
-) -> Any:
-    """A matrix of these arrays themselves; SciPy would check them, and copy parts of others."""
-    found = copy(_empty(form, tuple(shape)))
-    found.data, found.indices, found.indptr = data, places, starts
-    return found
-
-
-@lru_cache(maxsize=256)
-def _empty(form: Any, shape: tuple[int, int]) -> Any:
-    """A matrix that waits for its arrays: SciPy takes longer for one than a copy takes."""
-    found = form(shape)
-    found.indptr = found.indices  # as long as there are rows
-    return found
 
 
 def warn_of_large_delta(eps: float, delta: float, records: float, *, stacklevel: int = 3) -> None:

@@ -20,12 +20,12 @@ import scipy.sparse as sp
 import privlp
 import svm_models.classifiers.base
 from privlp import LinearProgram
-from privlp.checks import as_sparse
 from privlp.game.loop import Game
 from privlp.methods.staged.charges import Stage
 from privlp.methods.staged.method import Stages
 from privlp.privacy import LaplaceMechanism, Randomness
 from privlp.problem.highs import to_highs
+from privlp.sparse import as_sparse
 from tests.planted import programs
 from tests.planted.draws import Draws
 from tests.planted.interruptions import watched

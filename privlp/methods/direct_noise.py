@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_sparse, real
+from privlp.checks import FloatArray, real
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.game.loop import Released
 from privlp.methods.base import COMPARED, NumbersMethod, PlannedRun, Prediction
@@ -35,6 +35,7 @@ from privlp.problem.standard_form import StandardForm
 from privlp.regions.public_rows import largest_size, require_bounded
 from privlp.regions.simplex import Simplex
 from privlp.relations.numbers import PrivateNumbers
+from privlp.sparse import as_sparse
 from privlp.status import Status
 
 _NO_ROUNDS = "the noisy program is solved at once"

@@ -18,9 +18,10 @@ from privlp.methods.counts import Checked, StagedSearch, check_request, share_of
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.problem.highs import optimum
-from privlp.regions.public_rows import PublicRows, stacked
+from privlp.regions.public_rows import PublicRows
 from privlp.rows.access import Rows
 from privlp.rows.program_rows import OF_SOLVERS, MeasuredRows, RowBlock
+from privlp.sparse import stacked
 
 # So many rows of a block join at once, and for each variable.
 _FEWEST, _EACH = 50, 2

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import BoolArray, FloatArray, as_floats, as_sparse, is_integer, require
+from privlp.checks import BoolArray, FloatArray, as_floats, is_integer, require
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.data import ProgramData
 from privlp.quiet import unquoted
+from privlp.sparse import as_sparse
 
 # Numbers are at most so many times the sensitivity: see `BoundedChange.check`.
 _LARGEST_MULTIPLE = 2.0**36

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_sparse
+from privlp.checks import FloatArray
 from privlp.problem.data import ProgramData
+from privlp.sparse import as_sparse
 
 # From the last basis HiGHS goes on without presolve. After so many steps a new start is better.
 _STEPS_FROM_LAST_BASIS = 1_000

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
@@ -30,6 +29,7 @@ from privlp.checks import (
 from privlp.errors import InvalidProblemError
 from privlp.problem import validation
 from privlp.problem.data import ProgramData
+from privlp.problem.named_rows import _matching, names, row_mask
 from privlp.problem.validation import RowSource, Sides
 from privlp.quiet import WHY, unquoted
 from privlp.tables import by_name
@@ -172,144 +172,6 @@ def _check_options(lp: ProgramData) -> None:
     require_data(np.isfinite(lp.offset), wrong, "offset")
     require_kind(lp.name, str, "name", "a string")
     unquoted(lp.name.encode, "name must be text that can be written to a file (UTF-8).", "name")
-
-
-_KIND_OF_DTYPE = {"b": "flag", "i": "number", "u": "number", "U": "name", "T": "name"}
-
-
-def names(values: Any, size: int, what: str, *, quote: bool = True) -> tuple[str, ...] | None:
-    """A tuple of `size` distinct names, or None."""
-    if values is None:
-        return None
-
-    def read() -> tuple[str, ...]:
-        if isinstance(values, str):
-            raise TypeError
-        return tuple(map(str, values))
-
-    must = f"{what} names must be"
-    clean = unquoted(read, f"{must} a sequence of names, got {type(values).__name__}.")
-    unquoted("".join(clean).encode, f"{must} text that can be written to a file (UTF-8).")
-    if len(clean) != size:
-        counts = f"{len(clean)} {what} names were given for {size} {what}s."
-        raise InvalidProblemError(counts if quote else f"Give one {what} name for each {what}.")
-    if len(set(clean)) != size:
-        raise InvalidProblemError(f"{must} distinct.")
-    return clean
-
-
-def row_mask(
-    selection: Any, size: int, row_names: Sequence[str] | None, *, quote: bool = True
-) -> BoolArray:
-    """Boolean mask of the private rows, (size,): all of them without a selection.
-
-    Where errors may not `quote`, a name or pattern may select no row: the only row that it selected
-    may have left. A row that is public by mistake has no protection.
-    """
-    if selection is None:
-        return frozen(np.ones(size, dtype=bool))
-    indices = f"row indices in [0, {size})" if quote else "indices of rows that there are"
-    refusal = (
-        f"private must be a boolean mask, {indices}, or row names; each once, all of one kind."
-    )
-
-    def read() -> BoolArray:
-        if isinstance(selection, str):
-            return _matching(selection, size, row_names, quote=quote)
-        kinds = _kinds(selection)
-        if kinds == {"name"}:
-            patterns = map(str, np.asarray(selection, dtype=object))
-            return _named(patterns, size, row_names, quote=quote)
-        if kinds == {"flag"}:
-            flags = np.array(selection, dtype=bool)
-            shapes = f"of shape {flags.shape}, but there are {size} rows"
-            shapes = shapes if quote else "without one entry for each row"
-            require_data(flags.shape == (size,), f"private is a mask {shapes}.", "private")
-            return flags
-        rows = np.asarray(selection)
-        if not kinds <= {"number"} or not _are_indices(rows, size):
-            raise InvalidProblemError(refusal, parameter="private")
-        mask = np.zeros(size, dtype=bool)
-        mask[rows.astype(int)] = True
-        return mask
-
-    return frozen(unquoted(read, refusal, "private"))
-
-
-def _kinds(selection: Any) -> set[str]:
-    """What a list of rows holds: flags (of any shape), names, numbers, or something else."""
-    if np.ma.is_masked(selection):
-        return {"masked"}
-    try:
-        entries = np.asarray(selection, dtype=None if hasattr(selection, "dtype") else object)
-    except ValueError:
-        return {"ragged"}
-    if entries.dtype.kind == "O" or not entries.size:
-        kinds = set(map(_kind, entries.flat))
-    else:
-        kinds = {_KIND_OF_DTYPE.get(entries.dtype.kind, "else")}
-    return kinds if entries.ndim == 1 or kinds == {"flag"} else {"no list"}
-
-
-def _kind(entry: Any) -> str:
-    if isinstance(entry, bool | np.bool_):
-        return "flag"
-    return "name" if isinstance(entry, str) else "number" if checks.is_integer(entry) else "else"
-
-
-def _named(
-    names: Iterable[str], size: int, row_names: Sequence[str] | None, *, quote: bool
-) -> BoolArray:
-    """Rows with these names, or with names that match them where they are none."""
-    mask = np.zeros(size, dtype=bool)
-    index = {name: i for i, name in enumerate(row_names or ())}
-    for name in names:
-        found = index[name] if name in index else _matching(name, size, row_names, quote=quote)
-        mask[found] = True
-    return mask
-
-
-def _are_indices(rows: npt.NDArray[Any], size: int) -> bool:
-    """Whether these are distinct row indices, and no flags 0 and 1 of all rows."""
-    found = checks.are_places(rows, size)
-    if rows.size and not found and np.isin(rows, (0, 1)).all():
-        raise InvalidProblemError(
-            "private holds only the numbers 0 and 1, as flags do. For a mask give booleans:"
-            " np.asarray(private, dtype=bool). For row indices give each index once:"
-            " np.flatnonzero(mask).",
-            parameter="private",
-        )
-    return found
-
-
-def _matching(
-    pattern: str,
-    size: int,
-    row_names: Sequence[str] | None,
-    argument: str = "private",
-    *,
-    quote: bool,
-) -> BoolArray:
-    """Which rows have names that match a pattern, which may be a name itself."""
-    if row_names is None and (size or quote):
-        given = f"{argument}={pattern!r}" if quote else f"A text in {argument}"
-        raise InvalidProblemError(
-            f"{given} is a pattern over row names, but the rows have no names.", parameter=argument
-        )
-    mask = np.array([fnmatchcase(name, pattern) for name in row_names or ()], dtype=bool)
-    if quote and row_names is not None and not mask.any():
-        raise InvalidProblemError(
-            f"No row name matches {argument}={pattern!r}. The first row names are:"
-            f" {', '.join(row_names[:5])}.{longer(pattern, row_names)}",
-            parameter=argument,
-        )
-    return mask
-
-
-def longer(pattern: str, names: Iterable[str]) -> str:
-    """What a pattern without a star may have meant, where it is the beginning of a name."""
-    begins = any(name.startswith(pattern) for name in names)
-    return f" To mean all that begin so, write '{pattern}*'." if begins else ""
 
 
 def record_ids(groups: Any, n: int, *, quote: bool) -> npt.NDArray[Any] | None:

@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_sparse
+from privlp.checks import FloatArray
 from privlp.problem.data import ProgramData
+from privlp.sparse import as_sparse
 
 IntArray = npt.NDArray[np.int64]
 _ENTRIES_AT_A_TIME = 2**17  # A megabyte in double precision: it stays in cache.

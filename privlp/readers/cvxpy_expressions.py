@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 from privlp.checks import FloatArray
 from privlp.errors import InvalidProblemError, MissedRowsWarning, ReadError
+from privlp.problem.named_rows import names_like
 from privlp.quiet import unnoticed
-from privlp.readers.modellers import names_like
 
 Expression: TypeAlias = Any
 _CLOSE = 1e-12

@@ -15,10 +15,10 @@ import scipy.sparse as sp
 from privlp.checks import FloatArray, as_floats, is_real, shown
 from privlp.errors import InvalidParameterError, InvalidProblemError, MissedRowsWarning, ReadError
 from privlp.problem.bands import refuse_private_bounds
-from privlp.problem.program_checks import longer, row_mask
+from privlp.problem.named_rows import longer, names_like, row_mask
 from privlp.quiet import WHY, unquoted
 from privlp.readers.cvxpy_expressions import names_of
-from privlp.readers.modellers import Linopy, MathOpt, Modeller, Pulp, Pyomo, is_a, names_like
+from privlp.readers.modellers import Linopy, MathOpt, Modeller, Pulp, Pyomo, is_a
 from privlp.readers.program import ProgramReaders, hides_rows
 from privlp.relations import NeighbourRelation
 

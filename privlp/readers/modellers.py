@@ -7,8 +7,7 @@ are kept, although these libraries leave many of them out of what a solver gets.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
 from typing import Any, ClassVar
 
@@ -27,12 +26,6 @@ def is_a(model: Any, module: str, name: str) -> bool:
         base.__name__ == name and f"{base.__module__}.".startswith(f"{module}.")
         for base in type(model).__mro__
     )
-
-
-def names_like(pattern: str) -> Callable[[str], Any]:
-    """Whether a name, or the name of its container, matches a pattern with ``*`` and ``?``."""
-    wild = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
-    return re.compile(rf"(?:{wild})(?:\[.*)?", flags=re.DOTALL).fullmatch
 
 
 class Modeller:
@@ -405,11 +398,11 @@ def _linopy_names(name: str, labels: Any) -> list[str]:
     """Names as linopy prints them, such as ``x[oats]``, of what is not masked."""
     if not labels.dims:
         return [name] if labels >= 0 else []
+
+    def of_key(key: Any) -> str:
+        return f"({', '.join(map(str, key))})" if isinstance(key, tuple) else str(key)
+
     indexes = [labels.indexes.get(dim, range(labels.sizes[dim])) for dim in labels.dims]
-    keys = product(*([_linopy_key(key) for key in index] for index in indexes))
+    keys = product(*(map(of_key, index) for index in indexes))
     kept = np.ravel(labels.values) >= 0
     return [f"{name}[{', '.join(key)}]" for key, one in zip(keys, kept, strict=True) if one]
-
-
-def _linopy_key(key: Any) -> str:
-    return f"({', '.join(map(str, key))})" if isinstance(key, tuple) else str(key)

@@ -22,15 +22,10 @@ from privlp.regions.public_rows import (
     central_point,
     finite_ranges,
     flat_rows,
-    identity_rows,
-    norms_of_rows,
     point_inside,
-    row_of,
-    rows_where,
-    stacked,
-    times,
 )
 from privlp.regions.quadratic import minimum, nearest_step, polished_step
+from privlp.sparse import identity_rows, norms_of_rows, row_of, rows_where, stacked, times
 
 # A variable whose range is a smaller share of its size, or of 1, counts as fixed. Where bounds say
 # that it is small, the share is of their range, not of 1.

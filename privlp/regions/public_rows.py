@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_sparse, csr_of
+from privlp.checks import FloatArray
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.data import ProgramData
 from privlp.problem.highs import Optima, optimum
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
+from privlp.sparse import as_sparse, norms_of_rows, row_of, stacked
 
 _PASSES = 10
 #: Said where public rows and bounds have no point.
@@ -31,63 +32,6 @@ FLAT = 1e-7  #: Less slack than this, in units of the ranges, and a row counts a
 # nothing in the search for such rows, so that few linear programs find all of them.
 _SLACK, _ENOUGH = 10 * FLAT, 20 * FLAT
 _MOST_CENTRED, _CENTRING_STEPS, _CENTRED = 400, 30, 1e-3
-
-
-# SciPy's own functions take longer for a few rows than all else that is done with them.
-
-
-def stacked(*blocks: sp.csr_array) -> sp.csr_array:
-    """Rows, one block below the other."""
-    filled = [block for block in blocks if block.shape[0]] or [*blocks[:1]]
-    if len(filled) == 1:
-        return filled[0]
-    before = np.cumsum([0, *(block.nnz for block in filled)]).tolist()  # no wider than they are
-    ends = [block.indptr[1:] + nnz for block, nnz in zip(filled, before, strict=False)]
-    indptr = np.concatenate([filled[0].indptr[:1], *ends])
-    data, indices = (
-        np.concatenate([getattr(block, part) for block in filled]) for part in ("data", "indices")
-    )
-    return csr_of(data, indices, indptr, (len(indptr) - 1, blocks[0].shape[1]))
-
-
-def row_of(values: FloatArray) -> sp.csr_array:
-    """One row."""
-    places = np.flatnonzero(values).astype(np.int32)
-    starts = np.array([0, len(places)], dtype=np.int32)
-    return csr_of(values[places], places, starts, (1, len(values)))
-
-
-def identity_rows(size: int) -> sp.csr_array:
-    """The rows of the identity."""
-    places = np.arange(size + 1, dtype=np.int32)
-    return csr_of(np.ones(size), places[:-1], places, (size, size))
-
-
-def rows_where(A: sp.csr_array, chosen: npt.NDArray[np.bool_]) -> sp.csr_array:
-    """Some of the rows."""
-    if chosen.all():
-        return A
-    lengths = np.diff(A.indptr)
-    own = np.repeat(chosen, lengths)
-    starts = np.append(A.indptr[:1], np.cumsum(lengths[chosen], dtype=A.indptr.dtype))
-    return csr_of(A.data[own], A.indices[own], starts, (len(starts) - 1, A.shape[1]))
-
-
-def times(A: sp.csr_array, factors: FloatArray | float) -> sp.csr_array:
-    """Each entry times its factor; zeros are left out."""
-    product = csr_of(A.data * factors, A.indices, A.indptr, A.shape)
-    if not product.data.all():
-        product = product.copy()
-        product.eliminate_zeros()
-    return product
-
-
-def norms_of_rows(A: sp.csr_array) -> FloatArray:
-    """Their Euclidean norms."""
-    squares, filled = np.zeros(A.shape[0]), np.flatnonzero(np.diff(A.indptr))
-    if filled.size:
-        squares[filled] = np.add.reduceat(A.data * A.data, A.indptr[filled])
-    return np.sqrt(squares)
 
 
 def tightened(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from privlp.checks import as_sparse
 from privlp.errors import PrivLPError
 from privlp.problem.data import KnownProgram, ProgramData, SoftPrices, few_rows
 from privlp.problem.standard_form import StandardForm
+from privlp.sparse import as_sparse
 
 if TYPE_CHECKING:
     from privlp.privacy.charges import AccountedRelation

@@ -17,13 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, csr_of
+from privlp.checks import FloatArray
 from privlp.problem.standard_form import row_by_row, rows_times
 from privlp.regions.polytope import ReducedPolytope
 from privlp.rows.access import bits_of
 from privlp.rows.on_simplex import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
 from privlp.rows.parts import rows_of, slices
 from privlp.rows.program_rows import RowBlock
+from privlp.sparse import csr_of
 
 Integers = npt.NDArray[np.int64]
 _BITS, _COUNT = 18, 3

@@ -22,10 +22,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, csr_of
+from privlp.checks import FloatArray
 from privlp.problem.standard_form import row_by_row
 from privlp.quiet import unnoticed
 from privlp.rows.access import bits_of
+from privlp.sparse import csr_of
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

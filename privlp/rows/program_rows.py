@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, csr_of
+from privlp.checks import FloatArray
 from privlp.problem.standard_form import StandardForm, row_by_row
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
 from privlp.rows.access import InMemory
 from privlp.rows.parts import DensePart, Part, SparsePart, rows_of, rows_of_a_part, slices
+from privlp.sparse import csr_of
 
 _AT_A_TIME = 2**15  # Entries whose columns are looked up at a time.
 _OF_A_BLOCK = 16  # Words of a block of the cipher, of 32 bits each: a coin is a word.

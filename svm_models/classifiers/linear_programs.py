@@ -9,8 +9,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram
-from privlp.checks import as_floats, as_sparse
+from privlp.checks import as_floats
 from privlp.quiet import unquoted
+from privlp.sparse import as_sparse
 from svm_models.parameters import PRICE, within
 
 _REPLACED = ConstraintPrivate()

@@ -15,7 +15,7 @@ from privlp import MostlyNoiseWarning
 from privlp.checks import require_flag, whole
 from privlp.game.duals import AcceleratedDescent, ElasticDual
 from privlp.game.loop import Game, drive
-from privlp.methods.counts import HALF_AS_BAD_AGAIN, keeps, shares
+from privlp.methods.fallback import HALF_AS_BAD_AGAIN, keeps, shares
 from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism, Ledger
 from privlp.tables import is_dask
 from svm_models.account import Account, Neighbours, adds_or_removes, supposed

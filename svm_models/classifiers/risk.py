@@ -25,8 +25,7 @@ from svm_models.account import Neighbours
 from svm_models.parameters import FloatArray, within
 from svm_models.records.grid import Weighted
 
-#: Margins at which a loss is tried; no proof that its bounds hold, but a false bound is usually
-#: seen.
+#: Margins at which a loss is tried: no proof of its bounds, but a false one is usually seen.
 PROBES = np.concatenate(
     [-np.geomspace(1e4, 1e-3, 400), np.linspace(-1e-3, 3.0, 3001), np.geomspace(3.001, 1e4, 400)]
 )
@@ -389,11 +388,8 @@ class RegularizedRisk:
         momentum = (1 - root) / (1 + root)
         while not self.certified(w):  # once, in real arithmetic
             distance = max(float(np.linalg.norm(self.gradient(w))) / self.reg, 1e-300)
-            excess = (
-                math.log(smoothness)
-                + math.log(smoothness + self.reg)
-                + 2 * (math.log(distance) - math.log(self.tolerance))
-            )
+            excess = math.log(smoothness) + math.log(smoothness + self.reg)
+            excess += 2 * (math.log(distance) - math.log(self.tolerance))
             previous = point = w
             for k in range(math.ceil(max(excess, 0.0) / root) + 1):
                 gradient = self.gradient(point)

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import csr_of
 from privlp.quiet import unnoticed
+from privlp.sparse import csr_of
 from svm_models.parameters import FloatArray
 
 _BLOCK = 4096

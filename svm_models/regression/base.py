@@ -27,8 +27,9 @@ from svm_models.records.columns import Columns, planned, without_labels
 from svm_models.records.grid import RecordGrid, require_exact_sums
 from svm_models.records.validation import as_numbers, scored, validated, without_table
 from svm_models.regression.descent import descend
+from svm_models.regression.forecast import Forecast
 from svm_models.regression.losses import ResidualLoss
-from svm_models.regression.plan import Forecast, Plan
+from svm_models.regression.plan import Plan
 from svm_models.regression.records import Units
 
 _REPLACED = "one record (x_i, y_i) replaced; the number of records is public"

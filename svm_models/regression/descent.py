@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.methods.counts import keeps, reach
+from privlp.methods.fallback import keeps, reach
 from privlp.privacy import ChargedDraws
 from privlp.rows.access import Rows
 from svm_models.account import Account

@@ -18,8 +18,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import InvalidParameterError
-from privlp.checks import csr_of
 from privlp.rows import parts as row_parts
+from privlp.sparse import csr_of
 from svm_models.parameters import FloatArray, norm_within
 from svm_models.records import within_norm
 from svm_models.records.columns import pair_of, ranges_of

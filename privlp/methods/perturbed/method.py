@@ -22,14 +22,13 @@ from privlp.methods.base import (
     RowsMethod,
 )
 from privlp.methods.counts import (
-    HALF_AS_BAD_AGAIN,
     Checked,
     check_request,
     last_target,
     noise_of_one_release,
     share_of_check,
-    shares,
 )
+from privlp.methods.fallback import HALF_AS_BAD_AGAIN, shares
 from privlp.methods.limit import without_noise
 from privlp.methods.perturbed.draws import require_priced_rows
 from privlp.methods.perturbed.hard import HardRowSearch, MixedRowSearch

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privlp.checks import FloatArray
-from privlp.methods.counts import NoisyCounts, StagedSearch, keeps, reach
+from privlp.methods.counts import NoisyCounts, StagedSearch
+from privlp.methods.fallback import keeps, reach
 from privlp.methods.perturbed.draws import Bend, Draws, draws_of_stages, prices_of_public_rows
 from privlp.methods.perturbed.paths import above, scaled_or
 from privlp.methods.request import SolveRequest

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import FloatArray, real
+from privlp.checks import FloatArray
 from privlp.game.duals import AcceleratedDescent, ElasticDual
 from privlp.game.loop import Game, Released
 from privlp.methods.base import PlannedRun, Prediction, RowsMethod
@@ -28,15 +28,15 @@ from privlp.methods.staged.charges import (
     LARGER,
     LEVELS,
     MOST_MISSED,
-    Sizes,
     Stage,
     StagedCharges,
     difficulty,
     levels_of,
     noise_of_sum,
 )
+from privlp.methods.staged.sizes import Sizes, hint_of
 from privlp.privacy import ChargedDraws
-from privlp.regions.simplex import Entropic, Simplex, is_range, range_of
+from privlp.regions.simplex import Entropic, Simplex
 from privlp.rows.access import Rows
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, signs_and_spread
 from privlp.rows.program_rows import MeasuredRows, share_of
@@ -372,7 +372,9 @@ class Staged(RowsMethod):
     def rank(self, request: SolveRequest) -> float | None:
         if request.lp.penalty is not None or request.prices or not request.has_delta:
             return None
-        natural = _natural_simplex(request)
+        live = request.lp.bounds[:, 0] < request.lp.bounds[:, 1]
+        cost = request.lp.c[live]  # that bounds many variables from 0: there a descent errs less
+        natural = cost.all() and cheapest_at_zero(request.lp) and len(cost) >= _MANY
         noisy = _NOISY if request.start is None else _NOISY_FROM_START
         first = natural and noise_of_sum(request)[1] <= noisy * request.density()
         return _FIRST if first else _SECOND
@@ -380,7 +382,7 @@ class Staged(RowsMethod):
     def plan(self, request: SolveRequest) -> PlannedRun:
         request.constraint_private(self.name)
         request.refuse(self.name, width="it needs no declared bounds")
-        s, sizes = request.density(), Sizes(request, _hint(request))
+        s, sizes = request.density(), Sizes(request, hint_of(request))
         if not request.has_noise:
             return without_noise(self.name, request)
         size = sizes.region(sizes.middle).size
@@ -400,18 +402,3 @@ class Staged(RowsMethod):
             return Prediction.of_difficulty(self.name, hard, typical, rounds, noise, note=note)
 
         return PlannedRun(charges.requests, start, predict)
-
-
-def _natural_simplex(request: SolveRequest) -> bool:
-    """Whether costs bound many variables from 0, by public numbers: there a descent errs less."""
-    live = request.lp.bounds[:, 0] < request.lp.bounds[:, 1]
-    cost = request.lp.c[live]
-    return bool(cost.all() and cheapest_at_zero(request.lp) and len(cost) >= _MANY)
-
-
-def _hint(request: SolveRequest) -> tuple[float, float] | None:
-    """The objectives between which the optimum is likely."""
-    if request.opt is None or is_range(request.opt):
-        return None if request.opt is None else range_of(request.opt)
-    value = real(request.opt, "opt")
-    return value, value

@@ -11,7 +11,7 @@ import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_sparse
+from privlp.checks import FloatArray
 from privlp.game.loop import Released
 from privlp.methods.base import NoiseOnNumbers, PlannedRun, Prediction
 from privlp.methods.noisy_numbers import (
@@ -31,6 +31,7 @@ from privlp.problem.highs import optimum
 from privlp.problem.standard_form import StandardForm, violated
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.numbers import LowSensitivity, PrivateNumbers, ProgramNumbers
+from privlp.sparse import as_sparse
 
 #: Share of eps and delta for the noisy numbers; and how far beyond the point that they make a row
 #: may be used, in widths of the noise on the margin. Chosen on packing, staffing and flow programs

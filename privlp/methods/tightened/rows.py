@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_sparse
+from privlp.checks import FloatArray
 from privlp.problem.data import ProgramData
 from privlp.problem.highs import optimum, priced_optimum, row_sizes
 from privlp.problem.standard_form import StandardForm, violated
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
+from privlp.sparse import as_sparse
 
 # How far HiGHS may leave rows and bounds, in the units of its scaled model.
 _PRECISION = _SNAP = _LEAST_SIZE = 1e-9
