@@ -257,7 +257,9 @@ def warn_of_unpaid_steps(estimator: Any, eps: float) -> None:
     learning = dict.fromkeys(type(step).__name__ for step in steps if not learns_nothing(step))
     parts = [one for one in map(_owner, frames) if isinstance(one, BaseEstimator)]
     # A part of another private estimator, which told.
-    told = any(one is not estimator and _is_of_this_package(one) for one in parts)
+    told = any(
+        one is not estimator and type(one).__module__.startswith("svm_models.") for one in parts
+    )
     if learning and not told:
         warnings.warn(
             f"{', '.join(learning)} of the pipeline may learn from the records, and no budget pays"
@@ -270,7 +272,3 @@ def warn_of_unpaid_steps(estimator: Any, eps: float) -> None:
 def _owner(frame: FrameType) -> Any:
     """The object whose method a frame runs, if any."""
     return frame.f_locals.get("self")
-
-
-def _is_of_this_package(estimator: Any) -> bool:
-    return type(estimator).__module__.startswith("svm_models.")

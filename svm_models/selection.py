@@ -38,11 +38,6 @@ class Deal:
         return self.candidates + 1 if self.held_out is None else 2
 
     @property
-    def trained_on(self) -> list[int]:
-        """The part of each candidate."""
-        return [i if self.held_out is None else 0 for i in range(self.candidates)]
-
-    @property
     def of_one_part(self) -> float:
         """How many times as many records there are as in the part of a candidate."""
         return self.parts if self.held_out is None else 1 / (1 - self.held_out)
@@ -227,7 +222,8 @@ class PrivateModelSelector(PrivateMetaClassifier):
                 self._mistakes(
                     candidate, ledgers[part], randomness, some(parts[part]), some(parts[-1])
                 )
-                for part, candidate in zip(deal.trained_on, candidates, strict=True)
+                for i, candidate in enumerate(candidates)
+                for part in [i if deal.held_out is None else 0]
             ]
         finally:
             # A part is charged for its own records alone: nobody may fit on others through it.

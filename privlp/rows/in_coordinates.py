@@ -263,7 +263,9 @@ class RowsInCoordinates(SmoothedRows):
             G = np.empty((len(scale), region.size), dtype=np.float32)
             for rows, along in _along(block, region, region.basis):
                 scaled = along * (form.row_sign[rows] * scale[rows])[:, None]
-                excess = np.maximum(1.0, _norms_of(scaled) / below)
+                # Entry by entry in the same order.
+                norms = np.sqrt(sum((column**2 for column in scaled.T), np.zeros(len(scaled))))
+                excess = np.maximum(1.0, norms / below)
                 scale[rows] /= excess  # what the equalities leave may be little but rounding
                 G[rows] = on_grid(scaled / excess[:, None])
         activity, r = form.activity(region.origin), np.empty(len(scale))
@@ -339,11 +341,6 @@ def norms(block: RowBlock, region: ReducedPolytope) -> tuple[FloatArray, FloatAr
     for rows, along in _along(block, region, region.basis):
         square[rows] = np.square(along).sum(axis=1)
     return np.sqrt(square), largest
-
-
-def _norms_of(G: FloatArray) -> FloatArray:
-    """Euclidean norm of each row, entry by entry in the same order."""
-    return np.asarray(np.sqrt(sum((column**2 for column in G.T), np.zeros(len(G)))))
 
 
 def _on_grid(rows: Any, units: float) -> Any:

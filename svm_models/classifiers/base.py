@@ -285,7 +285,10 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
             w = self._train_privately(X, signs, part, neighbours)
             if self.threshold_share is not None:
                 w = self._prepare.without_intercept(w)
-                self._buy_threshold(X, signs, w, account, neighbours)
+                reach = float(np.linalg.norm(w)) * self._prepare.norm
+                part, decisions = account.part(float(self.threshold_share)), self._decisions(X, w)
+                found = of_two.private_threshold(decisions, signs, reach, part, neighbours)
+                self.intercept_ = np.array([-found])
             coef, intercept = self._prepare.weights(w)
             self.intercept_ += intercept
             return coef
@@ -330,20 +333,6 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
             return 1.0, None
         largest, of_classes = found
         return largest, np.where(signs > 0, of_classes[1], of_classes[0])
-
-    def _buy_threshold(
-        self,
-        X: Any,
-        signs: FloatArray,
-        w: FloatArray,
-        account: accounts.Account,
-        neighbours: accounts.Neighbours,
-    ) -> None:
-        """Choose the intercept for balanced accuracy, for the share of eps that is set aside."""
-        reach = float(np.linalg.norm(w)) * self._prepare.norm
-        part = account.part(float(self.threshold_share or 0.0))
-        found = of_two.private_threshold(self._decisions(X, w), signs, reach, part, neighbours)
-        self.intercept_ = np.array([-found])
 
     def _bounded(self, X: Any) -> Any:
         """The records made ready, none longer than its bound, unless training sees to that."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ class UncertifiedOptimumError(privlp.PrivLPError, RuntimeError):
     """A solver ended without a certified optimum."""
 
 
+@dataclass(eq=False, repr=False)
 class LPSVC(LinearBinaryClassifier):
     """The exact linear-programming SVM: minimise ||w||_1 + C sum_i max(0, 1 - y_i x_i·w).
 
@@ -60,9 +62,9 @@ class LPSVC(LinearBinaryClassifier):
     array([[0.5, 1. ]])
     """
 
-    def __init__(self, C: float = 1.0, *, classes: Any = None) -> None:
-        self.C = C
-        self.classes = classes
+    C: float = 1.0
+    _: KW_ONLY
+    classes: Any = None
 
     def _train(self, X: Any, signs: FloatArray, groups: Any = None) -> FloatArray:  # noqa: ARG002
         C = within(self.C, "C", *PRICE)
@@ -74,6 +76,7 @@ class LPSVC(LinearBinaryClassifier):
         return w
 
 
+@dataclass(eq=False, repr=False)
 class QPSVC(LinearBinaryClassifier):
     """The exact quadratic-programming SVM by CVXPY.
 
@@ -104,10 +107,10 @@ class QPSVC(LinearBinaryClassifier):
     array([[0.5, 1. ]])
     """
 
-    def __init__(self, C: float = 1.0, *, solver: str = "CLARABEL", classes: Any = None) -> None:
-        self.C = C
-        self.solver = solver
-        self.classes = classes
+    C: float = 1.0
+    _: KW_ONLY
+    solver: str = "CLARABEL"
+    classes: Any = None
 
     def _train(self, X: Any, signs: FloatArray, groups: Any = None) -> FloatArray:  # noqa: ARG002
         try:
@@ -174,6 +177,7 @@ class _SmoothClassifier(LinearBinaryClassifier):
         return w
 
 
+@dataclass(eq=False, repr=False)
 class HuberSVC(_SmoothClassifier):
     """SVM with Huber hinge: minimise reg/2 ||w||_2^2 + mean_i l_h(y_i x_i·w), by Newton's method.
 
@@ -202,15 +206,16 @@ class HuberSVC(_SmoothClassifier):
     (array([1]), True)
     """
 
-    def __init__(self, reg: float = 1e-3, *, h: float = 0.5, classes: Any = None) -> None:
-        self.reg = reg
-        self.h = h
-        self.classes = classes
+    reg: float = 1e-3
+    _: KW_ONLY
+    h: float = 0.5
+    classes: Any = None
 
     def _loss(self) -> MarginLoss:
         return huber(self.h)
 
 
+@dataclass(eq=False, repr=False)
 class RegularizedLogisticRegression(_SmoothClassifier):
     """Logistic regression by Newton's method.
 
@@ -229,9 +234,9 @@ class RegularizedLogisticRegression(_SmoothClassifier):
     array([1])
     """
 
-    def __init__(self, reg: float = 1e-3, *, classes: Any = None) -> None:
-        self.reg = reg
-        self.classes = classes
+    reg: float = 1e-3
+    _: KW_ONLY
+    classes: Any = None
 
     def _loss(self) -> MarginLoss:
         return logistic()
@@ -264,6 +269,7 @@ def certified_gap(objective: float, dual_objective: float) -> float:
     return gap
 
 
+@dataclass(eq=False, repr=False)
 class DualPerturbationSVC(LinearBinaryClassifier):
     """Linear SVM with Laplace noise on its dual variables.
 
@@ -306,13 +312,11 @@ class DualPerturbationSVC(LinearBinaryClassifier):
     True
     """
 
-    def __init__(
-        self, eps: float = 1.0, C: float = 1.0, *, classes: Any = None, random_state: Any = None
-    ) -> None:
-        self.eps = eps
-        self.C = C
-        self.classes = classes
-        self.random_state = random_state
+    eps: float = 1.0
+    C: float = 1.0
+    _: KW_ONLY
+    classes: Any = None
+    random_state: Any = None
 
     def _train(self, X: Any, signs: FloatArray, groups: Any = None) -> FloatArray:  # noqa: ARG002
         (eps, _), C = privacy(self.eps, 0.0), within(self.C, "C", *PRICE)

@@ -84,11 +84,6 @@ class RecordGrid:
         """Units to 1 in an entry."""
         return 2.0**self.entries
 
-    @property
-    def of_half(self) -> float:
-        """Units to 1/2 in a weight."""
-        return 2.0 ** (self.weights - 1)
-
     def shorter(self, p: int) -> float:
         """Units to what a record of norm 1 is shortened to, so that rounding keeps it within 1."""
         return max(self.of_entry * (1 - SLACK) - math.sqrt(p), 0.0)
@@ -248,7 +243,7 @@ class WhitenedRecords:
 
         def run(parts: Any) -> None:
             for rows, part in parts:
-                halves = np.full(rows.stop - rows.start, self._grid.of_half)
+                halves = np.full(rows.stop - rows.start, 2.0 ** (self._grid.weights - 1))
                 if shorten:
                     found = _norms(part, whiten) if norms is None else norms[rows]
                     halves *= (1 - SLACK) / np.maximum(found, 1.0)

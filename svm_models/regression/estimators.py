@@ -180,6 +180,7 @@ class PrivateLPSVR(PrivateLinearRegressor):
         return EpsilonInsensitive(epsilon_of(self.epsilon) / reach), ()
 
 
+@dataclass(eq=False, repr=False)
 class LPQuantileRegressor(LinearRegressor):
     """Exact linear quantile regression: least mean of max(q r, (q - 1) r). **Not private**.
 
@@ -213,9 +214,9 @@ class LPQuantileRegressor(LinearRegressor):
     (array([1.]), True)
     """
 
-    def __init__(self, quantile: Any = 0.5, *, fit_intercept: bool = True) -> None:
-        self.quantile = quantile
-        self.fit_intercept = fit_intercept
+    quantile: Any = 0.5
+    _: KW_ONLY
+    fit_intercept: bool = True
 
     def _fitted(self, X: Any, y: FloatArray, groups: Any) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         require_flag(self.fit_intercept, "fit_intercept")
@@ -235,6 +236,7 @@ class LPQuantileRegressor(LinearRegressor):
         return _split(np.array(found), constant=self.fit_intercept)
 
 
+@dataclass(eq=False, repr=False)
 class LPSVR(LinearRegressor):
     """Exact support vector regression as a linear program. **Not private**.
 
@@ -269,10 +271,10 @@ class LPSVR(LinearRegressor):
     (array([1.8]), 1.8)
     """
 
-    def __init__(self, C: float = 1.0, *, epsilon: float = 0.1, fit_intercept: bool = True) -> None:
-        self.C = C
-        self.epsilon = epsilon
-        self.fit_intercept = fit_intercept
+    C: float = 1.0
+    _: KW_ONLY
+    epsilon: float = 0.1
+    fit_intercept: bool = True
 
     def _fitted(self, X: Any, y: FloatArray, groups: Any) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         C, epsilon = within(self.C, "C", *PRICE), epsilon_of(self.epsilon)
