@@ -137,38 +137,46 @@ _AS_REPLACED = "as where a record is replaced: the same code"
 _AS_SVC = "as for the SVC: the same code"
 
 
+def _minimiser(name: str, call: Any, data: Any, scale: Any, relation: Any, **given: Any) -> Any:
+    """The draw of output perturbation, of which there is one."""
+    given = {"MINIMISER": _AS_REPLACED, "COUNT": ONE_DRAW, **given}
+    faults = {"SCALE": kit.Patch(*scale), "RELATION": kit.Patch(relation)}
+    return played(name, call, data, "perturb the minimiser", **{**faults, **given})
+
+
 def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> kit.Played:
     call, weakly = (
         _fit(estimator, eps=2.0, delta=delta, reg=reg, **options) for reg in (4.0, 0.2631)
     )
-    steep, ours = sharp > 0.9, not options
-    return played(
+    exact = kit.Patch(_ONE_NEWTON_STEP, _ONE_REPLACED, weakly) if sharp > 0.9 else _AS_SVC
+    return _minimiser(
         f"{estimator.__name__}: minimiser{', Gaussian' if delta else ''}",
         call,
         _opposite(),
-        "perturb the minimiser",
+        (_UNSCALED, _opposite(3.0)),
+        _REMOVED,
         sharp=sharp,
-        SCALE=kit.Patch(_UNSCALED, _opposite(3.0)) if steep else _LESS_STEEP,
-        RELATION=kit.Patch(_REMOVED) if steep else _LESS_STEEP,
-        MINIMISER=kit.Patch(_ONE_NEWTON_STEP, _ONE_REPLACED, weakly) if ours and steep else _AS_SVC,
-        COUNT=ONE_DRAW,
+        MINIMISER=_AS_SVC if options else exact,
+        **_where_steep(sharp),
     )
 
 
 def _output_added(estimator: Any, delta: float, sharp: float) -> kit.Played:
-    steep = sharp > 0.9
-    return played(
+    return _minimiser(
         f"{estimator.__name__}: minimiser, record added{', Gaussian' if delta else ''}",
         _fit(estimator, eps=2.0, delta=delta, reg=4.0, **_added(1)),
         _without_the_first(_records([1.0])),
-        "perturb the minimiser",
+        (_UNSCALED, _without_the_first(_records([3.0]))),
+        _HALF_A_SLOPE,
         sharp=sharp,
-        SCALE=kit.Patch(_UNSCALED, _without_the_first(_records([3.0]))) if steep else _LESS_STEEP,
-        RELATION=kit.Patch(_HALF_A_SLOPE) if steep else _LESS_STEEP,
         STOP=kit.Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
-        MINIMISER=_AS_REPLACED,
-        COUNT=ONE_DRAW,
+        **_where_steep(sharp),
     )
+
+
+def _where_steep(sharp: float) -> dict[str, Any]:
+    """What no audit shows where the loss is not steep."""
+    return {} if sharp > 0.9 else dict.fromkeys(("SCALE", "RELATION"), _LESS_STEEP)
 
 
 # objective perturbation
@@ -307,35 +315,23 @@ class Perturbed(kit.Subject):
         return kit.Statistical(sample, replace(claim, eps=claim.eps + 2 * cost))
 
 
-def _objective_added(estimator: Any, delta: float, kind: str, steep: bool = True) -> Perturbed:
-    faults = _one_draw(
-        SCALE=kit.Patch(_UNSCALED, _without_the_first(_records([3.0]))),
-        RELATION=kit.Patch(_HALF_A_SLOPE) if steep else _LESS_STEEP,
-        MINIMISER=_AS_REPLACED,
-    )
-    return Perturbed(
-        f"{estimator.__name__}: minimiser, record added{', Gaussian' if delta else ''}",
-        frozenset([estimator.__name__, kind]),
-        _fit(estimator, eps=3.0, delta=delta, reg=40.0, **_added(1)),
-        faults,
-        _without_the_first(_records([1.0])),
-        steep=steep,
-    )
-
-
 def _objective(
-    estimator: Any, delta: float, kind: str, steep: bool = True, **options: Any
+    estimator: Any, delta: float, steep: bool = True, added: bool = False, **options: Any
 ) -> Perturbed:
+    """Where a record is replaced, or `added`."""
+    long, half = (_records([3.0]), _HALF_A_SLOPE) if added else (_opposite(3.0), _REMOVED)
     faults = _one_draw(
-        SCALE=kit.Patch(_UNSCALED, _opposite(3.0)),
-        RELATION=kit.Patch(_REMOVED) if steep else _LESS_STEEP,
-        MINIMISER=kit.Patch(_loose_tolerance, _ONE_REPLACED),
+        SCALE=kit.Patch(_UNSCALED, _without_the_first(long) if added else long),
+        RELATION=kit.Patch(half) if steep else _LESS_STEEP,
+        MINIMISER=_AS_REPLACED if added else kit.Patch(_loose_tolerance, _ONE_REPLACED),
     )
+    options |= _added(1) if added else {}
     return Perturbed(
-        f"{estimator.__name__}: minimiser{', Gaussian' if delta else ''}",
-        frozenset([estimator.__name__, kind]),
+        f"{estimator.__name__}: minimiser{', record added' * added}{', Gaussian' * bool(delta)}",
+        frozenset([estimator.__name__, "Gaussian" * bool(delta) + "ObjectivePerturbation"]),
         _fit(estimator, eps=3.0, delta=delta, reg=40.0, **options),
         faults,
+        _without_the_first(_records([1.0])) if added else _opposite(),
         steep=steep,
     )
 
@@ -617,7 +613,7 @@ def _held_out() -> tuple[Records, Records]:
     return (X, y), (X, other)
 
 
-_ONE_VS_REST = played(
+_ONE_VS_REST = _minimiser(
     "PrivateOneVsRestClassifier: minimiser",
     lambda records: sm.PrivateOneVsRestClassifier(
         sm.OutputPerturbationSVC(reg=4.0, fit_intercept=False),
@@ -627,11 +623,9 @@ _ONE_VS_REST = played(
         random_state=0,
     ).fit(*records),
     _opposite(),
-    "perturb the minimiser",
-    SCALE=kit.Patch(_UNSCALED, _opposite(3.0)),
-    RELATION=kit.Patch(_REMOVED),
+    (_UNSCALED, _opposite(3.0)),
+    _REMOVED,
     MINIMISER=_AS_SVC,
-    COUNT=ONE_DRAW,
 )
 
 _PARTS_PAY = "each part of the records pays for one draw"
@@ -726,15 +720,12 @@ def _of_the_heavy_class(*rest: Any) -> tuple[Records, Records]:
 
 
 _WEIGHTED = [
-    played(
+    _minimiser(
         "OutputPerturbationSVC: minimiser, weighted classes",
         _fit(sm.OutputPerturbationSVC, eps=2.0, reg=12.0, class_weight={1: 3.0}),
         _of_the_heavy_class(),
-        "perturb the minimiser",
-        SCALE=kit.Patch(_NOT_NORMALISED),
-        RELATION=kit.Patch(_REMOVED),
-        MINIMISER=_AS_REPLACED,
-        COUNT=ONE_DRAW,
+        (_NOT_NORMALISED,),
+        _REMOVED,
     ),
     played(
         "PrivateLPSVC: sum, weighted classes",
@@ -826,17 +817,13 @@ def _after_all(prepare: Any, X: Any) -> np.ndarray:
     return np.column_stack([scaled.within_norm(X, prepare.norm), np.full(len(X), 3.0)])
 
 
-_INTERCEPT = played(
+_INTERCEPT = _minimiser(
     "private classifiers: minimiser, with an intercept",
     _fit(sm.OutputPerturbationSVC, eps=2.0, reg=40.0, fit_intercept=True),
     _opposite(),
-    "perturb the minimiser",
-    sharp=0.95,
+    (replaced(scaled.Preparation, "__call__", _after_all),),
+    _REMOVED,
     covers="OutputPerturbationSVC",
-    SCALE=kit.Patch(replaced(scaled.Preparation, "__call__", _after_all)),
-    RELATION=kit.Patch(_REMOVED),
-    MINIMISER=_AS_REPLACED,
-    COUNT=ONE_DRAW,
 )
 
 
@@ -844,17 +831,13 @@ _INTERCEPT = played(
 _BEYOND_THEIR_RANGES = together(
     replaced(scaled.Preparation, "_scaled", lambda prepare, X, low, high: X), _UNSCALED
 )
-_RANGES = played(
+_RANGES = _minimiser(
     "private classifiers: minimiser, columns with ranges",
     _fit(sm.OutputPerturbationSVC, eps=2.0, reg=40.0, X_bounds={0: (-2, 2)}),
     _opposite(3.0),
-    "perturb the minimiser",
-    sharp=0.95,
+    (_BEYOND_THEIR_RANGES,),
+    _REMOVED,
     covers="OutputPerturbationSVC",
-    SCALE=kit.Patch(_BEYOND_THEIR_RANGES),
-    RELATION=kit.Patch(_REMOVED),
-    MINIMISER=_AS_REPLACED,
-    COUNT=ONE_DRAW,
 )
 
 _COUNT = played(
@@ -1090,49 +1073,39 @@ _REGRESSION: list[kit.Subject] = [
         kit.Patch(_HALF_A_RECORD_ADDED),
         kit.Patch(_TRUE_NUMBER_OF_PAIRS, _without_the_first(_numbers((1.0, 1.0), (0.0, 0.0)))),
     ),
-    played(
-        "PrivateQuantileRegressor: slopes of several quantiles",
-        _regress(quantile=(0.2, 0.5, 0.9), fit_intercept=False),
-        (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
-        "sum the slopes",
-        SCALE=kit.Patch(_OF_ANY_LENGTH),
-        RELATION=kit.Patch(_REMOVED),
-        STOP=_ROUNDS_ARE_PLANNED,
-    ),
-    played(
-        "PrivateLPSVR: slopes",
-        _regress(sm.PrivateLPSVR, fit_intercept=False),
-        (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
-        "sum the slopes",
-        SCALE=kit.Patch(_OF_ANY_LENGTH),
-        RELATION=kit.Patch(_REMOVED),
-        STOP=_ROUNDS_ARE_PLANNED,
+    *(
+        played(
+            name,
+            call,
+            (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
+            "sum the slopes",
+            SCALE=kit.Patch(_OF_ANY_LENGTH),
+            RELATION=kit.Patch(_REMOVED),
+            STOP=_ROUNDS_ARE_PLANNED,
+        )
+        for name, call in (
+            (
+                "PrivateQuantileRegressor: slopes of several quantiles",
+                _regress(quantile=(0.2, 0.5, 0.9), fit_intercept=False),
+            ),
+            ("PrivateLPSVR: slopes", _regress(sm.PrivateLPSVR, fit_intercept=False)),
+        )
     ),
 ]
 
-_OBJECTIVE_KINDS = {0.0: "ObjectivePerturbation", 9e-4: "GaussianObjectivePerturbation"}
+_DELTAS = (0.0, 9e-4)
 
 ESTIMATORS: list[kit.Subject] = [
-    *(_output(sm.OutputPerturbationSVC, delta, 0.95) for delta in (0.0, 9e-4)),
+    *(_output(sm.OutputPerturbationSVC, delta, 0.95) for delta in _DELTAS),
     _output(sm.OutputPerturbationClassifier, 0.0, 0.95, loss=huber(0.25)),
     _output(sm.OutputPerturbationLogisticRegression, 0.0, 0.4),
-    *(
-        _objective(sm.ObjectivePerturbationSVC, delta, kind)
-        for delta, kind in _OBJECTIVE_KINDS.items()
-    ),
-    _objective(sm.ObjectivePerturbationClassifier, 0.0, "ObjectivePerturbation", loss=huber(0.25)),
-    _objective(
-        sm.ObjectivePerturbationLogisticRegression, 0.0, "ObjectivePerturbation", steep=False
-    ),
-    *(_output_added(sm.OutputPerturbationSVC, delta, 0.95) for delta in (0.0, 9e-4)),
+    *(_objective(sm.ObjectivePerturbationSVC, delta) for delta in _DELTAS),
+    _objective(sm.ObjectivePerturbationClassifier, 0.0, loss=huber(0.25)),
+    _objective(sm.ObjectivePerturbationLogisticRegression, 0.0, steep=False),
+    *(_output_added(sm.OutputPerturbationSVC, delta, 0.95) for delta in _DELTAS),
     _output_added(sm.OutputPerturbationLogisticRegression, 0.0, 0.4),
-    *(
-        _objective_added(sm.ObjectivePerturbationSVC, delta, kind)
-        for delta, kind in _OBJECTIVE_KINDS.items()
-    ),
-    _objective_added(
-        sm.ObjectivePerturbationLogisticRegression, 0.0, "ObjectivePerturbation", steep=False
-    ),
+    *(_objective(sm.ObjectivePerturbationSVC, delta, added=True) for delta in _DELTAS),
+    _objective(sm.ObjectivePerturbationLogisticRegression, 0.0, steep=False, added=True),
     *_DMW,
     *_PRIVATE_LP,
     *_FAIR,
