@@ -247,12 +247,6 @@ def test_where_one_number_moves_alike_noise_stays():
     assert "WeightedNoise" not in [type(way).__name__ for way in ways(lp)]
 
 
-def test_without_noise_it_is_exact():
-    lp = dear_and_cheap()
-    solution = privlp.solve(lp, np.inf, 0.0, method=WeightedNoise(), rng=0)
-    assert solution.objective == pytest.approx(privlp.solve_exact(lp).objective)
-
-
 @pytest.mark.parametrize("relation", [EACH, KINDS])
 def test_what_is_drawn_moves_by_what_is_charged(relation):
     result = audit_solve(

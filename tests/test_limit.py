@@ -1,13 +1,19 @@
-"""Methods for hard rows come near the optimum as eps grows, and without noise give it exactly."""
+"""Without noise methods find the optimum, and come near it as eps grows."""
 
 import math
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import privlp
-from privlp import LinearProgram
+from benchmarks.families.instance import missed
+from privlp import LinearProgram, models, solve, solve_exact
+from privlp.models import simulated
 from tests.effort import each
+
+# methods for hard rows come near the optimum as eps grows, and without noise give it exactly
+
 
 #: How far objectives may be from the optimum, as a share of it: without noise, and with little.
 NEAR, WITHIN = 1e-6, 0.08
@@ -55,8 +61,9 @@ WAYS = [(name, method) for name in SHAPES for method in ("chain", "perturbed")]
 WAYS += [(name, "staged") for name in ("covering", "packing")]
 
 
-@pytest.mark.parametrize("kinds", [1, 5, 300])
-@pytest.mark.parametrize(("way", "box"), each(WAYS, [1.0, 1e3, 1e6, 1e9, 1e12]))
+@pytest.mark.parametrize(
+    ("way", "box", "kinds"), each(WAYS, [1.0, 1e3, 1e6, 1e9, 1e12], [1, 5, 300])
+)
 def test_without_noise_the_answer_is_exact(way, box, kinds):
     name, method = way
     lp = SHAPES[name](box, np.random.default_rng(0), kinds)
@@ -105,3 +112,74 @@ def test_rows_that_contradict_each_other_are_missed_least():
     found = privlp.solve(lp, math.inf, 0.0, 80, rng=0)
     assert 20 <= found.missed.high <= 80
     assert found.objective < 3
+
+
+# with an unlimited budget, or a nearly unlimited one, perturbed programs approach the optimum
+
+
+def cover(upper, *, emergency=1e4, n=400, d=6):
+    """Cover needs at least cost; one more variable covers every row at a very large price."""
+    rng = np.random.default_rng(0)
+    A = np.column_stack([rng.uniform(0, 1, (n, d)), np.ones(n)])
+    costs = np.append(rng.uniform(1, 2, d), emergency)
+    return LinearProgram(costs, -A, -rng.uniform(0.5, 1, n), bounds=(0, upper))
+
+
+def transport(n=400, sources=3, sinks=4):
+    """Ship public supplies to sinks; each private row asks for enough in a few of them."""
+    rng = np.random.default_rng(0)
+    supply = rng.uniform(0.5, 1.5, sources)
+    weight = rng.uniform(0.3, 1, (n, sinks)) * (rng.random((n, sinks)) < 0.5)
+    asked = weight @ np.full(sinks, supply.sum() / sinks) * rng.beta(4, 3, n)
+    leaves = np.kron(np.eye(sources), np.ones(sinks))
+    return LinearProgram(
+        rng.uniform(0.1, 1, sources * sinks),
+        sp.vstack([sp.csc_array(leaves), -sp.csc_array(np.tile(weight, sources))]),
+        np.append(supply, -asked),
+        row_lower=np.append(supply, np.full(n, -math.inf)),
+        private=np.arange(sources + n) >= sources,
+    )
+
+
+def many_needs(n=4000, d=25, nutrients=8):
+    """A diet without bounds, of people who draw differently from each food."""
+    rng = np.random.default_rng(0)
+    table = np.exp(rng.normal(0, 0.6, (nutrients, d))) * (rng.random((nutrients, d)) < 0.6)
+    table[np.arange(nutrients), rng.integers(0, d, nutrients)] += 1
+    kind = rng.integers(0, nutrients, n)
+    need = np.exp(rng.normal(0, 0.25, n)) * rng.uniform(2, 6, nutrients)[kind]
+    cost = rng.uniform(0.5, 1.5, d) * (0.3 + table.mean(axis=0))
+    return LinearProgram(cost, -table[kind] * rng.uniform(0.7, 1.3, (n, d)), -need)
+
+
+PROGRAMS = {
+    "staffing": lambda: models.staffing(**simulated.care(4, clients=2000)),
+    "diet": lambda: models.diet(**simulated.canteen(0, people=200)),
+    "diet without bounds": many_needs,
+    "transport": transport,
+    "cover": lambda: cover(5.0),
+    "cover without bounds": lambda: cover(math.inf),
+    "cover within far bounds": lambda: cover(1e6),
+}
+# Bounds on variables of 10^6 times their size: the search of a noisy start ends above that.
+TOO_FAR = "cover within far bounds"
+
+
+@pytest.mark.parametrize(("name", "share"), each(PROGRAMS, [1e-3, 0.05]))
+def test_without_noise_the_optimum_is_found(name, share):
+    lp = PROGRAMS[name]()
+    best = solve_exact(lp).objective
+    s = max(1, int(share * lp.private.sum()))
+    found = solve(lp, math.inf, 1e-6, s, method="perturbed", rng=0)
+    assert found.objective == pytest.approx(best, rel=1e-3)
+    assert missed(lp, found.x) <= s
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != TOO_FAR])
+def test_a_large_budget_costs_no_more_than_all_rows(name):
+    lp = PROGRAMS[name]()
+    best = solve_exact(lp).objective
+    s = int(0.05 * lp.private.sum())
+    found = solve(lp, 1e4, 1e-6, s, method="perturbed", rng=0)
+    assert found.objective <= best * (1 + 0.03)
+    assert missed(lp, found.x) <= s

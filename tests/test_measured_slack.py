@@ -120,12 +120,6 @@ def test_certain_slacks_are_below_the_true_ones():
         assert (trace["slacks"] <= slacks(lp, trace["y"])).all()
 
 
-def test_without_noise_it_is_the_optimum():
-    lp = packing(RELATIONS["all parts"])
-    solution = privlp.solve(lp, math.inf, 0.0, method=MEASURED, rng=0)
-    assert solution.objective == pytest.approx(privlp.solve_exact(lp).objective, rel=1e-5)
-
-
 def test_it_loses_less_than_tightened_numbers_on_advertising():
     """Mean over 10 draws, seeds fixed; the means differ by more than five standard errors."""
     lp = privlp.examples.advertising(7, pages=20, private="both")

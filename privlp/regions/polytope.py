@@ -16,6 +16,7 @@ from privlp.checks import FloatArray
 from privlp.errors import UnsupportedProblemError
 from privlp.regions.exact import ExactMinima, ExactRows
 from privlp.regions.public_rows import (
+    CONTRADICTION,
     FLAT,
     ContradictionError,
     PublicRows,
@@ -158,7 +159,7 @@ class ReducedPolytope:
             size = 1e-7 * (1 + abs(A) @ np.abs(low))
             broken = (A @ low > upper + size) | (A @ low < lower - size)
             if broken.any():
-                raise ContradictionError
+                raise ContradictionError(CONTRADICTION)
             raise UnsupportedProblemError(_SINGLE_POINT)
         at_low = np.zeros(A.shape[0])
         if fixed.any():

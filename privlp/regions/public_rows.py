@@ -70,9 +70,6 @@ class UnboundedRegionError(UnsupportedProblemError):
 class ContradictionError(UnsupportedProblemError):
     """The public rows and bounds have no point."""
 
-    def __init__(self) -> None:
-        super().__init__(CONTRADICTION)
-
 
 class PublicRows:
     """The public rows of a program: lower <= A x <= upper, and bounds on x."""
@@ -136,7 +133,7 @@ def finite_ranges(
         cost[j] = (1.0, -1.0)[side]
         status, x = optima(cost)
         if status == _INFEASIBLE:
-            raise ContradictionError
+            raise ContradictionError(CONTRADICTION)
         if status != _OPTIMAL:
             if endless[side, j]:  # as the other directions say, too
                 later = [other for at, other in infinite if endless[at, other] and other != j]
@@ -198,7 +195,7 @@ def point_inside(
     norms_beside = sp.csr_array(norms[:, None])
     status, found = _most_slack(rows, sides, E, e, norms_beside, (-1.0, 1.0))
     if status != _OPTIMAL or found[-1] < -FLAT:
-        raise ContradictionError
+        raise ContradictionError(CONTRADICTION)
     u = found[:-1]
     if E.shape[0]:  # to working precision
         dense = E.toarray()
@@ -275,7 +272,7 @@ def require_bounded(
         np.zeros(lp.shape[1]), lp.A[public], lp.row_lower[public], lp.b[public], lp.bounds
     )
     if status == _INFEASIBLE:
-        raise ContradictionError
+        raise ContradictionError(CONTRADICTION)
     limited = np.isfinite(lp.bounds)
     box = np.column_stack([np.where(limited[:, 0], 0.0, -1.0), np.where(limited[:, 1], 0.0, 1.0)])
     rows = _rows_of_directions(form, numbers, box, within_ranges=within_ranges)
