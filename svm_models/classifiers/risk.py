@@ -134,8 +134,7 @@ def logistic() -> MarginLoss:
 def huber(h: float = 0.5) -> MarginLoss:
     """Huber hinge of Chapelle (2007), of half-width 0 < h <= 1/2.
 
-    0 above 1 + h, 1 - z below 1 - h, and (1 + h - z)^2 / (4h) between. Its curvature is at most
-    1/(2h).
+    0 above 1 + h, 1 - z below 1 - h, (1 + h - z)^2 / (4h) between: of curvature 1/(2h) at most.
     """
     h = real(h, "h")
     require(0 < h <= 0.5, f"h must be in (0, 0.5], got {h!r}.", "h")

@@ -306,9 +306,8 @@ class Stages(StagedSearch):
     def _go_back(self, counts: dict[float, float], sigma: float) -> None:
         """Go back to cheaper shares at which s rows or fewer were counted, if there are any."""
         self.known += [(found + _SURE * sigma, self._at(at)) for at, found in counts.items()]
-        good = min(
-            (at for at, found in counts.items() if found + sigma <= self._s), default=math.inf
-        )
+        few = [at for at, found in counts.items() if found + sigma <= self._s]
+        good = min(few, default=math.inf)
         self._best = min(self._best, (good, self._share), key=lambda of: of[0])
         if self._best[0] + _FARTHER < self._place:
             self._place, self._share = self._best
@@ -372,8 +371,8 @@ class Staged(RowsMethod):
     def rank(self, request: SolveRequest) -> float | None:
         if request.lp.penalty is not None or request.prices or not request.has_delta:
             return None
-        live = request.lp.bounds[:, 0] < request.lp.bounds[:, 1]
-        cost = request.lp.c[live]  # that bounds many variables from 0: there a descent errs less
+        # Costs that bound many variables from 0: there a descent errs less.
+        cost = request.lp.c[request.lp.bounds[:, 0] < request.lp.bounds[:, 1]]
         natural = cost.all() and cheapest_at_zero(request.lp) and len(cost) >= _MANY
         noisy = _NOISY if request.start is None else _NOISY_FROM_START
         first = natural and noise_of_sum(request)[1] <= noisy * request.density()
@@ -393,10 +392,9 @@ class Staged(RowsMethod):
             return Checked(request, rows, search, draws[-1])
 
         def predict() -> Prediction:
-            typical = math.inf
-            if sizes.likely is not None:
-                region = sizes.region(sizes.likely)
-                typical = region.typical_norm / math.sqrt(size)
+            likely, typical = sizes.likely, math.inf
+            if likely is not None:
+                typical = sizes.region(likely).typical_norm / math.sqrt(size)
             hard, rounds = difficulty(charges.noise, size, s), charges.rounds + 1
             noise, note = charges.noise_of_a_round, sizes.note
             return Prediction.of_difficulty(self.name, hard, typical, rounds, noise, note=note)
