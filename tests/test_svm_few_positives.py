@@ -15,6 +15,7 @@ from svm_models.account import Account, Neighbours
 from svm_models.classifiers.classes import private_threshold
 from svm_models.classifiers.risk import RegularizedRisk, huber, logistic
 from svm_models.records import decisions_of
+from tests.effort import each
 
 pytestmark = pytest.mark.usefixtures("short_advice")
 
@@ -118,17 +119,17 @@ def test_wrong_weights_are_refused_before_anything_is_spent(weights, message, re
 # threshold
 
 
-@pytest.mark.parametrize("relation", ["replace", "add-remove"])
-@pytest.mark.parametrize(
-    ("model", "least"),
-    [
-        (sm.PrivateLPSVC(4.0, 1e-9), 0.7),
-        (sm.ObjectivePerturbationLogisticRegression(eps=4.0, reg=1e-3), 0.7),
-        (sm.OutputPerturbationSVC(eps=math.inf, reg=1e-3), 0.7),
-        (sm.DMWSVC(8.0, 1e-9), 0.6),  # it has selected one feature
-    ],
-)
-def test_a_threshold_finds_the_rare_class(model, least, relation):
+FIND_IT = [
+    (sm.PrivateLPSVC(4.0, 1e-9), 0.7),
+    (sm.ObjectivePerturbationLogisticRegression(eps=4.0, reg=1e-3), 0.7),
+    (sm.OutputPerturbationSVC(eps=math.inf, reg=1e-3), 0.7),
+    (sm.DMWSVC(8.0, 1e-9), 0.6),  # it has selected one feature
+]
+
+
+@pytest.mark.parametrize(("case", "relation"), each(range(4), ["replace", "add-remove"]))
+def test_a_threshold_finds_the_rare_class(case, relation):
+    model, least = FIND_IT[case]
     fitted = model.set_params(threshold_share=0.25, relation=relation, **OPTIONS).fit(X, Y)
     assert fitted.privacy_.eps <= model.eps
     assert balanced(fitted) > least
