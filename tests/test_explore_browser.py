@@ -1,9 +1,11 @@
 """The page for teaching, in a headless browser: `make test-browser`."""
 
+import io
 import json
 import shutil
 
 import pytest
+from PIL import Image
 
 import privlp
 from privlp.explore import grid as grids
@@ -14,6 +16,7 @@ BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="Chromium is not installed")
+PAPER = 794  # A4
 WIDTHS = {"phone": (390, 844), "tablet": (1024, 768), "projector": (1600, 900)}
 #: What the scripts of the page know: the numbers behind a picture.
 SHOWN = "name => Object.values(source[name].data).map(column => [...column])"
@@ -135,26 +138,44 @@ def test_nothing_is_wider_than_the_window(opened, width):
     assert stacked == (width == "phone")
 
 
-def _brightness(page):
-    """Of the page, and of a corner of a picture."""
-    return page.evaluate(
-        """() => [getComputedStyle(document.body).backgroundColor, Bokeh.documents.at(-1).roots()[0].border_fill_color.value
-        ?? Bokeh.documents.at(-1).roots()[0].border_fill_color]"""
-    )
+def _shades(place):
+    """Lightest, darkest and commonest shade of a picture, from 0, black, to 255, white."""
+    with Image.open(io.BytesIO(place.screenshot())) as picture:
+        counts = picture.convert("L").histogram()
+    seen = [shade for shade, count in enumerate(counts) if count]
+    return seen[-1], seen[0], counts.index(max(counts))
 
 
-def test_dark_mode_and_print_have_colours_of_their_own(opened):
+def test_the_dark_has_colours_of_its_own(opened):
     page = opened(scheme="dark")
-    assert _brightness(page) == ["rgb(22, 24, 28)", "#16181c"]
+    paper = "getComputedStyle(document.body).backgroundColor"
+    picture = page.locator("#cost .plot")
+    assert page.evaluate(paper) == "rgb(22, 24, 28)"
+    light, _, most = _shades(picture)
+    assert light > 200
+    assert most < 30
     page.emulate_media(color_scheme="light")
-    page.wait_for_timeout(500)
-    assert _brightness(page) == ["rgb(255, 255, 255)", "#fff"]
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_timeout(500)
+    assert page.evaluate(paper) == "rgb(255, 255, 255)"
+    _, dark, most = _shades(picture)
+    assert dark < 50
+    assert most == 255
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_paper_has_whole_pictures_on_white(opened, width):
+    page = opened(width, "dark")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    page.wait_for_timeout(500)
     page.emulate_media(media="print", color_scheme="dark")
-    assert _brightness(page) == ["rgb(255, 255, 255)", "#fff"]
+    page.set_viewport_size({"width": PAPER, "height": 1000})
     assert not page.get_by_role("slider", name="Privacy").is_visible()
     assert page.locator("#eps-out").is_visible()
-    assert len(page.pdf()) > 20_000
+    pictures = page.locator(".plot canvas:visible").all()
+    assert len(pictures) == 3
+    for picture in pictures:
+        box = picture.bounding_box()
+        assert box["x"] + box["width"] <= PAPER
+        light, dark, _ = _shades(picture)
+        assert light == 255
+        assert dark < 50
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.locator(".plot canvas:visible").count() == 0

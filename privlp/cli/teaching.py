@@ -214,7 +214,7 @@ def _dots(
 @click.option(
     "--draws",
     type=int,
-    help="Private answers for each eps, s and n: 4 by default, up to 36 where s and n are fixed.",
+    help="Private answers for each eps, s and n: 8 by default, up to 36 where s and n are fixed.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of noise.")
 @plain_errors

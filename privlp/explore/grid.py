@@ -26,7 +26,7 @@ _SHARES = (0.01, 0.05, 0.2)
 _PARTS = (16, 4, 1)
 _LARGEST_N = 2000
 _FEWEST = 100
-_FEWEST_DRAWS, _MOST_DRAWS = 4, 36
+_FEWEST_DRAWS, _MOST_DRAWS = 8, 36
 _NEIGHBOURS = 8  # So many neighbours with other numbers are tried, for one whose optimum moves.
 
 

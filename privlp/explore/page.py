@@ -75,7 +75,7 @@ def explore(
     delta : float
         Of all solves.
     draws : int, optional
-        Private answers for each eps, s and n, with and without the record: each is a solve. 4 by
+        Private answers for each eps, s and n, with and without the record: each is a solve. 8 by
         default, and up to 36 where s and n do not change.
     seed : int
         Of noise, and of the order of records. Equal seeds and versions give equal files.
