@@ -89,3 +89,9 @@ html_theme_options = {
 }
 html_context = {"default_mode": "auto"}
 html_sidebars = {"index": []}
+
+
+def setup(app):
+    """A page that is opened as a file cannot read others: a search shows their titles alone."""
+    alone = 'if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;'
+    app.add_js_file(None, body=alone)
