@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import privlp
 from privlp import MissingDependencyError, examples, solve_exact
+from privlp.audits import solve as solve_audits
 from privlp.cli import main as privlp_command
 from svm_models.cli import main as svm_models_command
 
@@ -52,6 +53,7 @@ def test_guide(path, tmp_path, monkeypatch):
     A = np.random.default_rng(0).uniform(0.2, 1.0, size=(1000, 4))
     privlp.LinearProgram([1, 2, 1, 3], -A, -np.ones(1000)).to_mps(tmp_path / "model.mps")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(solve_audits, "_PATIENCE", np.inf)  # a busy machine would tell durations
     names = {}
     for language, text in BLOCK.findall(path.read_text(encoding="utf-8")):
         if language == "python":
