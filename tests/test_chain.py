@@ -408,17 +408,82 @@ def test_more_rows_than_rounding_covers_are_left_to_others():
     assert privlp.plan(lp, 1.0, 1e-9, 10**6).best == "perturbed"
 
 
-def test_an_answer_from_which_the_search_began_is_told():
-    """Margins are a cone about 0, which misses no row; bounds are thousands of times too wide."""
-    rng = np.random.default_rng(0)
-    points, side = rng.normal(size=(2000, 4)), np.array([1.0, -0.5, 0.3, 0.8])
+def margins(seed, *, margin, intercept, n=2000, d=4):
+    """The widest margin of two classes with weights in [-1, 1]: rows form a cone about 0."""
+    rng = np.random.default_rng(seed)
+    points, side = rng.normal(size=(n, d)), rng.uniform(-1, 1, d)
     y = np.where(points @ side > 0, 1.0, -1.0)
     points += 0.4 * y[:, None] * side
-    A = np.column_stack([-y[:, None] * points, -y, np.ones(2000)])
-    bounds = [(-1, 1)] * 4 + [(-10, 10), (-1e4, 1e4)]
-    lp = LinearProgram([0, 0, 0, 0, 0, 1.0], A, np.zeros(2000), sense="max", bounds=bounds)
+    A = np.column_stack([-y[:, None] * points, -y, np.ones(n)])
+    bounds = [(-1, 1)] * d + [intercept, margin]
+    return LinearProgram(np.append(np.zeros(d + 1), 1), A, np.zeros(n), sense="max", bounds=bounds)
+
+
+@pytest.mark.parametrize(
+    ("margin", "intercept"),
+    [((-1e4, 1e4), (-10, 10)), ((-1e4, 1e4), (-1e4, 1e4)), ((-9e3, 1e4), (-1, 1))],
+)
+def test_a_cone_of_rows_in_wide_bounds(margin, intercept):
+    """At its tip other variables make no difference, so the way there tells no scale of theirs."""
+    for seed in range(runs(3, 1)):
+        lp = margins(seed, margin=margin, intercept=intercept)
+        found = solved(lp, eps=8.0)
+        assert missed(lp, found.x) <= 100
+        assert found.objective >= 0.5 * privlp.solve_exact(lp).objective
+
+
+def test_a_cone_of_rows_that_no_public_end_keeps():
+    """The centre of the rows is its tip; descents about it, in its scale, lead into the cone."""
+    lp = margins(0, margin=(0, 1e4), intercept=(-10, 10), n=3000)
+    found = solved(lp, eps=8.0, s=150)
+    assert missed(lp, found.x) <= 150
+    assert found.objective >= 0.5 * privlp.solve_exact(lp).objective
+
+
+def sparse_sides(seed, *, intercept, n=2000, d=5):
+    """Least weights, each a difference of two, with a margin of 1; the intercept costs nothing."""
+    rng = np.random.default_rng(seed)
+    points, side = rng.normal(size=(n, d)), np.append([2.0, -1.0], np.zeros(d - 2))
+    y = np.where(points @ side + 0.5 > 0, 1.0, -1.0)
+    points = y[:, None] * points + 0.05 * side
+    bounds = [(0, None)] * (2 * d) + [intercept]
+    A = -np.hstack([points, -points, y[:, None]])
+    return LinearProgram(np.append(np.ones(2 * d), 0), A, -np.ones(n), bounds=bounds)
+
+
+@pytest.mark.parametrize("eps", [2.0, 16.0])
+def test_a_difference_in_place_of_a_free_variable(eps):
+    """No other bound tells its scale; that of a variable without a cost is no measure of it."""
+    found = [
+        solved(sparse_sides(1, intercept=(-wide, wide)), eps=eps).objective for wide in (20, 1000)
+    ]
+    best = privlp.solve_exact(sparse_sides(1, intercept=(-20, 20))).objective
+    assert max(found) <= 2 * best
+    assert max(found) <= 1.2 * min(found)
+
+
+def test_rows_too_thin_for_the_stages_are_said():
+    """Both sides of each value are rows, and weights are differences: far more room than that."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 6))
+    y = X @ [3.0, -2, 0, 0, 1, 0] + 20 + rng.uniform(-1, 1, 1000)
+    lp = LinearProgram(
+        np.append(np.ones(12), 0),
+        np.hstack([X, -X, np.ones((1000, 1))]),
+        y + 1.5,
+        row_lower=y - 1.5,
+        bounds=[(0, None)] * 12 + [(-1000, 1000)],
+    )
+    with pytest.warns(UserWarning, match="far more room than the rows ask for"):
+        found = privlp.solve(lp, 16.0, 1e-7, 100, method="chain", rng=0)
+    assert found.objective > 3 * privlp.solve_exact(lp).objective
+
+
+def test_an_answer_from_which_the_search_began_is_told():
+    """The tip of a cone is among the answers, and cheaper points are public."""
+    lp = margins(0, margin=(-1e4, 1e4), intercept=(-10, 10))
     with pytest.warns(UserWarning, match="cheaper than one from which the search began"):
-        found = privlp.solve(lp, 4.0, 1e-7, 100, rng=0)
+        found = privlp.solve(lp, 0.5, 1e-7, 100, method="chain", rng=0)
     assert found.objective <= 1e-9 < privlp.solve_exact(lp).objective
 
 

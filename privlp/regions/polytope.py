@@ -173,7 +173,7 @@ class ReducedPolytope:
         B = times(B, np.repeat(1 / size[kept], np.diff(B.indptr)))
         lower, upper = ((side - at_low)[kept] / size[kept] for side in (lower, upper))
         bounds = (public.bounds[self.live] - low[self.live, None]) / self.unit[:, None]
-        self._set(B, lower, upper, bounds)
+        self._set(B, lower, upper, bounds, public.cost[self.live] == 0)
         of_row = self.owner >= 0
         self.per_side[of_row] /= size[kept][self.owner[of_row]]
         self.owner[of_row] = np.flatnonzero(kept)[self.owner[of_row]]
@@ -287,7 +287,12 @@ class ReducedPolytope:
         return float(np.min(slack[growing] / change[growing], initial=math.inf))
 
     def _set(
-        self, B: sp.csr_array, lower: FloatArray, upper: FloatArray, bounds: FloatArray
+        self,
+        B: sp.csr_array,
+        lower: FloatArray,
+        upper: FloatArray,
+        bounds: FloatArray,
+        free: npt.NDArray[np.bool_],
     ) -> None:
         """Split rows into equalities and inequalities, and choose the coordinates."""
         identity = identity_rows(len(self.live))
@@ -309,7 +314,7 @@ class ReducedPolytope:
         thin = False
         while True:
             try:
-                u, radius = point_inside(rows, sides, E, e)
+                u, radius = point_inside(rows, sides, E, e, free)
             except UnsupportedProblemError:
                 if not thin:
                     raise

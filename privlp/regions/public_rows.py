@@ -182,13 +182,26 @@ def _unbounded(lp: ProgramData, variables: list[int]) -> UnboundedRegionError:
 
 
 def point_inside(
-    rows: sp.csr_array, sides: FloatArray, E: sp.csr_array, e: FloatArray
+    rows: sp.csr_array,
+    sides: FloatArray,
+    E: sp.csr_array,
+    e: FloatArray,
+    free: npt.NDArray[np.bool_],
 ) -> tuple[FloatArray, float]:
-    """A point far from all rows, and its least slack in units of the rows' norms."""
+    """A point far from all rows, and its least slack in units of the rows' norms.
+
+    A variable without a cost that no row ties to another one (`free`, among others) is at its
+    middle.
+    """
     d = rows.shape[1]
     norms = norms_of_rows(rows)
     if not E.shape[0]:
-        for guess in (np.full(d, 0.5), np.full(d, 0.5 / d), np.full(d, 1e-3 / d)):
+        entries = np.diff(rows.indptr)
+        alone = free & (
+            np.bincount(rows.indices[np.repeat(entries > 1, entries)], minlength=d) == 0
+        )
+        for size in (0.5, 0.5 / d, 1e-3 / d):
+            guess = np.where(alone, 0.5, size)
             least = float(np.min((sides - rows @ guess) / norms, initial=1.0))
             if least > FLAT:
                 return guess, least

@@ -35,7 +35,11 @@ _DEEP_INWARDS = 0.5
 # A search amid the rows: regions of so many times the steps to near sides, and the share of the
 # rounds that are left for descents in each. Steps of one variable, of which noise tells less, are
 # at most so many times those of all at once.
-_WIDER, _MOST_COARSE, _TOGETHER = (1.0, 8.0, 64.0), 0.2, 8.0
+# Where steps come from the centre of rows, the largest region is this share of the room or more.
+_WIDER, _MOST_COARSE, _TOGETHER, _OF_ROOM = (1.0, 8.0, 64.0), 0.2, 8.0, 0.25
+
+#: Noise on all coordinates, in rows over s, below which it is small.
+EASY = 0.1
 
 #: What is said where the search ended far from the rows.
 LOST = (
@@ -96,7 +100,8 @@ class DeepSearch(StagedSearch):
     def _started(self) -> Start:
         """A point with few missed rows on a public way. The region ends where sides near it do."""
         self._descents = Descents(self._rows, self._draws.slopes, self._found_sign())
-        starting = Starting(self._measured, self._public, self._region, self._s, self._n)
+        rows, clear = self._measured, self._charges.difficulty < EASY
+        starting = Starting(rows, self._public, self._region, self._s, self._n, clear=clear)
         widths, centre = self._draws.widths, None
         self._widths = np.full(len(self._whole.cost), np.inf)
         if widths is not None and self._charges.centre:
@@ -105,6 +110,7 @@ class DeepSearch(StagedSearch):
             self._draws.start,
             self._draws.way,
             self._draws.cells,
+            widths,
             centre,
             partial(self._amid, starting),
             self._charges.logarithmic,
@@ -175,37 +181,59 @@ class DeepSearch(StagedSearch):
         return deep, fewest
 
     def _amid(
-        self, starting: Starting, x: FloatArray, counts: NoisyCounts, corner: bool
+        self,
+        starting: Starting,
+        x: FloatArray,
+        counts: NoisyCounts,
+        steps: FloatArray | None = None,
     ) -> tuple[FloatArray, float]:
-        """A deep point in the smallest region about x that has one, and how many rows it misses."""
-        few, fewest, deep = max(FEW * self._s, SURE * counts.sigma), math.inf, x
-        widths = together = np.full(len(x), np.inf)
+        """A deep point in a region about x that has one, and how many rows it misses.
+
+        The smallest such region, or, where steps of variables are given, the largest. Where these
+        are infinite, it is the whole region.
+        """
+        few, fewest, deep, best = max(FEW * self._s, SURE * counts.sigma), math.inf, x, 1.0
         self._public, self._region = self._whole, self._all
-        if not corner and self._draws.widths is not None:
-            widths = starting.widths(self._draws.widths, x)
-        if not corner and self._draws.way is not None:
-            together = starting.together(self._draws.way, x)
-        known = np.isfinite(widths)
-        steps = np.where(known, np.minimum(widths, _TOGETHER * together), together)
-        for wide in _WIDER:
+        known, uneven, wider = np.zeros(len(x), dtype=bool), False, _WIDER
+        if steps is None:
+            steps, known, uneven = self._moves(starting, x)
+        else:
+            largest = max(_OF_ROOM * starting.room(steps), _WIDER[-1])
+            wider = tuple(np.geomspace(largest, 1.0, len(_WIDER)))
+        for wide in wider:
             if counts.left < COUNTS_AMID:
                 break
             self._widths = wide * steps
             self._bound_about(x)
             found, count = self._descended(x, counts, COARSE, _MOST_COARSE)
             if count < fewest:
-                deep, fewest = found, count
+                deep, fewest, best = found, count, wide
             if count <= few or not np.isfinite(steps).any():
                 break
-        if fewest > few and not np.isfinite(steps).all():
-            self._widths = np.full(len(x), np.inf)
+        if fewest > few and (uneven or not np.isfinite(steps).all()):
+            self._widths = np.where(np.isfinite(steps).all(), best * steps, np.inf)
             self._public, self._region = self._whole, self._all
+            self._bound_about(x)
         if known.any() and not known.all() and counts.left >= COUNTS_AMID:
             lowest = self._lowest(deep, known)
             count = counts(lowest)
             if count <= max(few, fewest):
                 deep, fewest = lowest, count
         return deep, fewest
+
+    def _moves(
+        self, starting: Starting, x: FloatArray
+    ) -> tuple[FloatArray, npt.NDArray[np.bool_], bool]:
+        """Steps of variables from x to sides; which noise tells; and whether ranges are uneven."""
+        widths = together = np.full(len(x), np.inf)
+        if self._draws.widths is not None:
+            widths = starting.widths(self._draws.widths, x)
+        uneven = starting.uneven(widths)
+        if self._draws.way is not None:
+            together = starting.together(self._draws.way, x, widths if uneven else None)
+        known = np.isfinite(widths)
+        steps = np.where(known, np.minimum(widths, _TOGETHER * together), together)
+        return steps, known, uneven
 
     def _lowest(self, x: FloatArray, kept: npt.NDArray[np.bool_]) -> FloatArray:
         """The cheapest point with these variables of x: no private row may touch the others."""

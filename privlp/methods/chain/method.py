@@ -37,10 +37,12 @@ class Chain(RowsMethod):
     First noisy counts find a point with few missed rows on a public way, also where most rows lie
     close together far from both of its ends. If all ends of such ways miss many rows, or an end is
     a corner of them, descents in ever larger regions look for a point amid the rows, and the way
-    leads there. Descents of distances from where rows end, if 0 is not the cheapest point, look for
-    their centre: rows may come close together far from that way, as at a corner that most of them
-    share. Then another way begins there, or ends if few rows are missed there, and is taken unless
-    the first one misses few rows at its cost. Counts say how far each variable moves from the point
+    leads there. Where most rows are met at once, as at the tip of a cone, variables that the way
+    leaves alone and that reach no rows from its end move aside: the tip tells no scale of theirs.
+    Descents of distances from where rows end, if 0 is not the cheapest point, look for their
+    centre: rows may come close together far from that way, as at a corner that most of them share.
+    Then another way begins there, or ends if few rows are missed there, and is taken unless the
+    first one misses few rows at its cost. Counts say how far each variable moves from the point
     found before it reaches a few times s sides. Bounds that are far wider are replaced by such
     moves, so loose bounds do not set the units. Descents without a cost, ever shorter, lead away
     from the rows, to a deep point. Stages from there minimise smoothed violations and costs, ever

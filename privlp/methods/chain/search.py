@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privlp.checks import FloatArray
-from privlp.methods.chain.deep import LOST, DeepSearch
+from privlp.methods.chain.deep import EASY, LOST, DeepSearch
 from privlp.methods.chain.way import Start
 from privlp.methods.counts import NoisyCounts, TargetSearch
 from privlp.methods.perturbed.paths import scaled_or
@@ -33,7 +33,7 @@ _LENGTH = 8.0
 # and mostly along the costs, the next one has more room and longer steps, by this factor; and then
 # less again. Where noise is small, the first ones need go no farther than so many softnesses.
 _TO_AN_END, _FAR, _STRAIGHT, _GROWS = 0.9, 0.7, 0.5, 8.0
-_EARLY, _EASY, _MANY_STEPS = 2, 0.1, 9.0
+_EARLY, _MANY_STEPS = 2, 9.0
 # Where costs are at stake that are so many times the slack, short descents follow one that went far
 # early: of so many rounds that s rows are so many deviations of noise. Those that go on are
 # prolonged, by this factor and more, by so many counts; so many are left for each later stage.
@@ -88,9 +88,14 @@ class Scale:
     wider: float = 1.0
     stopped: bool = False  # Whether rows stopped a descent, after the first.
     kept: int = 0  # Rounds that are kept to see whether the search still moves.
+    # Whether rows have less slack at the deep point than stages can tell; and whether counts led
+    # back after one of these, most of the way there.
+    thin: bool = False
+    back: bool = False
 
     def change(self, t: float, *, far: bool) -> None:
         """How the next stage differs from one that went too far by t on its way, or not so far."""
+        self.back |= t > _FAR_BACK
         self.force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
         if far:
             self.wider *= _GROWS
@@ -110,6 +115,7 @@ class ChainSearch(DeepSearch):
         best = self._whole.best(self._whole.cost)
         self._cheapest = deep if best is None else best
         scale = Scale(self._region, deep, self._slack(self._region, deep))
+        scale.thin = scale.slack <= _LEAST_SLACK
         stages = self._charges.stages
         x, _ = self._towards(scale.region, deep, start.x, _START_TARGET, 0.0, stages + 1)
         yield
@@ -126,12 +132,16 @@ class ChainSearch(DeepSearch):
             self._warning = _NOTHING_GAINED
         yield
 
-    def _is_where_it_began(self, *points: FloatArray | None) -> bool:
-        """Whether the answer is one of the first points, and a cheaper one is public."""
-        begun = any(p is not None and np.allclose(p, self._x, 1e-9, 1e-12) for p in points)
+    def _is_where_it_began(self, deep: FloatArray, corner: FloatArray | None) -> bool:
+        """Whether the answer is a first point, or as dear as a corner; and a cheaper is public."""
+        points = [deep] if corner is None else [deep, corner]
+        begun = any(np.allclose(p, self._x, 1e-9, 1e-12) for p in points)
         left, size = self._x - self._cheapest, abs(self._x) + abs(self._cheapest)
         cost = self._public.cost
-        return begun and float(cost @ left) > _ROUNDING * float(abs(cost) @ size)
+        stake = float(cost @ left)
+        if corner is not None:
+            begun |= abs(float(cost @ (self._x - corner))) <= _ROUNDING * stake
+        return begun and stake > _ROUNDING * float(abs(cost) @ size)
 
     def _narrow(self, scale: Scale, x: FloatArray) -> None:
         """The next region: about x, in units of the room there."""
@@ -153,7 +163,7 @@ class ChainSearch(DeepSearch):
             return x
         steps = _FAR * _LENGTH * math.sqrt(rounds)
         early = left > self._charges.stages - _EARLY
-        if early and self._charges.difficulty < _EASY:
+        if early and self._charges.difficulty < EASY:
             steps = _MANY_STEPS
         along, straight = self._along(region, x, found)
         free = straight and along > _STOPPED * drift
@@ -174,7 +184,7 @@ class ChainSearch(DeepSearch):
         """Whether noise is small and far more cost than the slack of rows is at stake."""
         size = float(np.linalg.norm(scale.region.cost(self._public.cost)))
         stake = float(self._public.cost @ (x - self._cheapest))
-        return self._charges.difficulty < _EASY and stake > _REMOTE * scale.slack * size
+        return self._charges.difficulty < EASY and stake > _REMOTE * scale.slack * size
 
     def _short_descents(self, scale: Scale, x: FloatArray, stages: int) -> FloatArray:
         """Short descents, after each of which counts look straight on, and the point they lead to.
@@ -212,10 +222,10 @@ class ChainSearch(DeepSearch):
         return found, self._along(scale.region, x, found)[0] > soft
 
     def _warn_if_not_arrived(self, scale: Scale, first: FloatArray, x: FloatArray) -> None:
-        """Warn if the search ended far from the rows, or while it still moved.
+        """Warn if the search was too coarse for the rows, ended far from them, or still moved.
 
-        That is so after short descents if one with much more room goes on; or where noise is large,
-        if rows stopped no stage, and more cost is at stake than all of them saved.
+        It still moves if after short descents one with much more room goes on; or where noise is
+        large, if rows stopped no stage, and more cost is at stake than all of them saved.
         """
         cost = self._public.cost
         at_stake, saved = float(cost @ (x - self._cheapest)), float(cost @ (first - x))
@@ -225,7 +235,7 @@ class ChainSearch(DeepSearch):
             wide = Scale(scale.region, scale.deep, scale.slack, scale.force, _STILL_FAR)
             found, moved = self._short_descent(wide, x, self._draws.slopes.remaining)
             moves |= moved and float(cost @ (x - found)) > _OF_STAKE * at_stake
-        if scale.wider >= _STILL_FAR:
+        if scale.wider >= _STILL_FAR or (scale.thin and scale.back):
             self._warning = LOST
         elif moves and not self._warning:
             self._warning = _MOVING

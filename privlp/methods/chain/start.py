@@ -64,11 +64,21 @@ _OF_TOUCHING, _OF_CENTRE = 0.5, 0.25
 _BEYOND_RANGES, _CENTRE_SMALLEST = 2.0**20, -80.0
 # Rows come close together at a centre from which the way's beginning is so many such steps away.
 _FAR, _CLOSER = 10.0, 1 / 50
+# Where as large a share of all rows is met at once, variables that the way leaves alone (it moves
+# them by no more than the second share of their ranges), and that reach no rows from a point with
+# few missed rows, move aside by up to the third: as the tip of a cone is, it may be the one place
+# where they make no difference. So many counts are left for the way from there.
+_MOST, _STILL, _ASIDE, COUNTS_ASIDE = 0.5, 0.01, 0.05, 8
+# Ranges of variables are uneven if in units of widths they differ by more than this factor.
+_UNEVEN = 100.0
 # A way leads beyond the middle so many times as far as to it, at most.
 _FARTHEST = 1e6
 # How hard cost pulls from the middle to the cheapest point, in units of the root of p; and points
 # are as cheap if they cost no more than this share of what the middle costs beyond the cheapest.
 _PULL, _AS_CHEAP = 1e3, 1e-9
+
+#: A point amid the rows near one, in such steps if they are given; and how many it misses.
+Amid = Callable[[FloatArray, NoisyCounts, FloatArray | None], tuple[FloatArray, float]]
 
 
 class Starting:
@@ -81,13 +91,17 @@ class Starting:
         region: ReducedPolytope,
         s: float,
         n: int,
+        *,
+        clear: bool,
     ) -> None:
         self._measured, self._public, self._region = measured, public, region
-        self._s, self._n = s, n
+        self._s, self._n, self._clear = s, n, clear
         # The start misses so many rows, or fewer, and no point of a way more than the other number.
         self._goal, self._most = _OF_START * s, float(n)
         #: Whether rows still came closer where the search for their centre had to end.
         self.lost = False
+        #: Steps of variables to many rows from their centre, (d,), where that was looked for.
+        self.steps = np.full(len(public.cost), np.inf)
         #: How far at least variables and ways go on from the start, (d,): 0, but where the sides of
         #: most rows are the same, so that they tell no scale; there, as far as from the beginning.
         self.least = np.zeros(len(public.cost))
@@ -97,8 +111,9 @@ class Starting:
         draw: ChargedDraws,
         of_way: ChargedDraws | None,
         of_cells: ChargedDraws | None,
+        by_variable: ChargedDraws | None,
         centre: Callable[[FloatArray, Useless], Centre | None] | None,
-        amid: Callable[[FloatArray, NoisyCounts, bool], tuple[FloatArray, float]],
+        amid: Amid,
         logarithmic: int,
         hint: float | None = None,
     ) -> Start:
@@ -112,7 +127,7 @@ class Starting:
         begin, far, fewest = self._to_an_end(counts, few, target)
         first = begin
         if fewest > target and cheapest_at_zero(self._public.lp):
-            deep, count = amid(begin, counts, False)
+            deep, count = amid(begin, counts, None)
             if count < fewest:
                 far, fewest = deep, count
         begin = self._before_most_rows(of_cells, begin, far, target)
@@ -124,13 +139,15 @@ class Starting:
         way.learn(counts, linear + later)
         corner = far if way.at_corner and counts.left >= COUNTS_AMID else None
         if corner is not None:
-            centre, (deep, count) = None, amid(far, counts, True)
-            if count < target:
-                way = self._way(begin, deep, count, counts.sigma, hint)
-                way.learn(counts, _CHECKED)
-        ends = way.halved(way.likely(), counts, target, later)
+            centre, way = None, self._at_corner(way, first, counts, target, amid, by_variable, hint)
+        ends = way.halved(way.likely(), counts, target, later + COUNTS_ASIDE)
+        if corner is None and fewest <= few and way.falls_at_once(_MOST * self._n, ends[1]):
+            beside = self._beside(way, first, counts, by_variable)
+            if beside is not None:
+                corner, centre, way, ends = way.at(ends[1]), None, beside, beside.likely()
+        ends = way.halved(ends, counts, target, later)
         if centre is not None:
-            way, ends = self._by_centre(way, ends, counts, few, target, centre)
+            way, ends = self._by_centre(way, ends, counts, few, target, centre, amid)
         high = way.halved(ends, counts, target, _CHECKED)[1]
         of_few = float(expit(way.posterior.quantile_of(_SAFE * self._s, LIKELY)))
         safe = way.part(of_few)
@@ -164,6 +181,38 @@ class Starting:
                 break
         return begin, far, fewest
 
+    def _at_corner(
+        self,
+        way: Way,
+        first: FloatArray,
+        counts: NoisyCounts,
+        target: float,
+        amid: Amid,
+        draw: ChargedDraws | None,
+        hint: float | None,
+    ) -> Way:
+        """A way to a point amid the rows; it begins aside of the corner, or where this one does."""
+        deep, count = amid(way.far, counts, np.full(len(first), np.inf))
+        if count >= target:
+            return way
+        aside = self._aside(draw, first, way.far, deep)
+        begin = self._moved(way.far, aside) if aside.any() else way.begin
+        found = self._way(begin, deep, count, counts.sigma, hint)
+        found.learn(counts, _CHECKED)
+        return found
+
+    def _beside(
+        self, way: Way, first: FloatArray, counts: NoisyCounts, draw: ChargedDraws | None
+    ) -> Way | None:
+        """A way aside of one on which most rows are met at once; none if nothing moves aside."""
+        aside = self._aside(draw, first, way.far, way.far)
+        if not aside.any():
+            return None
+        far = self._moved(way.far, aside)
+        found = self._way(self._moved(way.begin, aside), far, counts(far), counts.sigma)
+        found.learn(counts, _CHECKED)
+        return found
+
     def _way(
         self,
         begin: FloatArray,
@@ -185,6 +234,7 @@ class Starting:
         few: float,
         target: float,
         centre: Callable[[FloatArray, Useless], Centre | None],
+        amid: Amid,
     ) -> tuple[Way, tuple[float, float]]:
         """The way, or one that begins or ends amid the rows, if they come close together there."""
         cost, good = self._public.cost, way.fewest <= target
@@ -192,19 +242,24 @@ class Starting:
         def as_good(value: float) -> bool:
             return good and counts(way.at(way.odds_of(value, cost))) <= target
 
-        amid = centre(way.at(ends[1]), as_good)
-        if amid is None:
+        found = centre(way.at(ends[1]), as_good)
+        if found is None:
             return way, ends
-        count = counts(amid.x)
+        count = counts(found.x)
         if way.fewest > few and count < way.fewest:
-            other = self._way(way.begin, amid.x, count, counts.sigma)
-        elif np.isfinite(amid.steps).any():
-            other = self._way(amid.x, way.far, way.fewest, counts.sigma)
+            other = self._way(way.begin, found.x, count, counts.sigma)
+        elif np.isfinite(found.steps).any():
+            begin, far, fewest = found.x, way.far, way.fewest
+            if self._clear and fewest > target and counts.left >= COUNTS_AMID:
+                deep, count = amid(begin, counts, self.steps)
+                if count <= target:
+                    far, fewest = deep, count
+            other = self._way(begin, far, fewest, counts.sigma)
         else:
             return way, ends
         other.learn(counts, _CHECKED + 1)
-        found = other.likely()
-        return (way, ends) if as_good(float(cost @ other.at(found[1]))) else (other, found)
+        others = other.likely()
+        return (way, ends) if as_good(float(cost @ other.at(others[1]))) else (other, others)
 
     def _before_most_rows(
         self, draw: ChargedDraws | None, begin: FloatArray, far: FloatArray, target: float
@@ -222,6 +277,24 @@ class Starting:
                     begin = low + (most - 1) / CELLS * step
                 low, step = low + most / CELLS * step, 2 / CELLS * step
         return begin
+
+    def _aside(
+        self, draw: ChargedDraws | None, begin: FloatArray, far: FloatArray, x: FloatArray
+    ) -> FloatArray:
+        """A step of variables that a way leaves alone and that reach no rows from x, (d,)."""
+        ranges = self._ranges()
+        still = (np.abs(far - begin) <= _STILL * ranges) & (ranges > 0)
+        if draw is None or not draw.remaining or not still.any():
+            return np.zeros(len(x))
+        least = max(FEW * self._s, _CLEAR * draw.sigma)
+        useless = np.asarray(draw(self._near(x, ranges))) < least
+        step = _ASIDE * ranges * np.random.default_rng(0).uniform(-1, 1, len(x))
+        return np.where(still & useless, step, 0.0)
+
+    def _moved(self, x: FloatArray, step: FloatArray) -> FloatArray:
+        """A point moved by a step, as far as public rows and bounds let it."""
+        region = self._region
+        return region.point(region.nearest(region.coordinates(x + step)))
 
     def _on(
         self,
@@ -248,7 +321,7 @@ class Starting:
         self, draw: ChargedDraws, descents: Descents, x: FloatArray, useless: Useless
     ) -> Centre | None:
         """Where many rows come close together, by a search from x."""
-        left, least, far = draw.remaining, _CLEAR * draw.sigma, _BEYOND_RANGES * self._ranges()
+        least, far = _CLEAR * draw.sigma, _BEYOND_RANGES * self._ranges()
 
         def near(x: FloatArray, steps: FloatArray) -> FloatArray:
             return np.asarray(draw(self._near(x, steps)))
@@ -262,7 +335,7 @@ class Starting:
         if not clear.any():
             return None
         steps = np.where(clear, steps, np.median(steps[clear]))
-        searches = CENTRE_COUNTS - (left - draw.remaining)
+        searches = draw.remaining - WIDTH_COUNTS
         found = centre_of_rows(
             descents,
             lambda x, steps: near(x, steps) >= many,
@@ -274,6 +347,7 @@ class Starting:
         )
         if found is None:
             return None
+        self.steps = found.steps
         gone = (np.abs(x - found.x) > _FAR * found.steps) & (found.steps < _CLOSER * steps)
         self.lost = bool(gone.any()) and not found.found
         return found._replace(steps=np.where(gone, found.steps, np.inf))
@@ -282,14 +356,42 @@ class Starting:
         """How far each variable alone moves from x to reach sides near it, (d,); inf if unknown."""
         ranges = self._ranges()
         parts, _ = self._steps(
-            draw, lambda part: self._near(x, part * ranges), len(x), WIDTH_COUNTS
+            draw,
+            lambda part: self._near(x, part * ranges),
+            len(x),
+            min(WIDTH_COUNTS, draw.remaining),
         )
         step = np.maximum(_WIDE * ranges * parts, self.least)
         return np.where(2 * step < ranges, step, np.inf)
 
-    def together(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:
-        """A few times how far all variables move from x at once to reach sides, (d,)."""
+    def uneven(self, widths: FloatArray) -> bool:
+        """Whether ranges of variables are no common scale.
+
+        Some of them may follow from the end of the search, not from bounds. Or they differ by far
+        in units of these widths, where noise is small.
+        """
+        bounded = np.isfinite(self._public.bounds[self._region.live]).all(axis=1)
+        if not bounded.all() and bounded.any():
+            return True
+        known = np.isfinite(widths)
+        wide = self._ranges()[known] / widths[known]
+        return self._clear and bool(known.any() and wide.max() > _UNEVEN * wide.min())
+
+    def room(self, steps: FloatArray) -> float:
+        """How many times as long these steps may be within the ranges; 1 if none is known."""
+        known = np.isfinite(steps) & (steps > 0)
+        return float((self._ranges()[known] / steps[known]).min()) if known.any() else 1.0
+
+    def together(
+        self, draw: ChargedDraws, x: FloatArray, widths: FloatArray | None = None
+    ) -> FloatArray:
+        """A few times how far all variables move from x at once to reach sides, (d,).
+
+        They move by a share of their ranges, or of these widths where they are known.
+        """
         ranges = self._ranges()
+        if widths is not None:
+            ranges = np.where(np.isfinite(widths), widths, ranges)
         step = ranges * np.random.default_rng(0).random(len(x))
 
         def near(part: FloatArray) -> FloatArray:

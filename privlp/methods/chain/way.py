@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import expit, logit
@@ -18,6 +18,8 @@ _APART = (_ODDS[1] - _ODDS[0]) / (_PLACES - 1)
 LIKELY, _SURELY = 0.9, 0.9
 # Odds beyond which rows end at the far end itself.
 _AT_CORNER = 24.0
+# Places on a way are close if they differ by this share of the way to its nearer end.
+_CLOSE = 0.03
 # Missed rows fall at least so fast, in powers of e for each power of e that odds rise by.
 _STEEP = 2.0
 # The start has these odds beyond those of a hinted cost, likely: the way leads not to the optimum
@@ -33,6 +35,7 @@ class Way:
     far: FloatArray
     fewest: float  # The count of rows missed at the far end.
     posterior: TargetSearch  # By the logarithm of odds along the way.
+    counted: dict[float, float] = field(default_factory=dict)  # The last count at each place.
 
     def part(self, share: float) -> FloatArray:
         """The point after this share of the way."""
@@ -52,12 +55,19 @@ class Way:
         """Counts on a logarithmic scale, until so few are left."""
         while counts.left > left and not self.at_corner:
             odds = self.posterior.median
-            self.posterior.learn(odds, counts(self.at(odds)), counts.sigma)
+            self.counted[odds] = counts(self.at(odds))
+            self.posterior.learn(odds, self.counted[odds], counts.sigma)
 
     @property
     def at_corner(self) -> bool:
         """Whether few rows are missed at the far end, and many right before it."""
         return self.fewest <= self.posterior.target and self.posterior.median > _AT_CORNER
+
+    def falls_at_once(self, many: float, end: float) -> bool:
+        """Whether as many rows were counted to be missed right before odds where few are."""
+        before = max((at for at, found in self.counted.items() if found >= many), default=-math.inf)
+        left = min(float(expit(end)), float(expit(-end)))
+        return 0 <= float(expit(end) - expit(before)) <= _CLOSE * left
 
     def likely(self) -> tuple[float, float]:
         """Odds between which the target's number of rows is likely missed."""
@@ -71,6 +81,7 @@ class Way:
         while counts.left > left:
             odds = _between(low, high)
             found = counts(self.at(odds))
+            self.counted[odds] = found
             self.posterior.learn(odds, found, counts.sigma)
             low, high = (low, odds) if found <= target else (odds, high)
         return low, high
