@@ -32,6 +32,8 @@ _OF_SOFTNESS = 2.0**-14
 # The quadratic is at least this strong, in units of the secret term's deviation: a weaker one
 # would let rounding, which the cover has to hide, move the minimum far.
 _LEAST_STRENGTH = 0.1
+# A released point moves down public costs by so many times what the cover moves it by.
+_FARTHER = 4.0
 #: Without noise, for eps = inf: strength of the quadratic, in units of a row's gradient; that with
 #: which slopes balance; and how near Newton's method comes, about.
 WEAK, _WEAKER, _IF_SHARP = 1e-3, 1e-5, 1e-5
@@ -102,12 +104,15 @@ class Draws:
         bend: Bend,
         n: int,
         weak: float = WEAK,
+        cheaper: bool = False,
     ) -> tuple[FloatArray, Slopes | None]:
         """The released minimum of a perturbed program; slopes at that point, if they were charged.
 
         The secret term is drawn once. The point is computed to a certified distance, and noise of
         its own covers that distance. `n` bounds the number of rows; it is public. The quadratic is
-        `weak` where there is no noise.
+        `weak` where there is no noise. If `cheaper`, the point then moves a little farther than
+        that noise, towards lower public costs: of what it did to variables that no private row has,
+        whose units may be long, little is left.
         """
         least, p = _LEAST_STRENGTH * self.sigma, region.size
         strength = max(self.strength(softness, p, bend), least) if self.sigma else weak
@@ -133,6 +138,9 @@ class Draws:
         z = program.minimise(tolerance / 2, sharp=self.sigma == 0)
         hidden.minimum = z
         released = region.nearest(tolerance * np.asarray(self.cover(z / tolerance)))
+        if cheaper and self.sigma and cost.any():
+            farther = _FARTHER * tolerance * self.cover.sigma * math.sqrt(p)
+            released = region.nearest(released - farther / float(np.linalg.norm(cost)) * cost)
         if self.slopes is None:
             return released, None
         at, error = released, tolerance * self.cover.sigma * math.sqrt(p)

@@ -13,7 +13,8 @@ from privlp.checks import FloatArray
 from privlp.methods.counts import NoisyCounts, StagedSearch
 from privlp.methods.fallback import keeps, reach
 from privlp.methods.perturbed.draws import Bend, Draws, draws_of_stages, prices_of_public_rows
-from privlp.methods.perturbed.paths import above, scaled_or
+from privlp.methods.perturbed.paths import above
+from privlp.methods.perturbed.scales import evened, whitened
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import SoftPrices
@@ -23,9 +24,6 @@ from privlp.rows.access import Rows
 from privlp.rows.in_coordinates import (
     RowsInCoordinates,
     norms,
-    shares_of_norm,
-    symmetric_of,
-    upper_of,
 )
 from privlp.rows.program_rows import ComparedRows, RowBlock
 
@@ -136,6 +134,7 @@ class SoftRowSearch(StagedSearch):
                 shift=softness / 2,
                 bend=self._bend,
                 n=self._most,
+                cheaper=True,
             )
             way.append(z)
             self._x = region.point(z)
@@ -200,28 +199,9 @@ class SoftRowSearch(StagedSearch):
 
     def _equalised(self) -> ReducedPolytope:
         """The region in which variables have equal shares of the norms, and rows vary alike."""
-        least = max(2 * self._shares.sigma, _LEAST_MOMENT * self._n)
-        region, weights = self._region, np.ones(len(self._public.cost))
-        while self._shares.remaining:
-            noisy = np.asarray(self._shares(self._rows.total(shares_of_norm, region, self._most)))
-            noisy = np.maximum(noisy, least)
-            weights[region.live] *= np.sqrt(noisy.max() / noisy)
-            region = scaled_or(region, self._public, math.inf, weights)
+        region, weights = evened(self._region, self._public, self._rows, self._shares, self._most)
         self._note("weights", weights)
-        while self._moments.remaining:
-            region = self._whitened(region)
-        return region
-
-    def _whitened(self, region: ReducedPolytope) -> ReducedPolytope:
-        """The region in coordinates in which rows vary alike in all directions, as far as told."""
-        kept = self._rows.keep(partial(RowsInCoordinates, region=region))
-        exact = kept.total(RowsInCoordinates.second_moments, self._most)
-        noisy = np.asarray(self._moments(upper_of(exact)))
-        hidden = self._moments.sigma * math.sqrt(2 * region.size)
-        moments, directions = np.linalg.eigh(symmetric_of(noisy, region.size), UPLO="U")
-        ratio = moments.max() / np.maximum(moments, max(hidden, _LEAST_MOMENT * self._n))
-        ratio[ratio < _ALIKE] = 1.0
-        return region.turned((directions * np.sqrt(ratio)) @ directions.T)
+        return whitened(region, self._rows, self._moments, self._most)
 
     def _norm_of_most_rows(self, region: ReducedPolytope, clip: ChargedDraws) -> float:
         """A bound on norms that a public number of rows may exceed.
