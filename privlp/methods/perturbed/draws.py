@@ -138,12 +138,14 @@ class Draws:
         z = program.minimise(tolerance / 2, sharp=self.sigma == 0)
         hidden.minimum = z
         released = region.nearest(tolerance * np.asarray(self.cover(z / tolerance)))
+        error = tolerance * self.cover.sigma * math.sqrt(p)
         if cheaper and self.sigma and cost.any():
-            farther = _FARTHER * tolerance * self.cover.sigma * math.sqrt(p)
+            farther = _FARTHER * error
             released = region.nearest(released - farther / float(np.linalg.norm(cost)) * cost)
+            error += farther
         if self.slopes is None:
             return released, None
-        at, error = released, tolerance * self.cover.sigma * math.sqrt(p)
+        at = released
         if self.sigma == 0:
             (at, softness), error = program.balanced(z, _WEAKER), _IF_SHARP
         total = self.slopes(_gradient(rows, softness, shift, at))

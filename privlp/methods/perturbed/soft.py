@@ -21,10 +21,7 @@ from privlp.problem.data import SoftPrices
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
 from privlp.rows.access import Rows
-from privlp.rows.in_coordinates import (
-    RowsInCoordinates,
-    norms,
-)
+from privlp.rows.in_coordinates import RowsInCoordinates, norms
 from privlp.rows.program_rows import ComparedRows, RowBlock
 
 # Softness of violations, as a share of their typical size: before the last stage; and in it, where
@@ -33,10 +30,6 @@ SOFTNESS, _PER_CURVATURE, _LEAST_SOFTNESS, _MOST_SOFTNESS = 0.4, 60.0, 1e-3, 0.6
 # Rows that may be longer than the bound: this many times the norm of the last secret term, up to a
 # share of all rows. Scaling rows down biases little, and noise is in proportion to the bound.
 _CLIPPED, _MOST_CLIPPED = 120.0, 0.7
-# Moments below this share of a row's are not told apart, however small the noise.
-_LEAST_MOMENT = 1e-4
-# Moments within this ratio count as alike: what noise would tell of them is not worth following.
-_ALIKE = 3.0
 # Binary logarithms between which norms and the sizes of violations are searched.
 _NORMS, _SIZES = (-40.0, 40.0), (-26.0, 6.0)
 _SMALLER = 10.0  # Violations fall by no more than this binary logarithm in a stage.
