@@ -183,7 +183,9 @@ class SoftRowSearch(StagedSearch):
     def _is_worse(self, compared: Comparison, simple: FloatArray) -> bool:
         """Whether a noisy comparison speaks against the answer; where it is in doubt, warn."""
         sigma, records = self._choice.sigma, self._n // self._k
-        more = compared.difference(self._x, simple, self._choice, reach(sigma, records, _REACH))
+        most = reach(sigma, records, _REACH)
+        # Where a norm is far too short, public costs outweigh all that rows may say.
+        more = compared.difference(self._x, simple, self._choice, most, cheaper=self._n)
         unsure = not keeps(more, sigma, records)
         if unsure and more < 0 and sigma <= _NOISY * records:
             self._warning = _UNSURE
@@ -272,9 +274,17 @@ class Comparison(NamedTuple):
         return self.region.point(self.region.within(self.region.coordinates(found)))
 
     def difference(
-        self, x: FloatArray, other: FloatArray, draws: ChargedDraws, most: float
+        self,
+        x: FloatArray,
+        other: FloatArray,
+        draws: ChargedDraws,
+        most: float,
+        cheaper: float = math.inf,
     ) -> float:
-        """By how much more x costs, with noise, in units of the largest part of a row."""
+        """By how much more x costs, with noise, in units of the largest part of a row.
+
+        That public costs are less counts up to `cheaper`.
+        """
         apart = self.region.coordinates(x) - self.region.coordinates(other)
         # Rows vary alike in all directions: this is what those of norm `unit` typically change by.
         typical = self.unit * float(np.linalg.norm(apart)) / math.sqrt(max(len(apart), 1))
@@ -283,4 +293,5 @@ class Comparison(NamedTuple):
             limit = max(min(most, math.sqrt(max(len(apart), 1))) * typical, _TINY)
         rows = self.rows.keep(partial(ComparedRows, largest_price=self.price))
         found = float(draws(float(rows.total(ComparedRows.costlier, x, other, limit))))
-        return found + float(self.public.cost @ (x - other)) / (self.price * limit)
+        public = float(self.public.cost @ (x - other)) / (self.price * limit)
+        return found + max(public, -cheaper)
