@@ -185,7 +185,7 @@ class SoftRowSearch(StagedSearch):
         sigma, records = self._choice.sigma, self._n // self._k
         most = reach(sigma, records, _REACH)
         # Where a norm is far too short, public costs outweigh all that rows may say.
-        more = compared.difference(self._x, simple, self._choice, most, cheaper=self._n)
+        more = compared.difference(self._x, simple, self._choice, most, cheaper=self._n / 2)
         unsure = not keeps(more, sigma, records)
         if unsure and more < 0 and sigma <= _NOISY * records:
             self._warning = _UNSURE
