@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privlp import ConstraintPrivate, LinearProgram, solve, solve_exact
+from privlp import ConstraintPrivate, LinearProgram, models, solve, solve_exact
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning, PrivLPError
 from privlp.methods import SolveRequest
 from privlp.methods.perturbed.draws import Bend
@@ -247,8 +247,19 @@ def test_a_search_that_did_not_arrive_says_so():
     lp = LinearProgram(
         np.zeros(6), -signs[:, None] * X, -np.ones(n), penalty=1 / n, bounds=(-60, 60)
     )
-    with pytest.warns(MostlyNoiseWarning, match="went the same way as far as they could"):
+    with pytest.warns(MostlyNoiseWarning, match="went as far as they could"):
         private(lp, 2.0)
+
+
+def test_a_quantile_that_was_not_reached_says_so():
+    """The worst tenth of long-tailed losses, most of which are 0."""
+    rng = np.random.default_rng(1)
+    used = rng.gamma(0.4, 1, (4400, 6)) * rng.uniform(0.2, 10, 6) * rng.lognormal(0, 0.8, (4400, 1))
+    lp = models.cvar_portfolio(-np.minimum(np.round(used), 60), bound=20, beta=0.9)
+    least = objective_of(lp, solve_exact(lp).x)
+    with pytest.warns(MostlyNoiseWarning, match="went as far as they could"):
+        found = private(lp, 4.0)
+    assert objective_of(lp, found.x) > 1.05 * least  # the warning is true
 
 
 REASON = "every violation of a soft row has its price"

@@ -47,8 +47,9 @@ _SURELY, _MORE_SURELY, _NOISY = 1.2, 2.0, 0.25
 # logarithm, the search goes on by so large a part of the last step at most.
 _ONE_WAY, _HARDLY_LESS, _FARTHER = 0.9, 1.0, 1.0
 # A last step one way, so many times as long as the one before, did not arrive if the quadratic held
-# it with so many deviations of the secret term.
-_AS_LONG, _PULLED = 0.5, 1.3
+# it with so many deviations of the secret term; nor did a shorter one, if it and the one before
+# were held with so many.
+_AS_LONG, _PULLED, _HELD = 0.5, 1.3, (1.4, 2.6)
 # Places of what is left of a line at which costs are compared; and after so many steps to one end.
 _BESIDE, _CLOSE, _AGAIN = (0.375, 0.625), (0.02, 0.2), 3
 # Limits of what a row says, where two points are the same, and without noise.
@@ -62,8 +63,8 @@ _UNSURE = (
     " doubt. More rows, a larger eps or fewer variables would help."
 )
 _ON_THE_WAY = (
-    "The last steps of the search went the same way as far as they could, so the answer may be far"
-    " from the optimum. Narrower bounds, more rows or a larger eps would help."
+    "The last steps of the search went as far as they could, so the answer may be far from the"
+    " optimum. Narrower bounds, more rows or a larger eps would help."
 )
 
 
@@ -107,6 +108,7 @@ class SoftRowSearch(StagedSearch):
         z = region.within(region.coordinates(self._x))
         way: list[FloatArray] = [z]
         sizes: list[float] = []
+        pulls: list[float] = []
         for number, draws in enumerate(self._stages):
             last = number == len(self._stages) - 1
             kept.update(RowsInCoordinates.go_to, z)
@@ -130,12 +132,13 @@ class SoftRowSearch(StagedSearch):
                 cheaper=True,
             )
             way.append(z)
+            pulls.append(self._pull(draws, softness, z - centre))
             self._x = region.point(z)
             weight = 1 / (self._price * unit)
             self._prices = prices_of_public_rows(self._public, region, slopes, weight)
             self._note("x", self._x)
             self._note("softness", softness)
-            if last and self._has_not_arrived(draws, softness, way, centre):
+            if last and _has_not_arrived(way, pulls):
                 self._warning = _ON_THE_WAY
             if last and self._is_worse(compared, simple):
                 self._x, self._warning = simple, _INSTEAD
@@ -154,16 +157,12 @@ class SoftRowSearch(StagedSearch):
         size = float(2.0 ** counts.first_below(target, lambda t: 2.0**t, low, high)[0])
         return size, size * (_OF_TYPICAL if target < self._n / 2 else 1.0)
 
-    def _has_not_arrived(
-        self, draws: Draws, softness: float, way: Sequence[FloatArray], centre: FloatArray
-    ) -> bool:
-        """Whether the last step went on as before, farther than noise alone pulls: public."""
-        size = len(centre)
-        pull = draws.strength(softness, size, self._bend) if draws.sigma else 0.0
-        pull *= float(np.linalg.norm(way[-1] - centre))
-        before, step = (float(np.linalg.norm(way[k] - way[k - 1])) for k in (-2, -1))
-        long = step > _AS_LONG * before and pull > _PULLED * draws.sigma * math.sqrt(size)
-        return draws.sigma > 0 and long and _goes_one_way(way)
+    def _pull(self, draws: Draws, softness: float, step: FloatArray) -> float:
+        """How hard the quadratic of a stage held its step, in deviations of the secret term."""
+        if draws.sigma == 0:
+            return 0.0
+        held = draws.strength(softness, len(step), self._bend) * float(np.linalg.norm(step))
+        return held / (draws.sigma * math.sqrt(len(step)))
 
     def _scaled(self) -> tuple[ReducedPolytope, float]:
         """The region in coordinates in which rows vary alike, and a bound on most norms."""
@@ -225,6 +224,13 @@ def _goes_one_way(way: Sequence[FloatArray]) -> bool:
         return False
     first, last = way[-2] - way[-3], way[-1] - way[-2]
     return float(first @ last) > _ONE_WAY * float(np.linalg.norm(first) * np.linalg.norm(last))
+
+
+def _has_not_arrived(way: Sequence[FloatArray], pulls: Sequence[float]) -> bool:
+    """Whether the quadratic held the last steps more than noise explains: public."""
+    before, step = (float(np.linalg.norm(way[k] - way[k - 1])) for k in (-2, -1))
+    long = step > _AS_LONG * before and pulls[-1] > _PULLED and _goes_one_way(way)
+    return long or (pulls[-2] > _HELD[0] and pulls[-1] > _HELD[1])
 
 
 def _hardly_falls(sizes: Sequence[float]) -> bool:
