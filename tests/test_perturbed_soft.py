@@ -221,6 +221,15 @@ def test_few_rows_of_a_direction_and_variables_of_none_cost_little(family):
         assert objective_of(lp, private(lp, 4.0, rng=seed).x) <= 1.05 * best
 
 
+def test_costs_whose_squares_are_zero_are_costs_of_nothing():
+    """Beside prices of 1e100; their norm would be 0."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(500, 2))
+    lp = LinearProgram([1e-70, 0], A, A.sum(axis=1), bounds=(-10, 10), penalty=1e100)
+    free = LinearProgram([0, 0], A, A.sum(axis=1), bounds=(-10, 10), penalty=1e100)
+    np.testing.assert_allclose(private(lp, 4.0).x, private(free, 4.0).x, atol=1e-3)
+
+
 def objective_of(lp, x):
     """With rows of one side, too."""
     activity = lp.A @ x

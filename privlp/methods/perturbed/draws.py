@@ -140,8 +140,9 @@ class Draws:
         released = region.nearest(tolerance * np.asarray(self.cover(z / tolerance)))
         error = tolerance * self.cover.sigma * math.sqrt(p)
         if cheaper and self.sigma and cost.any():
-            farther = _FARTHER * error
-            released = region.nearest(released - farther / float(np.linalg.norm(cost)) * cost)
+            # Squares of small costs would be 0.
+            farther, slope = _FARTHER * error, np.ldexp(cost, -np.frexp(np.abs(cost).max())[1])
+            released = region.nearest(released - farther / float(np.linalg.norm(slope)) * slope)
             error += farther
         if self.slopes is None:
             return released, None
