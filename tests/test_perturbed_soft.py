@@ -230,6 +230,20 @@ def test_costs_whose_squares_are_zero_are_costs_of_nothing():
     np.testing.assert_allclose(private(lp, 4.0).x, private(free, 4.0).x, atol=1e-3)
 
 
+@pytest.mark.parametrize("hard", [0, 5])
+def test_an_answer_is_within_its_bounds(hard):
+    """Rows that are nearly alike make coordinates in which rounding leads beyond."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=3) * 10.0 ** rng.integers(-3, 4, 3)
+        A = A * (1 + 1e-6 * rng.normal(size=(500, 1)))
+        penalty = np.where(np.arange(500) < hard, np.inf, 1.0)
+        lp = LinearProgram(rng.normal(size=3), A, -np.ones(500), bounds=(0, 1), penalty=penalty)
+        x = private(lp, 1e5, s=1).x if hard else private(lp, 1e5).x
+        assert (x >= 0).all()
+        assert (x <= 1).all()
+
+
 def objective_of(lp, x):
     """With rows of one side, too."""
     activity = lp.A @ x

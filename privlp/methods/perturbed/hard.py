@@ -231,6 +231,7 @@ class MixedRowSearch(SoftRowSearch):
             self._x, self._warning = deep, _INSTEAD
             if self._prices is not None:  # they are those of another point
                 self._prices = np.full_like(self._prices, np.nan)
+        self._x = np.clip(self._x, *self._public.bounds.T)
         yield
 
     def _deep_point(self, draws: Draws, region: ReducedPolytope) -> tuple[FloatArray, float]:

@@ -144,6 +144,7 @@ class SoftRowSearch(StagedSearch):
                 self._x, self._warning = simple, _INSTEAD
                 if self._prices is not None:  # they are those of another point
                     self._prices = np.full_like(self._prices, np.nan)
+            self._x = np.clip(self._x, *self._public.bounds.T)
             yield
 
     def _size(self, kept: Rows[Any], draws: Draws, most: float | None) -> tuple[float, float]:
