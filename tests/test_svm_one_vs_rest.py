@@ -157,6 +157,13 @@ def test_without_noise_digits_are_told_apart():
     assert not fitted.privacy_.private
 
 
+def test_without_noise_each_classifier_is_that_of_its_class_alone():
+    fitted = several(sm.PrivateLPSVC(rounds=20), eps=math.inf).fit(X, Y)
+    for label, one in zip(LABELS, fitted.estimators_, strict=True):
+        alone = sm.PrivateLPSVC(math.inf, 1e-6, rounds=20, classes=(0, 1), random_state=1)
+        np.testing.assert_allclose(one.coef_, alone.fit(X, (label == Y).astype(int)).coef_)
+
+
 @pytest.mark.parametrize(
     ("estimator", "options", "message"),
     [
