@@ -129,7 +129,7 @@ class MissedRows:
         ways = [f"s = {self.high:,.0f}"]
         if middle < s:
             ways.append(f"eps = {eps * (self.high - middle) / (s - middle):.2g}")
-        return f"{said} About {' or '.join(ways)} would make sure."
+        return f"{said} About {' or '.join(ways)} would most likely do."
 
     def __str__(self) -> str:
         return f"{self.low:,.0f} to {self.high:,.0f} rows, with probability {self.probability:g}"

@@ -337,7 +337,7 @@ def test_what_the_warning_says():
     assert MissedRows(3, 40, 0.9).warning(40, 1.0) == ""
     assert MissedRows(3, 40, 0.9).warning(30, 1.0) == (
         "Perhaps more than s = 30 rows are missed: by noisy counts between 3 and 40. About s = 40 or"
-        " eps = 2.2 would make sure."
+        " eps = 2.2 would most likely do."
     )
     assert "No point was found that misses so few rows" in MissedRows(50, 90, 0.9).warning(30, 1.0)
 
