@@ -240,7 +240,7 @@ class Entropic:
 
 _ITERATIONS = 2_000
 _SMALL_CHANGE = 1e-13
-# After so many steps it is asked whether signs tell the nearest point, up to rounding.
+# Every so many steps it is asked whether signs tell the nearest point, up to rounding.
 _ASKED, _ROUNDING = 8, 1e-9
 
 
@@ -282,7 +282,7 @@ class L1Ball:
     def _nearest(self, w: FloatArray) -> FloatArray:
         """The nearest point of the ball in the metric: accelerated projected gradient.
 
-        Where a few steps have kept all signs, the best point with these signs may be the nearest.
+        Every few steps it is asked whether the best point with the signs reached is the nearest.
         """
         if np.abs(w).sum() <= self._radius:
             return w
@@ -312,9 +312,11 @@ class L1Ball:
         """
         some = np.flatnonzero(signs)
         pull, on_face = self._metric @ w, signs[some]
-        a, b = np.linalg.solve(
-            self._metric[np.ix_(some, some)], np.column_stack([pull[some], on_face])
-        ).T
+        sides = np.column_stack([pull[some], on_face])
+        try:
+            a, b = np.linalg.solve(self._metric[np.ix_(some, some)], sides).T
+        except np.linalg.LinAlgError:  # too flat a metric: steps alone lead there
+            return None
         price = (float(on_face @ a) - self._radius) / float(on_face @ b)
         found = np.zeros(self.size)
         found[some] = a - price * b
