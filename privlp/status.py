@@ -86,6 +86,12 @@ _DEVIATIONS = 1.96
 _PROBABILITY = 0.9
 
 
+def rounded_up(value: float) -> float:
+    """The least number of two digits that is no smaller, up to rounding."""
+    digit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.ceil(value / digit - 1e-9) * digit
+
+
 @dataclass(frozen=True)
 class MissedRows:
     """An interval for the number of private rows that x misses, by more than alpha or rounding."""
@@ -119,7 +125,7 @@ class MissedRows:
             return (
                 f"No point was found that misses so few rows: by noisy counts at least"
                 f" {self.low:,.0f} are missed, not s = {s:g}. Give a larger s or eps, or check that"
-                " so many rows can be satisfied."
+                " bounds and public rows leave room to satisfy so many."
             )
         said = (
             f"Perhaps more than s = {s:g} rows are missed: by noisy counts between {self.low:,.0f}"
@@ -128,7 +134,7 @@ class MissedRows:
         middle = 0.5 * (self.low + self.high)
         ways = [f"s = {self.high:,.0f}"]
         if middle < s:
-            ways.append(f"eps = {eps * (self.high - middle) / (s - middle):.2g}")
+            ways.append(f"eps = {rounded_up(eps * (self.high - middle) / (s - middle)):g}")
         return f"{said} About {' or '.join(ways)} would most likely do."
 
     def __str__(self) -> str:

@@ -19,7 +19,7 @@ from privlp.methods.request import SolveRequest
 from privlp.privacy.prices import Price, composed_epsilon
 from privlp.regions.simplex import is_range
 from privlp.relations.numbers import LowSensitivity
-from privlp.status import Verdict
+from privlp.status import Verdict, rounded_up
 
 # Predicted violations, as shares of the amount by which a row typically varies over the region: one
 # above the first is useless, one below the second is useful.
@@ -160,14 +160,12 @@ def _enough_eps(request: SolveRequest, difficulty: float) -> float:
     enough = composed_epsilon([(Price.gaussian(1 / wanted), 1)], request.ledger.delta)
     if not 0 < enough <= _LARGEST_EPS:  # 0: a large delta alone would do
         return math.inf
-    digit = 10.0 ** (math.floor(math.log10(enough)) - 1)
-    return math.ceil(enough / digit) * digit
+    return rounded_up(enough)
 
 
 def about(value: float) -> str:
     """A number of rows, rounded up to two digits."""
-    digits = 10.0 ** max(0, math.floor(math.log10(max(value, 1.0))) - 1)
-    return f"{math.ceil(value / digits) * digits:,.0f}"
+    return f"{math.ceil(rounded_up(max(value, 1.0))):,.0f}"
 
 
 def other_relations(request: SolveRequest) -> str:

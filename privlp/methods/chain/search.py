@@ -72,8 +72,8 @@ _MOVING = (
 
 _NOTHING_GAINED = (
     "No point was found that is cheaper than one from which the search began: the objective may be"
-    " many times worse than the optimum. Give narrower bounds, near the values that variables"
-    " may take, or move the origin to a point that is well within the rows."
+    " many times worse than the optimum. Give bounds that are near the values which variables may"
+    " take, and leave room for the rows, or move the origin to a point that is well within them."
 )
 
 
