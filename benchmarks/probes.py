@@ -63,6 +63,24 @@ def _soft() -> list[float]:
     return [*_solved(lp), *_solved(SOFT["quantile_regression"](0, n=1500).lp)]
 
 
+def _ways() -> list[float]:
+    """Largest shares, bounds that are far too wide, and free variables as differences."""
+    A = np.random.default_rng(1).uniform(0.2, 1.0, (2000, 4))
+    share = privlp.LinearProgram(
+        [0, 0, 0, 0, 1],
+        np.vstack([np.append(np.ones(4), 0), np.column_stack([-A, np.ones(2000)])]),
+        np.append(1.0, np.zeros(2000)),
+        sense="max",
+        bounds=[(0, 1)] * 4 + [(0, 10)],
+        private=np.arange(2001) > 0,
+    )
+    around = np.random.default_rng(2).normal(size=(2000, 3))
+    costs, both = np.array([1.0, 1, 1, -0.9, -0.9, -0.9]), np.hstack([around, -around])
+    split = privlp.LinearProgram(costs, both, np.ones(2000), bounds=(0, 1e4))
+    wide = _needs(2000, bounds=(0, 1e6))
+    return [number for lp in (share, wide, split) for number in _solved(lp, s=100)]
+
+
 def _sold(**parts: Any) -> privlp.LinearProgram:
     return privlp.examples.advertising(pages=4, advertisers=3, **parts)
 
@@ -228,6 +246,7 @@ PROBES: dict[str, Probe] = {
     "mechanisms": _mechanisms,
     "default": _default,
     **{name: _by_method(name) for name in ("staged", "perturbed", "chain", "dmw", "dmw-published")},
+    "ways": _ways,
     "soft": _soft,
     "numbers": _numbers,
     "always": _always,
