@@ -463,6 +463,18 @@ def test_a_difference_in_place_of_a_free_variable(eps):
     assert max(found) <= 1.2 * min(found)
 
 
+@pytest.mark.parametrize("eps", [1.0, 4.0])
+@pytest.mark.parametrize("flip", [1, -1])
+def test_differences_with_a_price_begin_at_a_corner(eps, flip):
+    """Half of the bounds in each of u and v is as good to rows, and a thousand times as dear."""
+    rng = np.random.default_rng(4)
+    rows, gain = rng.normal(size=(2000, 4)), rng.normal(size=4)
+    costs, A = np.append(gain, -gain) + 0.1, np.hstack([rows, -rows])
+    ends = sorted((0, flip * 1e4))
+    lp = LinearProgram(flip * costs, flip * A, np.ones(2000), bounds=tuple(ends))
+    assert solved(lp, eps=eps).objective < 0.5 * privlp.solve_exact(lp).objective < 0
+
+
 def test_rows_too_thin_for_the_stages_are_said():
     """Both sides of each value are rows, and weights are differences: far more room than that."""
     rng = np.random.default_rng(0)

@@ -34,8 +34,9 @@ _LARGEST_SHARE = 0.05
 class Chain(RowsMethod):
     """Find a deep point, then cheaper ones, by noisy projected descents; keep the safest.
 
-    First noisy counts find a point with few missed rows on a public way, also where most rows lie
-    close together far from both of its ends. If all ends of such ways miss many rows, or an end is
+    First noisy counts find a point with few missed rows on a public way, from the cheapest point to
+    a cheap corner of the bounds, their middle, or farther, also where most rows lie close together
+    far from both of its ends. If all ends of such ways miss many rows, or an end is
     a corner of them, descents in ever larger regions look for a point amid the rows, and the way
     leads there. Where most rows are met at once, as at the tip of a cone, variables that the way
     leaves alone and that reach no rows from its end move aside: the tip tells no scale of theirs.

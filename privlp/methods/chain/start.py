@@ -76,6 +76,8 @@ _FARTHEST = 1e6
 # How hard cost pulls from the middle to the cheapest point, in units of the root of p; and points
 # are as cheap if they cost no more than this share of what the middle costs beyond the cheapest.
 _PULL, _AS_CHEAP = 1e3, 1e-9
+# A corner of the bounds is in the region if this is no farther away, in ranges of variables.
+_CORNER = 1e-9
 
 #: A point amid the rows near one, in such steps if they are given; and how many it misses.
 Amid = Callable[[FloatArray, NoisyCounts, FloatArray | None], tuple[FloatArray, float]]
@@ -171,11 +173,12 @@ class Starting:
         """A way to the first end with few missed rows, or the best; and how many it misses."""
         far = middle = self._region.point(self._region.inside)
         begin, fewest = self.cheapest(), math.inf
-        for number, end in enumerate(self._ends(begin)):
+        for end in self._ends(begin, middle):
             count = counts(end)
-            if number and count <= few and fewest > target:
+            if target < fewest < math.inf and count <= few:
                 begin = middle
-            if count < fewest:
+            # A corner comes before the middle, and is cheaper.
+            if count < fewest - (SURE * counts.sigma if end is middle else 0.0):
                 fewest, far = count, end
             if count <= few:
                 break
@@ -422,16 +425,21 @@ class Starting:
         dearer = float(public.cost @ (x - best))
         return x if dearer <= _AS_CHEAP * float(public.cost @ (middle - best)) else best
 
-    def _ends(self, cheapest: FloatArray) -> Iterator[FloatArray]:
-        """The middle, two ends beyond it, and the dearest point."""
-        region, public = self._region, self._public
-        yield region.point(region.inside)
-        for direction in (region.inside - region.coordinates(cheapest), region.cost(public.cost)):
+    def _ends(self, cheapest: FloatArray, middle: FloatArray) -> Iterator[FloatArray]:
+        """A corner that is cheaper than the middle, the middle, ends beyond it, the dearest."""
+        region, cost = self._region, self._public.cost
+        for corner in self._public.bounds.T:
+            if np.isfinite(corner).all() and cost @ cheapest < cost @ corner < cost @ middle:
+                nearest = region.point(region.nearest(region.coordinates(corner)))
+                if np.allclose(nearest, corner, _CORNER, _CORNER * self._ranges()):
+                    yield corner
+        yield middle
+        for direction in (region.inside - region.coordinates(cheapest), region.cost(cost)):
             if direction.any():
                 unit = direction / np.linalg.norm(direction)
                 reach = min(region.reach(region.inside, unit), _FARTHEST)
                 yield region.point(region.within(region.inside + reach * unit))
-        dearest = public.best(-public.cost)
+        dearest = self._public.best(-cost)
         if dearest is not None:
             yield dearest
 
