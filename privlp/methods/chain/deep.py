@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -37,6 +38,9 @@ _DEEP_INWARDS = 0.5
 # at most so many times those of all at once.
 # Where steps come from the centre of rows, the largest region is this share of the room or more.
 _WIDER, _MOST_COARSE, _TOGETHER, _OF_ROOM = (1.0, 8.0, 64.0), 0.2, 8.0, 0.25
+
+# So many widths are far from a corner; and counts that are left for a deep point.
+_MANY_WIDTHS, _KEPT = 2.0, 3
 
 #: Noise on all coordinates, in rows over s, below which it is small.
 EASY = 0.1
@@ -123,10 +127,35 @@ class DeepSearch(StagedSearch):
         self._note("start", start.x)
         if widths is not None and widths.remaining:
             self._widths = starting.widths(widths, start.x)
+            start = self._at_corner(start)
         self._bound_about(start.x)
         if math.isfinite(start.on) and math.isfinite(start.bound):
             end = start.way.part(min(start.share + start.on, 1.0))
             self._bound_costs(float(self._public.cost @ end))
+        return start
+
+    def _at_corner(self, start: Start) -> Start:
+        """Variables many widths from a corner of their bounds move there, if counts allow it.
+
+        Those with the same bounds move by the same step, up to where the first one is at its end:
+        the difference of two of them stays.
+        """
+        x, cost, bounds, ends = start.x, self._public.cost, self._public.bounds, self._all
+        counts, groups = self._counts(self._draws.deep), np.unique(bounds, axis=0)
+        for side in (0, 1):
+            step = np.zeros(len(x))
+            for group in groups[np.isfinite(groups[:, side])]:
+                way = group[side] - x
+                far = (bounds == group).all(axis=1) & (abs(way) > _MANY_WIDTHS * self._widths)
+                step[far] = min(way[far], key=abs, default=0.0)
+            moved = ends.point(ends.within(ends.coordinates(x + step)))
+            if not step.any() or cost @ moved >= cost @ x or counts.left <= _KEPT:
+                continue
+            bound = start.bound if math.isfinite(start.bound) else counts(x) + 2 * counts.sigma
+            count = counts(moved)
+            if count <= bound:
+                self._remember(count + 2 * counts.sigma, moved)
+                return replace(start, moved=moved)
         return start
 
     def _on_the_way(self, start: Start) -> FloatArray:

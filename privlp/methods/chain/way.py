@@ -103,6 +103,8 @@ class Start:
     of_safe: float
     # A point that misses few rows, where many sides meet: right beside it many are missed.
     corner: FloatArray | None = None
+    # The point beside the way that takes its place: most variables at a corner of their bounds.
+    moved: FloatArray | None = None
 
     def with_few(self, counts: NoisyCounts, target: float) -> FloatArray:
         """A point that is likely to miss so many rows or fewer, by all counts that are left."""
@@ -115,12 +117,12 @@ class Start:
     @property
     def x(self) -> FloatArray:
         """The point."""
-        return self.way.part(self.share)
+        return self.way.part(self.share) if self.moved is None else self.moved
 
     @property
     def leads_away(self) -> bool:
         """Whether the way itself leads to points with few missed rows not far on."""
-        return self.good and 2 * self.on < 1 - self.share
+        return self.moved is None and self.good and 2 * self.on < 1 - self.share
 
 
 def search_of_odds(
