@@ -239,7 +239,7 @@ class DeepSearch(StagedSearch):
                 deep, fewest, best = found, count, wide
             if count <= few or not np.isfinite(steps).any():
                 break
-        if fewest > few and (uneven or not np.isfinite(steps).all()):
+        if fewest > few:
             self._widths = np.where(np.isfinite(steps).all(), best * steps, np.inf)
             self._public, self._region = self._whole, self._all
             self._bound_about(x)
