@@ -235,7 +235,7 @@ class DeepSearch(StagedSearch):
             self._widths = wide * steps
             self._bound_about(x)
             found, count = self._descended(x, counts, COARSE, _MOST_COARSE)
-            if count < fewest:
+            if count < fewest - SURE * counts.sigma:  # clearly better than a smaller one
                 deep, fewest, best = found, count, wide
             if count <= few or not np.isfinite(steps).any():
                 break

@@ -130,7 +130,7 @@ class Starting:
         first = begin
         if fewest > target and cheapest_at_zero(self._public.lp):
             deep, count = amid(begin, counts, None)
-            if count < fewest:
+            if count < fewest + SURE * counts.sigma:  # it is nearer
                 far, fewest = deep, count
         begin = self._before_most_rows(of_cells, begin, far, target)
         asked = counts(begin)
