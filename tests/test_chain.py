@@ -510,6 +510,21 @@ def test_bounds_too_loose_to_find_the_rows_are_said():
         privlp.solve(usual, 4.0, 1e-7, 100, method="chain", rng=0)
 
 
+def test_needs_and_limits_meet_in_a_chain():
+    """No region about 0 has a point amid the rows: the best one leads there, not the largest."""
+    rng = np.random.default_rng(3)
+    A = rng.uniform(0, 1, (2000, 8)) * (rng.random((2000, 8)) < 0.5)
+    A[:, 0] += 0.1
+    most, x = rng.random(2000) < 0.3, rng.uniform(0, 1, 8)
+    b = (A @ x) * np.where(most, rng.uniform(1.1, 1.5, 2000), -rng.uniform(0.6, 0.95, 2000))
+    lp = LinearProgram(rng.uniform(1, 3, 8), np.where(most[:, None], A, -A), b)
+    best = privlp.solve_exact(lp).objective
+    for seed in range(3):
+        found = solved(lp, eps=4.0, rng=seed)
+        assert np.sum(lp.A @ found.x > lp.b + 1e-6) <= 100
+        assert found.objective <= 1.1 * best
+
+
 def sigma(entry):
     return float(entry.parameter.removeprefix("sigma = "))
 

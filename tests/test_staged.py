@@ -475,3 +475,19 @@ def test_a_packing_that_private_rows_limit_is_solved_at_any_size():
     bounded = lp.changed(bounds=np.array([[0.0, 9.0]] * 3))
     for other in (bounded, covering(1000, 3)):
         assert "limits" not in privlp.plan(other, 1.0, 1e-6, 50).advice  # nothing to say
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_rows_that_ask_for_more_and_for_less_are_told(both):
+    """The search is made for needs alone; noisy counts of signs say when there are limits too."""
+    rng = np.random.default_rng(0)
+    A = rng.uniform(0, 1, (2000, 16)) * (rng.random((2000, 16)) < 0.5)
+    A[:, 0] += 0.1
+    most = (rng.random(2000) < 0.3) & both
+    b = A.sum(axis=1) * np.where(most, 1.3, -0.8)
+    lp = LinearProgram(rng.uniform(1, 2, 16), np.where(most[:, None], A, -A), b)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert privlp.solve(lp, 4.0, 1e-6, 100, rng=0).method == "staged"
+    told = [one for one in caught if "ask for more and for less" in str(one.message)]
+    assert len(told) == both

@@ -223,9 +223,9 @@ class DeepSearch(StagedSearch):
         """
         few, fewest, deep, best = max(FEW * self._s, SURE * counts.sigma), math.inf, x, 1.0
         self._public, self._region = self._whole, self._all
-        known, uneven, wider = np.zeros(len(x), dtype=bool), False, _WIDER
+        known, wider = np.zeros(len(x), dtype=bool), _WIDER
         if steps is None:
-            steps, known, uneven = self._moves(starting, x)
+            steps, known = self._moves(starting, x)
         else:
             largest = max(_OF_ROOM * starting.room(steps), _WIDER[-1])
             wider = tuple(np.geomspace(largest, 1.0, len(_WIDER)))
@@ -250,19 +250,18 @@ class DeepSearch(StagedSearch):
                 deep, fewest = lowest, count
         return deep, fewest
 
-    def _moves(
-        self, starting: Starting, x: FloatArray
-    ) -> tuple[FloatArray, npt.NDArray[np.bool_], bool]:
-        """Steps of variables from x to sides; which noise tells; and whether ranges are uneven."""
+    def _moves(self, starting: Starting, x: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """Steps of variables from x to sides; and which of them noise tells."""
         widths = together = np.full(len(x), np.inf)
         if self._draws.widths is not None:
             widths = starting.widths(self._draws.widths, x)
-        uneven = starting.uneven(widths)
         if self._draws.way is not None:
-            together = starting.together(self._draws.way, x, widths if uneven else None)
+            together = starting.together(
+                self._draws.way, x, widths if starting.uneven(widths) else None
+            )
         known = np.isfinite(widths)
         steps = np.where(known, np.minimum(widths, _TOGETHER * together), together)
-        return steps, known, uneven
+        return steps, known
 
     def _lowest(self, x: FloatArray, kept: npt.NDArray[np.bool_]) -> FloatArray:
         """The cheapest point with these variables of x: no private row may touch the others."""

@@ -72,6 +72,13 @@ _UNEVEN = (
     " some are worth far more than others, or no private row limits them, and it may be far from"
     " the best still. Give bounds for all variables, or units in which they are alike."
 )
+# Fewer rows than this share have one sign, by so many deviations as are clear.
+_ONE_SIGN = 0.9
+_BOTH_SIGNS = (
+    "Private rows ask for more and for less of variables, by noisy counts of their signs, and this"
+    " search is made for one of both: x may miss more rows, or cost many times more, than it need."
+    " Try method='chain'."
+)
 
 
 Counting = ChargedDraws | CountsOfSums
@@ -184,6 +191,8 @@ class Stages(StagedSearch):
             if count >= self._n - _SURE * draw.sigma and spread >= _LEAST_SPREAD * self._n:
                 self._sign = sign
                 return
+        if max(noisy[0], noisy[2]) < _ONE_SIGN * self._n - _SURE * draw.sigma:
+            self._warning = _BOTH_SIGNS
 
     def _scaled(self, simplex: Simplex, share: float = 1.0) -> Rows[Any]:
         """The rows in the units of a stage, or a share of them."""
