@@ -256,9 +256,7 @@ class DeepSearch(StagedSearch):
         if self._draws.widths is not None:
             widths = starting.widths(self._draws.widths, x)
         if self._draws.way is not None:
-            together = starting.together(
-                self._draws.way, x, widths if starting.uneven(widths) else None
-            )
+            together = starting.together(self._draws.way, x, widths if starting.uneven() else None)
         known = np.isfinite(widths)
         steps = np.where(known, np.minimum(widths, _TOGETHER * together), together)
         return steps, known

@@ -69,8 +69,6 @@ _FAR, _CLOSER = 10.0, 1 / 50
 # few missed rows, move aside by up to the third: as the tip of a cone is, it may be the one place
 # where they make no difference. So many counts are left for the way from there.
 _MOST, _STILL, _ASIDE, COUNTS_ASIDE = 0.5, 0.01, 0.05, 8
-# Ranges of variables are uneven if in units of widths they differ by more than this factor.
-_UNEVEN = 100.0
 # A way leads beyond the middle so many times as far as to it, at most.
 _FARTHEST = 1e6
 # How hard cost pulls from the middle to the cheapest point, in units of the root of p; and points
@@ -367,18 +365,10 @@ class Starting:
         step = np.maximum(_WIDE * ranges * parts, self.least)
         return np.where(2 * step < ranges, step, np.inf)
 
-    def uneven(self, widths: FloatArray) -> bool:
-        """Whether ranges of variables are no common scale.
-
-        Some of them may follow from the end of the search, not from bounds. Or they differ by far
-        in units of these widths, where noise is small.
-        """
+    def uneven(self) -> bool:
+        """Whether ranges are no common scale: some follow from the end of the search, not bounds."""
         bounded = np.isfinite(self._public.bounds[self._region.live]).all(axis=1)
-        if not bounded.all() and bounded.any():
-            return True
-        known = np.isfinite(widths)
-        wide = self._ranges()[known] / widths[known]
-        return self._clear and bool(known.any() and wide.max() > _UNEVEN * wide.min())
+        return bool(bounded.any() and not bounded.all())
 
     def room(self, steps: FloatArray) -> float:
         """How many times as long these steps may be within the ranges; 1 if none is known."""
