@@ -161,6 +161,18 @@ def test_variables_that_move_far_together_are_followed(seed):
     assert found.objective <= 4 * privlp.solve_exact(lp).objective
 
 
+@pytest.mark.parametrize("bounds", [(0, 1e5), (1000, 1500)])
+def test_variables_without_a_cost_may_have_to_leave_the_middle(bounds):
+    """Steps of a project: no public end keeps the rows, nor does a point near the middle."""
+    rng, first = np.random.default_rng([2, 70]), np.arange(3000) % 8
+    A = np.zeros((3000, 9))
+    A[np.arange(3000), first], A[np.arange(3000), first + 1] = 1, -1
+    lp = LinearProgram(np.eye(9)[8], A, -rng.gamma(6, 2, 3000), bounds=bounds)
+    found, best = solved(lp, eps=4.0, s=150, rng=2), privlp.solve_exact(lp).objective
+    assert missed(lp, found.x) <= 150
+    assert found.objective - bounds[0] <= 2 * (best - bounds[0])
+
+
 def test_short_descents_leave_rounds_for_all_stages(monkeypatch):
     """However many rounds noise asks for."""
     monkeypatch.setattr(ChainSearch, "_short_rounds", lambda self, scale: 10**6)

@@ -215,40 +215,44 @@ class DeepSearch(StagedSearch):
         x: FloatArray,
         counts: NoisyCounts,
         steps: FloatArray | None = None,
-    ) -> tuple[FloatArray, float]:
-        """A deep point in a region about x that has one, and how many rows it misses.
+    ) -> tuple[FloatArray, float, FloatArray]:
+        """A deep point in a region about x that has one, how many rows it misses, and x.
 
-        The smallest such region, or, where steps of variables are given, the largest. Where these
-        are infinite, it is the whole region.
+        The smallest such region; before the largest, one about each other point of least cost is
+        tried. Where steps of variables are given, the largest such region about x. Where these are
+        infinite, it is the whole region.
         """
-        few, fewest, deep, best = max(FEW * self._s, SURE * counts.sigma), math.inf, x, 1.0
+        few, fewest, deep = max(FEW * self._s, SURE * counts.sigma), math.inf, x
+        about, best, others = x, 1.0, []
         self._public, self._region = self._whole, self._all
         known, wider = np.zeros(len(x), dtype=bool), _WIDER
         if steps is None:
             steps, known = self._moves(starting, x)
+            others = [(other, wider[-2]) for other in starting.as_cheap(x)]
         else:
             largest = max(_OF_ROOM * starting.room(steps), _WIDER[-1])
             wider = tuple(np.geomspace(largest, 1.0, len(_WIDER)))
-        for wide in wider:
+        for at, wide in [*((x, wide) for wide in wider[:-1]), *others, (None, wider[-1])]:
             if counts.left < COUNTS_AMID:
                 break
+            point = about if at is None else at
             self._widths = wide * steps
-            self._bound_about(x)
-            found, count = self._descended(x, counts, COARSE, _MOST_COARSE)
-            if count < fewest - SURE * counts.sigma:  # clearly better than a smaller one
-                deep, fewest, best = found, count, wide
+            self._bound_about(point)
+            found, count = self._descended(point, counts, COARSE, _MOST_COARSE)
+            if count < fewest - SURE * counts.sigma:  # clearly better than in a smaller one
+                deep, fewest, about, best = found, count, point, wide
             if count <= few or not np.isfinite(steps).any():
                 break
         if fewest > few:
             self._widths = np.where(np.isfinite(steps).all(), best * steps, np.inf)
             self._public, self._region = self._whole, self._all
-            self._bound_about(x)
+            self._bound_about(about)
         if known.any() and not known.all() and counts.left >= COUNTS_AMID:
             lowest = self._lowest(deep, known)
             count = counts(lowest)
             if count <= max(few, fewest):
                 deep, fewest = lowest, count
-        return deep, fewest
+        return deep, fewest, about
 
     def _moves(self, starting: Starting, x: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
         """Steps of variables from x to sides; and which of them noise tells."""

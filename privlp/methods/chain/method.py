@@ -36,8 +36,9 @@ class Chain(RowsMethod):
 
     First noisy counts find a point with few missed rows on a public way, from the cheapest point to
     a cheap corner of the bounds, their middle, or farther, also where most rows lie close together
-    far from both of its ends. If all ends of such ways miss many rows, or an end is
-    a corner of them, descents in ever larger regions look for a point amid the rows, and the way
+    far from both of its ends. If all ends of such ways miss many rows, or an end is a corner of
+    them, descents in ever larger regions look for a point amid the rows, about the cheapest point
+    nearest to the middle, then about those at the ends of variables without a cost, and the way
     leads there. Where most rows are met at once, as at the tip of a cone, variables that the way
     leaves alone and that reach no rows from its end move aside: the tip tells no scale of theirs.
     Descents of distances from where rows end, if 0 is not the cheapest point, look for their

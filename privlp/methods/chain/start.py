@@ -72,13 +72,15 @@ _MOST, _STILL, _ASIDE, COUNTS_ASIDE = 0.5, 0.01, 0.05, 8
 # A way leads beyond the middle so many times as far as to it, at most.
 _FARTHEST = 1e6
 # How hard cost pulls from the middle to the cheapest point, in units of the root of p; and points
-# are as cheap if they cost no more than this share of what the middle costs beyond the cheapest.
-_PULL, _AS_CHEAP = 1e3, 1e-9
+# are as cheap if they cost no more than this share of what the middle costs beyond the cheapest. So
+# many ranges pull variables to their ends.
+_PULL, _AS_CHEAP, _TO_AN_END = 1e3, 1e-9, 10.0
 # A corner of the bounds is in the region if this is no farther away, in ranges of variables.
 _CORNER = 1e-9
 
-#: A point amid the rows near one, in such steps if they are given; and how many it misses.
-Amid = Callable[[FloatArray, NoisyCounts, FloatArray | None], tuple[FloatArray, float]]
+#: A point amid the rows near one, in such steps if they are given; how many it misses; and near
+#: which point it was found.
+Amid = Callable[[FloatArray, NoisyCounts, FloatArray | None], tuple[FloatArray, float, FloatArray]]
 
 
 class Starting:
@@ -127,9 +129,9 @@ class Starting:
         begin, far, fewest = self._to_an_end(counts, few, target)
         first = begin
         if fewest > target and cheapest_at_zero(self._public.lp):
-            deep, count = amid(begin, counts, None)
+            deep, count, about = amid(begin, counts, None)
             if count < fewest + SURE * counts.sigma:  # it is nearer
-                far, fewest = deep, count
+                begin, far, fewest = about, deep, count
         begin = self._before_most_rows(of_cells, begin, far, target)
         asked = counts(begin)
         self._goal = max(min(self._goal, _OF_ASKED * asked), FEW * self._s)
@@ -193,7 +195,7 @@ class Starting:
         hint: float | None,
     ) -> Way:
         """A way to a point amid the rows; it begins aside of the corner, or where this one does."""
-        deep, count = amid(way.far, counts, np.full(len(first), np.inf))
+        deep, count, _ = amid(way.far, counts, np.full(len(first), np.inf))
         if count >= target:
             return way
         aside = self._aside(draw, first, way.far, deep)
@@ -237,7 +239,10 @@ class Starting:
         centre: Callable[[FloatArray, Useless], Centre | None],
         amid: Amid,
     ) -> tuple[Way, tuple[float, float]]:
-        """The way, or one that begins or ends amid the rows, if they come close together there."""
+        """The way, or one that begins or ends amid the rows, if they come close together there.
+
+        Where neither its end nor the centre misses few rows, a point amid the rows that does.
+        """
         cost, good = self._public.cost, way.fewest <= target
 
         def as_good(value: float) -> bool:
@@ -248,16 +253,20 @@ class Starting:
             return way, ends
         count = counts(found.x)
         if way.fewest > few and count < way.fewest:
-            other = self._way(way.begin, found.x, count, counts.sigma)
+            begin, far, fewest = way.begin, found.x, count
+            if count > target and counts.left >= COUNTS_AMID:
+                deep, least, about = amid(begin, counts, None)
+                if least < count:
+                    begin, far, fewest = about, deep, least
         elif np.isfinite(found.steps).any():
             begin, far, fewest = found.x, way.far, way.fewest
             if self._clear and fewest > target and counts.left >= COUNTS_AMID:
-                deep, count = amid(begin, counts, self.steps)
+                deep, count, _ = amid(begin, counts, self.steps)
                 if count <= target:
                     far, fewest = deep, count
-            other = self._way(begin, far, fewest, counts.sigma)
         else:
             return way, ends
+        other = self._way(begin, far, fewest, counts.sigma)
         other.learn(counts, _CHECKED + 1)
         others = other.likely()
         return (way, ends) if as_good(float(cost @ other.at(others[1]))) else (other, others)
@@ -366,7 +375,7 @@ class Starting:
         return np.where(2 * step < ranges, step, np.inf)
 
     def uneven(self) -> bool:
-        """Whether ranges are no common scale: some follow from the end of the search, not bounds."""
+        """Whether ranges are no common scale: some follow from where the search ends."""
         bounded = np.isfinite(self._public.bounds[self._region.live]).all(axis=1)
         return bool(bounded.any() and not bounded.all())
 
@@ -403,15 +412,24 @@ class Starting:
         ranges[self._region.live] = self._region.ranges
         return ranges
 
-    def cheapest(self) -> FloatArray:
-        """A point of least cost: of several, the one nearest to the middle of the region."""
+    def as_cheap(self, x: FloatArray) -> list[FloatArray]:
+        """Points of least cost, but x: of several, those nearest to the lower and upper ends."""
+        found = [self.cheapest(-_TO_AN_END), self.cheapest(_TO_AN_END)]
+        return [other for other in found if not np.allclose(other, x)]
+
+    def cheapest(self, side: float = 0.0) -> FloatArray:
+        """A point of least cost: of several, the one nearest to the middle of the region.
+
+        Or to the point that lies so many times the ranges of variables to one side of it.
+        """
         public, region = self._public, self._region
         middle, slope = region.point(region.inside), region.cost(public.cost)
         best = public.best(public.cost)
         if best is None or not slope.any():
             return middle if best is None else best
         pull = _PULL * math.sqrt(region.size) / float(np.linalg.norm(slope))
-        x = np.clip(region.point(region.nearest(region.inside - pull * slope)), *public.bounds.T)
+        towards = region.inside + side - pull * slope
+        x = np.clip(region.point(region.nearest(towards)), *public.bounds.T)
         dearer = float(public.cost @ (x - best))
         return x if dearer <= _AS_CHEAP * float(public.cost @ (middle - best)) else best
 
