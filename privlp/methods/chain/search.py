@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privlp.checks import FloatArray
-from privlp.methods.chain.deep import EASY, LOST, DeepSearch
+from privlp.methods.chain.deep import LOST, DeepSearch
 from privlp.methods.chain.way import Start
 from privlp.methods.counts import NoisyCounts, TargetSearch
 from privlp.methods.perturbed.paths import scaled_or
@@ -31,16 +31,18 @@ _TARGETS, _START_TARGET = (3.0, 2.0, 1.5, 1.2, 1.0), 3.0
 _LENGTH = 8.0
 # Where a descent leads this share of the way to an end of its region, or of as far as it can go,
 # and mostly along the costs, the next one has more room and longer steps, by this factor; and then
-# less again. Where noise is small, the first ones need go no farther than so many softnesses.
+# less again. Where noise is no larger than this, in rows over s, the first ones need go no farther
+# than so many softnesses.
 _TO_AN_END, _FAR, _STRAIGHT, _GROWS = 0.9, 0.7, 0.5, 8.0
-_EARLY, _MANY_STEPS = 2, 9.0
+_EARLY, _NOT_LARGE, _MANY_STEPS = 2, 0.3, 9.0
 # Where costs are at stake that are so many times the slack, short descents follow one that went far
 # early: of so many rounds that s rows are so many deviations of noise. Those that go on are
 # prolonged, by this factor and more, by so many counts; so many are left for each later stage.
 _REMOTE, _CLEARLY, _SHORTEST, _STRIDE, _AT_MOST, _EACH = 100.0, 2.0, 8, 4.0, 5, 2
 # Rows stopped a descent that went less far along the costs than this share of what it would alone.
 # From this noise on, in rows over s, descents may be too short to meet them.
-_STOPPED, _NOISY = 0.25, 0.18
+# Where noise is less, more cost is at stake by this factor than was saved or lost, if it moves.
+_STOPPED, _NOISY, _FAR_MORE = 0.25, 0.18, 20.0
 # A search still moves if a descent goes on by so much of the costs at stake.
 _OF_STAKE = 0.01
 # Where the last one has so much more room, the search was far from its end: that is said.
@@ -163,7 +165,7 @@ class ChainSearch(DeepSearch):
             return x
         steps = _FAR * _LENGTH * math.sqrt(rounds)
         early = left > self._charges.stages - _EARLY
-        if early and self._charges.difficulty < EASY:
+        if early and self._charges.difficulty < _NOT_LARGE:
             steps = _MANY_STEPS
         along, straight = self._along(region, x, found)
         free = straight and along > _STOPPED * drift
@@ -181,10 +183,10 @@ class ChainSearch(DeepSearch):
         return new
 
     def _is_remote(self, scale: Scale, x: FloatArray) -> bool:
-        """Whether noise is small and far more cost than the slack of rows is at stake."""
+        """Whether noise is not large and far more cost than the slack of rows is at stake."""
         size = float(np.linalg.norm(scale.region.cost(self._public.cost)))
         stake = float(self._public.cost @ (x - self._cheapest))
-        return self._charges.difficulty < EASY and stake > _REMOTE * scale.slack * size
+        return self._charges.difficulty < _NOT_LARGE and stake > _REMOTE * scale.slack * size
 
     def _short_descents(self, scale: Scale, x: FloatArray, stages: int) -> FloatArray:
         """Short descents, after each of which counts look straight on, and the point they lead to.
@@ -224,13 +226,13 @@ class ChainSearch(DeepSearch):
     def _warn_if_not_arrived(self, scale: Scale, first: FloatArray, x: FloatArray) -> None:
         """Warn if the search was too coarse for the rows, ended far from them, or still moved.
 
-        It still moves if after short descents one with much more room goes on; or where noise is
-        large, if rows stopped no stage, and more cost is at stake than all of them saved.
+        It still moves if after short descents one with much more room goes on; or if rows stopped
+        no stage, and more cost is at stake than all of them saved: far more, unless noise is large.
         """
         cost = self._public.cost
         at_stake, saved = float(cost @ (x - self._cheapest)), float(cost @ (first - x))
         noisy = self._charges.difficulty > _NOISY and self._charges.stages > len(_OF_FEW)
-        moves = noisy and not scale.stopped and at_stake > saved
+        moves = not scale.stopped and at_stake > (saved if noisy else _FAR_MORE * abs(saved))
         if scale.kept:
             wide = Scale(scale.region, scale.deep, scale.slack, scale.force, _STILL_FAR)
             found, moved = self._short_descent(wide, x, self._draws.slopes.remaining)
