@@ -210,6 +210,10 @@ class ReducedPolytope:
         u = (x - self.origin)[self.live] / self.unit
         return u if self.dual is None else self.dual @ u
 
+    def moved(self, x: FloatArray, step: FloatArray) -> FloatArray:
+        """An x moved by a step, as far as K lets it."""
+        return self.point(self.nearest(self.coordinates(x + step)))
+
     def cost(self, cost: FloatArray) -> FloatArray:
         """The slope of cost·x in z."""
         slope = cost[self.live] * self.unit

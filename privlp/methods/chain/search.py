@@ -174,7 +174,7 @@ class ChainSearch(DeepSearch):
         far = straight and bool(along > steps * soft or ends.any())
         new, t = self._towards(region, deep, found, target, _BEYOND, left)
         if scale.kept:
-            scale.deep = self._moved(deep, new - x)
+            scale.deep = self._all.moved(deep, new - x)
         scale.change(t, far=far)
         if far and early and self._is_remote(scale, new):
             new = self._short_descents(scale, new, left - 1)
@@ -204,7 +204,7 @@ class ChainSearch(DeepSearch):
             if moved:
                 length = self._straight_on(x, found, counts.left - fewest)
             step = length * (found - x)
-            x, scale.deep = self._moved(x, step), self._moved(scale.deep, step)
+            x, scale.deep = self._all.moved(x, step), self._all.moved(scale.deep, step)
             scale.wider *= _GROWS if length > 1 else 1.0 if length == 1 else 1 / _GROWS
             self._note("x", x)
             led |= length >= 1
@@ -262,11 +262,6 @@ class ChainSearch(DeepSearch):
             if bad <= 1 or not good < length < bad or bad < _STRIDE * good:
                 break
         return good
-
-    def _moved(self, x: FloatArray, step: FloatArray) -> FloatArray:
-        """A point moved by a step, as far as public rows and bounds let it."""
-        ends = self._all
-        return ends.point(ends.within(ends.coordinates(x + step)))
 
     def _end(self, start: Start, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> None:
         """The last search, and where few rows are missed at a corner, whichever is cheaper."""

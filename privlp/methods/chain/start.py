@@ -146,7 +146,10 @@ class Starting:
         if corner is None and fewest <= few and way.falls_at_once(_MOST * self._n, ends[1]):
             beside = self._beside(way, first, counts, by_variable)
             if beside is not None:
-                corner, centre, way, ends = way.at(ends[1]), None, beside, beside.likely()
+                corner = way.at(ends[1])
+                if counts(corner) > few:
+                    corner = way.far
+                centre, way, ends = None, beside, beside.likely()
         ends = way.halved(ends, counts, target, later)
         if centre is not None:
             way, ends = self._by_centre(way, ends, counts, few, target, centre, amid)
@@ -199,7 +202,7 @@ class Starting:
         if count >= target:
             return way
         aside = self._aside(draw, first, way.far, deep)
-        begin = self._moved(way.far, aside) if aside.any() else way.begin
+        begin = self._region.moved(way.far, aside) if aside.any() else way.begin
         found = self._way(begin, deep, count, counts.sigma, hint)
         found.learn(counts, _CHECKED)
         return found
@@ -211,9 +214,9 @@ class Starting:
         aside = self._aside(draw, first, way.far, way.far)
         if not aside.any():
             return None
-        far = self._moved(way.far, aside)
-        found = self._way(self._moved(way.begin, aside), far, counts(far), counts.sigma)
-        found.learn(counts, _CHECKED)
+        far = self._region.moved(way.far, aside)
+        found = self._way(self._region.moved(way.begin, aside), far, counts(far), counts.sigma)
+        found.learn(counts, _CHECKED + 1)
         return found
 
     def _way(
@@ -300,11 +303,6 @@ class Starting:
         useless = np.asarray(draw(self._near(x, ranges))) < least
         step = _ASIDE * ranges * np.random.default_rng(0).uniform(-1, 1, len(x))
         return np.where(still & useless, step, 0.0)
-
-    def _moved(self, x: FloatArray, step: FloatArray) -> FloatArray:
-        """A point moved by a step, as far as public rows and bounds let it."""
-        region = self._region
-        return region.point(region.nearest(region.coordinates(x + step)))
 
     def _on(
         self,
