@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privlp.methods.base import ChargeRequest
-from privlp.methods.chain.start import (
+from privlp.methods.chain.near import (
     BY_VARIABLE,
     CENTRE_COUNTS,
-    CLEAR_CELL,
-    COUNTS_BY_CENTRE,
     ON_THE_WAY,
     WIDTH_COUNTS,
     near_sides,
 )
+from privlp.methods.chain.start import CLEAR_CELL, COUNTS_BY_CENTRE
 from privlp.methods.counts import check_request, noise_of_one_release, share_of_check
 from privlp.methods.perturbed.method import secret_term
 from privlp.methods.request import SolveRequest, cheapest_at_zero

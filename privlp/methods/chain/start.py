@@ -1,4 +1,4 @@
-"""Where a chain of descents starts: on a public way, and how far rows near that point reach."""
+"""Where a chain of descents starts: on a public way."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
 from privlp.checks import FloatArray
-from privlp.methods.chain.descent import Centre, Descents, Useless, centre_of_rows
+from privlp.methods.chain.descent import Centre, Useless
+from privlp.methods.chain.near import CLEAR, NearSides
 from privlp.methods.chain.way import LIKELY, Start, Way, search_of_odds
 from privlp.methods.counts import NoisyCounts
 from privlp.methods.request import cheapest_at_zero
@@ -34,36 +34,17 @@ COUNTS_BY_CENTRE = 12
 # The start misses so many times s, or fewer; this share of what the way's beginning misses, if that
 # is less: where few rows ask for anything, the scale is where that number falls.
 _OF_START, _OF_ASKED = 2.5, 0.5
-# Sides near the start: so many times s, but no more than this share of all rows, and so many
-# deviations of their count at least; and the binary logarithm of the smallest step that is tried.
-_NEAR, _AT_MOST, _SMALLEST = 4.0, 0.2, -50.0
-# So many deviations are clear for a single count.
-_CLEAR = 2.0
-#: Near sides are not told from others if they are a larger share of all rows: on the way, and for
-#: each variable.
-ON_THE_WAY, BY_VARIABLE = 0.25, 0.5
 # A way goes on for so many times the step that reaches near sides; and where none is known, to
-# odds so much larger, if these are small. A variable moves so many times the step.
-_ON, _ODDS_ON, _SMALL, _WIDE = 5.0, 0.7, -1.0, 8.0
-# Sides lie on one another where the last halving of a step on the way leaves out this share of the
-# sides that it reaches, by so many deviations (between distinct sides it leaves out a quarter), and
-# the step is less than these shares of the way to there from its beginning, and from the first one.
-_AT_ONCE, _SURELY, _NO_STEP, _NOTHING = 0.4, 2.0, 0.03, 1e-6
+# odds so much larger, if these are small.
+_ON, _ODDS_ON, _SMALL = 5.0, 0.7, -1.0
+# Sides met at once lie on one another where the step that reaches them is less than these shares of
+# the way to there from its beginning, and from the first one.
+_NO_STEP, _NOTHING = 0.03, 1e-6
 # Where such a step is not known, a way goes on for so many times the way to a point with few missed
 # rows.
 _BEYOND_SAFE = 8.0
 #: A way is divided into so many cells, told apart if two of them have so many deviations of noise.
 CELLS, CLEAR_CELL = 1024, 6.0
-#: Counts of near sides by variable: for the widths at the start, and before, for the centre of the
-#: rows, of which the first say how far variables move from the beginning to reach many rows.
-WIDTH_COUNTS, STEPS_OF_CENTRE, CENTRE_COUNTS = 6, 8, 24
-# These are half of the rows that a variable touches, or this share of all.
-_OF_TOUCHING, _OF_CENTRE = 0.5, 0.25
-# The longest steps that are tried, in ranges of variables; and the binary logarithm of the
-# shortest, in units of the longest.
-_BEYOND_RANGES, _CENTRE_SMALLEST = 2.0**20, -80.0
-# Rows come close together at a centre from which the way's beginning is so many such steps away.
-_FAR, _CLOSER = 10.0, 1 / 50
 # Where as large a share of all rows is met at once, variables that the way leaves alone (it moves
 # them by no more than the second share of their ranges), and that reach no rows from a point with
 # few missed rows, move aside by up to the third: as the tip of a cone is, it may be the one place
@@ -83,7 +64,7 @@ _CORNER = 1e-9
 Amid = Callable[[FloatArray, NoisyCounts, FloatArray | None], tuple[FloatArray, float, FloatArray]]
 
 
-class Starting:
+class Starting(NearSides):
     """Counts on public ways."""
 
     def __init__(
@@ -96,17 +77,10 @@ class Starting:
         *,
         clear: bool,
     ) -> None:
-        self._measured, self._public, self._region = measured, public, region
-        self._s, self._n, self._clear = s, n, clear
+        super().__init__(measured, public, region, s, n)
+        self._clear = clear
         # The start misses so many rows, or fewer, and no point of a way more than the other number.
         self._goal, self._most = _OF_START * s, float(n)
-        #: Whether rows still came closer where the search for their centre had to end.
-        self.lost = False
-        #: Steps of variables to many rows from their centre, (d,), where that was looked for.
-        self.steps = np.full(len(public.cost), np.inf)
-        #: How far at least variables and ways go on from the start, (d,): 0, but where the sides of
-        #: most rows are the same, so that they tell no scale; there, as far as from the beginning.
-        self.least = np.zeros(len(public.cost))
 
     def found(
         self,
@@ -135,7 +109,7 @@ class Starting:
         begin = self._before_most_rows(of_cells, begin, far, target)
         asked = counts(begin)
         self._goal = max(min(self._goal, _OF_ASKED * asked), FEW * self._s)
-        self._most = min(self._most, max(asked, self._goal) + _CLEAR * counts.sigma)
+        self._most = min(self._most, max(asked, self._goal) + CLEAR * counts.sigma)
         target = max(self._goal, SURE * counts.sigma)
         way = self._way(begin, far, fewest, counts.sigma, hint)
         way.learn(counts, linear + later)
@@ -299,7 +273,7 @@ class Starting:
         still = (np.abs(far - begin) <= _STILL * ranges) & (ranges > 0)
         if draw is None or not draw.remaining or not still.any():
             return np.zeros(len(x))
-        least = max(FEW * self._s, _CLEAR * draw.sigma)
+        least = max(FEW * self._s, CLEAR * draw.sigma)
         useless = np.asarray(draw(self._near(x, ranges))) < least
         step = _ASIDE * ranges * np.random.default_rng(0).uniform(-1, 1, len(x))
         return np.where(still & useless, step, 0.0)
@@ -324,91 +298,6 @@ class Starting:
             self.least = np.abs(from_first)
             on = max(on, first / length)
         return on
-
-    def centre(
-        self, draw: ChargedDraws, descents: Descents, x: FloatArray, useless: Useless
-    ) -> Centre | None:
-        """Where many rows come close together, by a search from x."""
-        least, far = _CLEAR * draw.sigma, _BEYOND_RANGES * self._ranges()
-
-        def near(x: FloatArray, steps: FloatArray) -> FloatArray:
-            return np.asarray(draw(self._near(x, steps)))
-
-        touching = near(x, far)
-        many = np.maximum(least, np.minimum(_OF_CENTRE * self._n, _OF_TOUCHING * touching))
-        steps = far * _bisected(
-            lambda part: near(x, part * far) >= many, len(x), _CENTRE_SMALLEST, STEPS_OF_CENTRE - 1
-        )
-        clear = touching > 2 * least
-        if not clear.any():
-            return None
-        steps = np.where(clear, steps, np.median(steps[clear]))
-        searches = draw.remaining - WIDTH_COUNTS
-        found = centre_of_rows(
-            descents,
-            lambda x, steps: near(x, steps) >= many,
-            searches,
-            self._public,
-            self._region,
-            Centre(x, steps),
-            useless,
-        )
-        if found is None:
-            return None
-        self.steps = found.steps
-        gone = (np.abs(x - found.x) > _FAR * found.steps) & (found.steps < _CLOSER * steps)
-        self.lost = bool(gone.any()) and not found.found
-        return found._replace(steps=np.where(gone, found.steps, np.inf))
-
-    def widths(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:
-        """How far each variable alone moves from x to reach sides near it, (d,); inf if unknown."""
-        ranges = self._ranges()
-        parts, _ = self._steps(
-            draw,
-            lambda part: self._near(x, part * ranges),
-            len(x),
-            min(WIDTH_COUNTS, draw.remaining),
-        )
-        step = np.maximum(_WIDE * ranges * parts, self.least)
-        return np.where(2 * step < ranges, step, np.inf)
-
-    def uneven(self) -> bool:
-        """Whether ranges are no common scale: some follow from where the search ends."""
-        bounded = np.isfinite(self._public.bounds[self._region.live]).all(axis=1)
-        return bool(bounded.any() and not bounded.all())
-
-    def room(self, steps: FloatArray) -> float:
-        """How many times as long these steps may be within the ranges; 1 if none is known."""
-        known = np.isfinite(steps) & (steps > 0)
-        return float((self._ranges()[known] / steps[known]).min()) if known.any() else 1.0
-
-    def together(
-        self, draw: ChargedDraws, x: FloatArray, widths: FloatArray | None = None
-    ) -> FloatArray:
-        """A few times how far all variables move from x at once to reach sides, (d,).
-
-        They move by a share of their ranges, or of these widths where they are known.
-        """
-        ranges = self._ranges()
-        if widths is not None:
-            ranges = np.where(np.isfinite(widths), widths, ranges)
-        step = ranges * np.random.default_rng(0).random(len(x))
-
-        def near(part: FloatArray) -> FloatArray:
-            return np.atleast_1d(self._measured.total(MeasuredRows.near_along, x, part[0] * step))
-
-        part = _WIDE * float(self._steps(draw, near, 1, draw.remaining)[0][0])
-        return np.where(2 * part < 1, part * ranges, np.inf)
-
-    def _near(self, x: FloatArray, steps: FloatArray) -> FloatArray:
-        """How many sides moves of one variable alone reach, (d,); private."""
-        return np.asarray(self._measured.total(MeasuredRows.near, x, steps))
-
-    def _ranges(self) -> FloatArray:
-        """Ranges of all variables in the region, (d,)."""
-        ranges = np.zeros(len(self._public.cost))
-        ranges[self._region.live] = self._region.ranges
-        return ranges
 
     def as_cheap(self, x: FloatArray) -> list[FloatArray]:
         """Points of least cost, but x: of several, those nearest to the lower and upper ends."""
@@ -448,47 +337,3 @@ class Starting:
         dearest = self._public.best(-cost)
         if dearest is not None:
             yield dearest
-
-    def _steps(
-        self, draw: ChargedDraws, near: Callable[[FloatArray], FloatArray], size: int, rounds: int
-    ) -> tuple[FloatArray, bool]:
-        """Parts of a step, at most 1, that reach a few times s sides, (size,); whether at once."""
-        left = iter(np.diff(np.linspace(0, draw.remaining, rounds + 1).astype(int)))
-        sigma = draw.sigma / math.sqrt(draw.remaining // rounds)
-
-        def reached(part: FloatArray) -> FloatArray:
-            exact = near(part)
-            return np.mean([draw(exact) for _ in range(next(left))], axis=0)
-
-        usual, most = near_sides(self._s, self._n, sigma), 0.5 * reached(np.ones(size))
-        clearly = (_CLEAR if size == 1 else _NEAR) * sigma
-        target = np.where(most < clearly, usual, np.minimum(most, usual))
-        inside, beyond = np.zeros(size), 2 * most
-
-        def enough(part: FloatArray) -> npt.NDArray[np.bool_]:
-            nonlocal inside, beyond
-            count = reached(part)
-            inside = np.where(count < target, count, inside)
-            beyond = np.where(count < target, beyond, count)
-            return np.asarray(count >= target)
-
-        parts = _bisected(enough, size, _SMALLEST, rounds - 1)
-        at_once = beyond - inside > _AT_ONCE * beyond + _SURELY * sigma
-        return parts, size == 1 and bool(at_once[0])
-
-
-def _bisected(
-    enough: Callable[[FloatArray], npt.NDArray[np.bool_]], size: int, smallest: float, rounds: int
-) -> FloatArray:
-    """Parts of a step that are enough, by bisection of their binary logarithms, (size,)."""
-    low, high = np.full(size, smallest), np.zeros(size)
-    for _ in range(rounds):
-        middle = 0.5 * (low + high)
-        found = enough(2.0**middle)
-        low, high = np.where(found, low, middle), np.where(found, middle, high)
-    return np.asarray(2.0**high)
-
-
-def near_sides(s: float, n: int, sigma: float) -> float:
-    """How many sides count as those near a point, where counts have this deviation."""
-    return _NEAR * max(min(s, _AT_MOST / _NEAR * n), sigma)
