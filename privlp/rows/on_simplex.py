@@ -68,7 +68,7 @@ class RowsOnGrid(ABC):
 
     def __init__(self, block: RowBlock, simplex: Simplex, *, largest_n: int) -> None:
         self._region, self.grid = simplex, Grid.of(largest_n)
-        self._rhs = np.empty(len(block.rhs))
+        self._rhs, self._times = np.empty(len(block.rhs)), block.times
         # Like entries, centres are integers of at most 24 bits.
         self._centre = np.zeros(len(block.rhs), dtype=np.float32)
         self._parts: KeptParts = []
@@ -136,7 +136,10 @@ class RowsOnGrid(ABC):
         products *= slope * unit
         products -= slope * self._rhs[rows]
         np.minimum(np.maximum(products, 0.0, out=products), most, out=products)
-        return np.rint(products, out=products)
+        np.rint(products, out=products)
+        if self._times is not None:
+            products *= self._times[rows]
+        return products
 
     def scores(self, z: FloatArray) -> FloatArray:
         """-sum_i z_i g_i, one entry for each vertex: exact for weights that are integers."""
@@ -202,7 +205,8 @@ def signs_and_spread(block: RowBlock, simplex: Simplex) -> FloatArray:
     0: their norm is at most sqrt(2).
     """
     found = np.zeros(4)
-    for _, part in block.parts(simplex.vertices):
+    for rows, part in block.parts(simplex.vertices):
+        times = 1.0 if block.times is None else block.times[rows]
         total = part.sums()
         square = part.squares_about(np.zeros_like(total), simplex.size)
         low, high = part.extremes()
@@ -210,8 +214,8 @@ def signs_and_spread(block: RowBlock, simplex: Simplex) -> FloatArray:
             total**2 / simplex.size, square, out=np.ones_like(total), where=square > CONSTANT_ROW**2
         )
         ratio = np.rint(np.sqrt(np.clip(1.0 - mean_square, 0.0, 1.0)) * _UNITS)
-        one, other = (low < 0) & ~(high > 0), (high > 0) & ~(low < 0)
-        found += [one.sum() * _UNITS, ratio[one].sum(), other.sum() * _UNITS, ratio[other].sum()]
+        one, other = times * ((low < 0) & ~(high > 0)), times * ((high > 0) & ~(low < 0))
+        found += [one.sum() * _UNITS, one @ ratio, other.sum() * _UNITS, other @ ratio]
     return found / _UNITS
 
 

@@ -76,9 +76,13 @@ def rows_of_a_part(
     """How many rows stand in a part, of so many rows and columns with so many entries in all."""
     of_one = max(1, entries // max(1, shape[0]))
     wanted = (_SPARSE_ENTRIES if sparse else _DENSE_ENTRIES) // of_one
+    return int(min(max(wanted, 64), most_rows(private or 0)))
+
+
+def most_rows(private: int) -> int:
+    """How many rows a part has at most, of so many private ones."""
     # Of more private rows the grid is coarser, so sums over a quarter of them are exact too.
-    most = MOST_ROWS * 2 ** max(bits_of(private or 0) - _BITS_OF_FEW, 0)
-    return int(min(max(wanted, 64), most))
+    return MOST_ROWS * 2 ** max(bits_of(private) - _BITS_OF_FEW, 0)
 
 
 def rows_of(A: Any, rows: slice) -> Any:

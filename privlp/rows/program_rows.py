@@ -15,7 +15,15 @@ from privlp.checks import FloatArray
 from privlp.problem.standard_form import StandardForm, row_by_row
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
 from privlp.rows.access import InMemory
-from privlp.rows.parts import DensePart, Part, SparsePart, rows_of, rows_of_a_part, slices
+from privlp.rows.parts import (
+    DensePart,
+    Part,
+    SparsePart,
+    most_rows,
+    rows_of,
+    rows_of_a_part,
+    slices,
+)
 from privlp.sparse import csr_of
 
 _AT_A_TIME = 2**15  # Entries whose columns are looked up at a time.
@@ -37,9 +45,13 @@ class ProgramRows(InMemory["RowBlock"]):
 class RowBlock:
     """The private rows A' u <= b', (m, d') and (m,): the user's A seen through index lists."""
 
-    def __init__(self, form: StandardForm, *, first: int = 0) -> None:
+    def __init__(
+        self, form: StandardForm, *, first: int = 0, times: FloatArray | None = None
+    ) -> None:
         n, self.first = form.lp.shape[0], first
         self.form, self.lp, self.rhs = form, form.lp, form.rhs
+        #: How many equal rows each row stands for (:mod:`privlp.rows.equal`); None: for itself.
+        self.times = times
         self._A, self._sparse = form.lp.A, form.lp.is_sparse
         self.price = None
         if form.lp.penalty is not None:
@@ -56,10 +68,14 @@ class RowBlock:
         """The block without its soft rows."""
         return self.some(np.isinf(np.asarray(self.price)))
 
-    def some(self, kept: npt.NDArray[np.bool_]) -> RowBlock:
-        """The block with these of its rows."""
+    def some(self, kept: npt.NDArray[np.bool_], times: FloatArray | None = None) -> RowBlock:
+        """The block with these of its rows, which stand for so many each."""
         own: Any = {name: getattr(self.form, name)[kept] for name in ("row", "row_sign", "rhs")}
-        return RowBlock(dataclasses.replace(self.form, **own), first=self.first)
+        return RowBlock(dataclasses.replace(self.form, **own), first=self.first, times=times)
+
+    def share(self, share: float, key: int) -> RowBlock:
+        """The rows that coins choose (:func:`share_of`)."""
+        return self.some(chosen_by_coins(share, key, self.first, self.lp.shape[0])[self.form.row])
 
     def parts(
         self, factors: FloatArray, columns: npt.NDArray[np.intp] | None = None
@@ -67,16 +83,33 @@ class RowBlock:
         """A' diag(factors), a few rows at a time, and the place of these rows."""
         A = sp.csr_array(self._A) if self._sparse else self._A
         entries = A.nnz if self._sparse else A.size
-        wanted = rows_of_a_part(A.shape, entries, sparse=self._sparse, private=self.shape[0])
+        wanted = rows_of_a_part(A.shape, entries, sparse=self._sparse, private=self.count)
         if columns is None:
             columns, factors = self.form.column, self.form.column_sign * factors
         every_column = np.array_equal(columns, np.arange(A.shape[1]))
-        for rows in slices(self.shape[0], wanted):
+        for rows in self._slices(wanted):
             entries = rows_of(A, rows) if self._plain else A[self.form.row[rows]]
             if not every_column:
                 entries = entries[:, columns]
             signs = None if self._plain else self.form.row_sign[rows].astype(np.float64)
             yield rows, (_sparse_part if self._sparse else _dense_part)(entries, factors, signs)
+
+    @property
+    def count(self) -> int:
+        """Number of rows, equal ones included."""
+        return self.shape[0] if self.times is None else int(self.times.sum())
+
+    def _slices(self, wanted: int) -> Iterator[slice]:
+        """So many rows at a time, or fewer that stand for as many as a part may have."""
+        if self.times is None:
+            yield from slices(self.shape[0], wanted)
+            return
+        start, up_to = 0, np.append(0.0, np.cumsum(self.times))
+        most = max(most_rows(self.count), float(self.times.max(initial=0.0)))
+        while start < self.shape[0]:
+            stop = int(np.searchsorted(up_to, up_to[start] + most, side="right")) - 1
+            yield slice(start, min(stop, start + wanted))
+            start = min(stop, start + wanted)
 
     def add_column(self, j: int, factor: float, scale: FloatArray, out: FloatArray) -> None:
         """Add factor * scale * A'[:, j] to `out`, touching only stored entries of a sparse A."""
@@ -148,8 +181,12 @@ def share_of(block: RowBlock, share: float, key: int) -> RowBlock:
     places change nothing about the law of a sum over a share that independent coins decide. But a
     public pattern of places would read other rows thereafter, as many as moved.
     """
-    chosen = _coins(key, block.first, block.lp.shape[0]) < share * 2.0**32
-    return block.some(chosen[block.form.row])
+    return block.share(share, key)
+
+
+def chosen_by_coins(share: float, key: int, first: int, count: int) -> npt.NDArray[np.bool_]:
+    """Which of the user's rows from a place on belong to the share."""
+    return _coins(key, first, count) < share * 2.0**32
 
 
 def _coins(key: int, first: int, count: int) -> npt.NDArray[np.uint32]:
@@ -206,6 +243,16 @@ class MeasuredRows:
         self._norms = None if alpha is None else alpha * self._form.row_norms()
         self._share = share
 
+    def _times(self, rows: slice) -> FloatArray:
+        """How many rows each of some rows stands for."""
+        times, count = self.block.times, len(self._form.row[rows])
+        return np.broadcast_to(1.0, count) if times is None else times[rows]
+
+    def _count(self, rows: slice, some: npt.NDArray[np.bool_]) -> int:
+        """How many rows some of these rows stand for in all."""
+        times = self.block.times
+        return int(np.count_nonzero(some) if times is None else times[rows] @ some)
+
     def missed(self, x: FloatArray) -> int:
         """Number of rows that x misses."""
         found, activity = 0, self._form.activity(x)
@@ -213,7 +260,7 @@ class MeasuredRows:
             row = self._form.row[rows]
             beyond = self._form.row_sign[rows] * activity[row] - sides
             allowed = self._share * sizes if self._norms is None else self._norms[row]
-            found += int(np.count_nonzero(beyond > allowed + _ROUNDING * sizes))
+            found += self._count(rows, beyond > allowed + _ROUNDING * sizes)
         return found
 
     def needs(self, x: FloatArray, ends: FloatArray, levels: int) -> FloatArray:
@@ -235,7 +282,7 @@ class MeasuredRows:
             counts = (slack >= 0) & (help_of > slack)
             part = 1 - slack[counts] / help_of[counts]
             level = np.clip(np.ceil(part * levels) - 1, 0, levels - 1).astype(int)
-            np.add.at(found, (most[counts], level), 1.0)
+            np.add.at(found, (most[counts], level), self._times(rows)[counts])
         return found
 
     def near(self, x: FloatArray, lengths: FloatArray) -> FloatArray:
@@ -243,13 +290,15 @@ class MeasuredRows:
         found = np.zeros(len(x))
         for rows, slack in self._slack(x, max(1, _ENTRIES // len(x))):
             entries = abs(self._A[self._form.row[rows]])
+            times = self._times(rows)
             if sp.issparse(entries):
-                room, sizes = np.repeat(slack, np.diff(entries.indptr)), entries.data
+                stored, sizes = np.diff(entries.indptr), entries.data
+                room, times = np.repeat(slack, stored), np.repeat(times, stored)
                 reached = (sizes * lengths[entries.indices] >= room) & (sizes > 0)
-                found += np.bincount(entries.indices[reached], minlength=len(x))
+                found += np.bincount(entries.indices[reached], times[reached], len(x))
             else:
                 reached = (entries * lengths >= slack[:, None]) & (entries > 0)
-                found += np.count_nonzero(reached, axis=0)
+                found += times @ reached
         return found
 
     def near_along(self, x: FloatArray, step: FloatArray) -> int:
@@ -257,7 +306,7 @@ class MeasuredRows:
         found, change = 0, np.abs(self._form.activity(step))
         for rows, slack in self._slack(x, _SOME):
             own = change[self._form.row[rows]]
-            found += int(np.count_nonzero((own >= slack) & (own > 0)))
+            found += self._count(rows, (own >= slack) & (own > 0))
         return found
 
     def crossings(self, x: FloatArray, step: FloatArray, cells: int) -> FloatArray:
@@ -269,7 +318,8 @@ class MeasuredRows:
             beyond, gained = sign * activity[row] - sides, -sign * change[row]
             crosses = (beyond > 0) & (gained > beyond)
             part = beyond[crosses] / gained[crosses]
-            found += np.bincount((part * cells).astype(int).clip(max=cells - 1), minlength=cells)
+            cell = (part * cells).astype(int).clip(max=cells - 1)
+            found += np.bincount(cell, self._times(rows)[crosses], cells)
         return found
 
     def signs(self) -> FloatArray:
@@ -282,8 +332,8 @@ class MeasuredRows:
             )
             upper = form.row_sign[rows] > 0
             found += [
-                np.count_nonzero(np.where(upper, negative, positive)),
-                np.count_nonzero(np.where(upper, positive, negative)),
+                self._count(rows, np.where(upper, negative, positive)),
+                self._count(rows, np.where(upper, positive, negative)),
             ]
         return found
 

@@ -38,6 +38,7 @@ from privlp.methods.staged.sizes import Sizes, hint_of
 from privlp.privacy import ChargedDraws
 from privlp.regions.simplex import Entropic, Simplex
 from privlp.rows.access import Rows
+from privlp.rows.equal import different_rows
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, signs_and_spread
 from privlp.rows.program_rows import MeasuredRows, share_of
 
@@ -397,6 +398,7 @@ class Staged(RowsMethod):
         charges = StagedCharges.of(request, size, trim=sizes.larger_helps)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:
+            rows = different_rows(rows)
             search = Stages(request, rows, charges, draws[:-1], sizes)
             return Checked(request, rows, search, draws[-1])
 
