@@ -150,7 +150,7 @@ class Grid:
 
     *Sums of a part* of at most 2^14 rows: at most 2^(14+3+p+q), and p + q <= 36. A part may have
     2^(log2(n) - 2) rows if that is more, log2 rounded up: at most 2^(log2(n)+1+p+q), and the next
-    paragraph bounds p + q.
+    paragraph bounds p + q. A row that stands for equal ones counts as many.
 
     *Sums of all rows.* What a row adds has a norm of at most sqrt(2): they are at most 2^(1/2+p+q)
     n, and p + q <= 52 - log2 n. In between, sums before centring are 64-bit integers: at most
