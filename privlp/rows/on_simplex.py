@@ -72,7 +72,7 @@ class RowsOnGrid(ABC):
         # Like entries, centres are integers of at most 24 bits.
         self._centre = np.zeros(len(block.rhs), dtype=np.float32)
         self._parts: KeptParts = []
-        room = Room(len(block.rhs))
+        room = Room(len(block.rhs), block.stored)
         # Rounding moves an entry, and a centre, by half a unit.
         shorter = 1.0 - math.sqrt(simplex.size) / self.grid.of_entry - _SHORTER
         for rows, part in block.parts(simplex.vertices):
@@ -88,6 +88,7 @@ class RowsOnGrid(ABC):
             centre[leave_out_longer(rounded, square, most)] = 0.0
             self._parts.append((rows, rounded.stored(room)))
             self._centre[rows] = centre
+        self._centred = bool(self._centre.any())
 
     @abstractmethod
     def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:
@@ -122,7 +123,8 @@ class RowsOnGrid(ABC):
 
         def add(total: Any, rows: slice, weights: FloatArray, sums: FloatArray) -> None:
             total -= sums.astype(np.int64)
-            total += int(weights @ self._centre[rows].astype(np.float64))
+            if self._centred:
+                total += int(weights @ self._centre[rows].astype(np.float64))
 
         weigh = partial(self._weights, slope=slope, unit=unit)
         found = weighed_once(self._parts, self._region.size, point, weigh, add)

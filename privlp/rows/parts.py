@@ -32,7 +32,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 _ASKED = os.environ.get("PRIVLP_THREADS", "")
 _THREADS = ContextVar("_THREADS", default=max(1, int(_ASKED)) if _ASKED.isdecimal() else 1)
-Entries = npt.NDArray[np.float32]
+Entries = npt.NDArray[np.float32 | np.float64]
 Places = npt.NDArray[np.integer[Any]]
 #: Weights of rows from their products with a point; may change its argument.
 Weigh: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -45,6 +45,8 @@ _FEW = 0.1
 _BITS_OF_FEW = 16
 # Entries of a part, about: two megabytes in double precision, or less.
 _DENSE_ENTRIES, _SPARSE_ENTRIES = 2**17, 2**18
+# So few entries are kept in double precision, where rows are read in every round.
+_IN_DOUBLE = 2**19
 # So many times as many rows as columns, and so few entries of a row, are many and short.
 _MANY, _SHORT = 8, 12
 
@@ -105,7 +107,11 @@ def slices(count: int, step: int) -> Iterator[slice]:
 class Room:
     """Memory for what is kept of all parts, in large pieces: a system gives these out faster."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, entries: int | None = None) -> None:
+        #: The type of entries, and whether dense ones are kept by columns: if rows, with so many
+        #: entries, are read in every round. Products with few columns are faster then.
+        self.kind = np.float32 if entries is None or entries > _IN_DOUBLE else np.float64
+        self.by_columns = entries is not None
         self._left = rows
         self._free: dict[Any, npt.NDArray[Any]] = {}
 
@@ -209,7 +215,9 @@ class DensePart(_Part):
 
     def stored(self, room: Room) -> DenseIntegers:
         """The entries, which are integers of at most 24 bits, to be kept."""
-        return DenseIntegers(room.keep(self.entries, len(self.entries), np.float32))
+        if room.by_columns:
+            return DenseIntegers(room.keep(self.entries.T, len(self.entries), room.kind).T)
+        return DenseIntegers(room.keep(self.entries, len(self.entries), room.kind))
 
 
 class SparsePart(_Part):
@@ -256,7 +264,7 @@ class SparsePart(_Part):
         (count, columns), entries = self.entries.shape, self.entries
         many = count > _MANY * columns and entries.nnz < _SHORT * count
         entries = entries.tocsc() if many else entries
-        data = room.keep(entries.data, count, np.float32, last=False)
+        data = room.keep(entries.data, count, room.kind, last=False)
         places, starts = entries.indices, entries.indptr
         places = room.keep(places, count, places.dtype) if many else places
         starts = starts if many else room.keep(starts, count, starts.dtype)
@@ -285,7 +293,7 @@ def leave_out_longer(part: Part, sizes: FloatArray, most: float) -> npt.NDArray[
 
 
 class DenseIntegers:
-    """Integers in rows, dense: half the memory of the numbers that they came from."""
+    """Integers in rows, dense: mostly in half the memory of the numbers that they came from."""
 
     def __init__(self, entries: Entries) -> None:
         self._entries, self.size = entries, entries.size
@@ -296,19 +304,22 @@ class DenseIntegers:
 
     def times(self, x: FloatArray) -> FloatArray:
         """The product of each row with x."""
-        return np.asarray(self._entries.astype(np.float64) @ x)
+        return np.asarray(self._entries.astype(np.float64, copy=False) @ x)
 
     def transposed_times(self, z: FloatArray) -> FloatArray:
         """The sum of all rows, each times its own number."""
         few = _few(z)
-        return np.asarray(z[few] @ self._entries[few].astype(np.float64))
+        return np.asarray(z[few] @ self._entries[few].astype(np.float64, copy=False))
 
     def weighed(
         self, x: FloatArray, weigh: Weigh, scratch: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """``weigh(rows @ x)``, and the sum of rows with these weights; scratch holds doubles."""
-        entries = scratch[: self.size].reshape(self._entries.shape)
-        entries[:] = self._entries
+        entries = self._entries
+        if entries.dtype != np.float64:
+            free, columns = scratch[: self.size], entries.flags.f_contiguous
+            entries = free.reshape(entries.T.shape).T if columns else free.reshape(entries.shape)
+            entries[:] = self._entries
         weights = weigh(entries @ x)
         return weights, weights.T @ entries
 
@@ -343,6 +354,9 @@ class SparseIntegers:
     def weighed(
         self, x: FloatArray, weigh: Weigh, scratch: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
+        if self._data.dtype == np.float64:
+            weights = weigh(self._rows @ x)
+            return weights, (self._columns @ weights).T
         entries = scratch[: self.size]
         entries[:] = self._data
         try:  # each product would convert the entries for itself

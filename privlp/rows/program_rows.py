@@ -82,8 +82,7 @@ class RowBlock:
     ) -> Iterator[tuple[slice, Part]]:
         """A' diag(factors), a few rows at a time, and the place of these rows."""
         A = sp.csr_array(self._A) if self._sparse else self._A
-        entries = A.nnz if self._sparse else A.size
-        wanted = rows_of_a_part(A.shape, entries, sparse=self._sparse, private=self.count)
+        wanted = rows_of_a_part(A.shape, self.stored, sparse=self._sparse, private=self.count)
         if columns is None:
             columns, factors = self.form.column, self.form.column_sign * factors
         every_column = np.array_equal(columns, np.arange(A.shape[1]))
@@ -98,6 +97,11 @@ class RowBlock:
     def count(self) -> int:
         """Number of rows, equal ones included."""
         return self.shape[0] if self.times is None else int(self.times.sum())
+
+    @property
+    def stored(self) -> int:
+        """Number of stored entries of all of the user's rows."""
+        return int(self._A.nnz if self._sparse else self._A.size)
 
     def _slices(self, wanted: int) -> Iterator[slice]:
         """So many rows at a time, or fewer that stand for as many as a part may have."""
