@@ -24,6 +24,7 @@ from privlp import (
     solve_exact,
 )
 from privlp.errors import InvalidParameterError, InvalidProblemError, PrivLPError, ReadError
+from privlp.readers.mps_check import _rows_of_sides
 from tests.effort import each, examples
 
 INF = np.inf
@@ -367,6 +368,20 @@ MARKED = " M 'MARKER' 'INTORG'\n z total 1\n M 'MARKER' 'INTEND'\n"
 def test_mps_that_is_refused(write, old, new, message):
     with pytest.raises((ReadError, InvalidProblemError), match=message):
         LinearProgram.from_mps(write(changed(old, new)))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b" RHS a 1\n RHS b 2 c 3\n",
+        b" RHS a 1\n b 2 c 3\r\n",
+        b" RHS a 1\n* d 4 5\n\n RHS b 2 c 3",
+        b" RHS a 1 b 2\n RHS c 3",
+        b" c 1\n b 2\n a 3\n",
+    ],
+)
+def test_rows_of_sides_with_sets_and_without(lines):
+    assert _rows_of_sides(lines) == {b"a", b"b", b"c"}
 
 
 @pytest.mark.parametrize("name", ["q" * 3000, "caf\xe9"], ids=["long", "no UTF-8"])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from privlp.errors import ReadError
@@ -54,6 +55,18 @@ _FIXED = {
         rb" (?:MI|PL|FR) [^\t\r\n]{8}  [^\s][^\t\r\n]{0,7}",
     ),
 }
+# Lines of one or two pairs after the name of a set: three or five fields.
+_NAMED_SET = re.compile(
+    rb"^"
+    + _NAME
+    + _NAME.replace(rb"\S++", rb"(\S++)")
+    + _NAME
+    + rb"(?:"
+    + _NAME.replace(rb"\S++", rb"(\S++)")
+    + _NAME
+    + rb")?+[ \t\r]*+\n",
+    re.MULTILINE,
+)
 _SENSE = re.compile(
     rb"(?:[ \t\r]*+(?:\*[^\n]*+)?+\n)*+[ \t]++M(?:AX|IN)(?:IMIZE)?+[ \t\r]*+\n", re.IGNORECASE
 )
@@ -181,10 +194,7 @@ class MpsText:
 
     def _check_first_names(self) -> None:
         """Refuse a name at the beginning of a line that HiGHS would read as a header."""
-        start, capitals = self._headers[b"COLUMNS"].end(), self.text.upper()
-        if not any(capitals.find(name.encode(), start) > 0 for name in TAKEN_NAMES):
-            return
-        found = _TAKEN.search(self.text, start)
+        found = _TAKEN.search(self.text, self._headers[b"COLUMNS"].end())
         if found is not None:
             name = found.group(1).decode() if self.quote else "of the line"
             raise self._line_error(
@@ -201,22 +211,22 @@ class MpsText:
         else:
             fields = (_COMMENT.sub(b"", rows) if b"*" in rows else rows).split()
             kinds = dict(zip(fields[1::2], fields[::2], strict=True))
-        declared = b"\n".join(row for row, kind in kinds.items() if kind not in b"Nn")
+        declared = b"\n".join([row for row, kind in kinds.items() if kind not in (b"N", b"n")])
         found = declared.decode(errors="replace")
-        if found != "\n".join(row_names) and {*found.split("\n")} - {""} != {*row_names}:
+        read = "\n".join(row_names)
+        if found != read and {*found.split("\n")} - {""} != {*row_names}:
             raise self._error(
                 ": HiGHS reads other rows than are declared. Declare every row of COLUMNS, and once"
             )
-        if any(" " in name for name in row_names):
+        if " " in read:
             return  # blanks do not separate the fields
         for name in unused:
             if not re.search(rb"\n[ \t]+" + re.escape(name.encode()) + rb"\s", self.text):
                 raise self._error(f": section BOUNDS names a variable that does not exist: {name}")
         for section in (b"RHS", b"RANGES"):
             start = self._first_line(section)
-            lines = [*_data_lines(self._lines_of(section, start, _UNDERSTOOD[section]))]
-            unknown = {line[-2] for line in lines} | {line[-4] for line in lines if line[3:]}
-            unknown -= kinds.keys()
+            lines = self._lines_of(section, start, _UNDERSTOOD[section])
+            unknown = _rows_of_sides(lines) - kinds.keys()
             if unknown:
                 listed = b", ".join(sorted(unknown)).decode(errors="replace")
                 named = f": {listed}" if self.quote else ""
@@ -275,6 +285,16 @@ class MpsText:
 def _end(text: bytes, start: int, understood: re.Pattern[bytes]) -> int:
     found = understood.match(text, start)
     return found.end() if found else start
+
+
+def _rows_of_sides(lines: bytes) -> set[bytes]:
+    """Names of rows in lines of right-hand sides or ranges."""
+    named = _NAMED_SET.findall(lines)
+    # Every line names the set: quicker than the fields of each.
+    if len(named) == lines.count(b"\n") and b"*" not in lines and lines[-1:] in b"\n":
+        return {*chain.from_iterable(named)} - {b""}
+    fields = [*_data_lines(lines)]
+    return {line[-2] for line in fields} | {line[-4] for line in fields if line[3:]}
 
 
 def _data_lines(lines: bytes, maxsplit: int = -1) -> Iterator[list[bytes]]:
