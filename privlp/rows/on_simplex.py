@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from privlp.checks import FloatArray
 from privlp.regions.simplex import Simplex
@@ -42,6 +43,10 @@ _UNITS = 2.0**20  # Units to 1 in a sum of how much rows vary: exact for any num
 #: size is not stretched all the way to [-1, 1].
 LARGEST_OF_EQUAL_RANGE = 64.0
 _COARSER = LARGEST_OF_EQUAL_RANGE / 8  # The grid is made for entries of at most 8.
+# Of so many rows those that may be violated within so many steps, as long as the last one, are kept
+# apart. That takes about as long as so many products with all rows; so much must be saved.
+_MANY, _STEPS, _APART, _WORTH = 4_000, (4.0, 16.0, 64.0), 1.4, 0.8
+_ROUNDING = 1e-9  # Far more than the rounding of a violation.
 
 
 def _scores(parts: KeptParts, centre: Any, z: FloatArray, size: int) -> FloatArray:
@@ -52,6 +57,69 @@ def _scores(parts: KeptParts, centre: Any, z: FloatArray, size: int) -> FloatArr
         total += z[rows] @ centre[rows].astype(np.float64)
 
     return summed(parts, size, add, float)
+
+
+class _Held(NamedTuple):
+    """Rows in parts, and what else is known of each row."""
+
+    parts: KeptParts
+    rhs: FloatArray
+    centre: npt.NDArray[np.float32]
+    times: FloatArray | None
+
+    def some(self, rows: npt.NDArray[np.bool_]) -> _Held:
+        """Some of the rows."""
+        parts: list[tuple[slice, Integers]] = []
+        start = 0
+        for place, part in self.parts:
+            own = np.flatnonzero(rows[place])
+            if own.size:
+                parts.append((slice(start, start + own.size), part.some(own)))
+            start += own.size
+        times = None if self.times is None else self.times[rows]
+        return _Held(parts, self.rhs[rows], self.centre[rows], times)
+
+
+class _Beside:
+    """Rows that alone may have weights, while points stay near one at which all rows were read.
+
+    A row of norm L, centred, moves by at most L ||change||_2 + 8 |sum of change|. If its slack was
+    more, its weight is 0, so that it adds nothing to an exact sum.
+    """
+
+    def __init__(self, rows: _Held, longest: float) -> None:
+        self._all, self._longest = rows, longest
+        self._some: _Held | None = None
+        self._reach, self._step = 0.0, math.inf
+        self._at = self._last = np.empty(0)
+
+    def rows(self, point: FloatArray) -> _Held | None:
+        """The rows that may have weights at a point; None if these may be all."""
+        self._step = self._moved(point, self._last) if self._last.size else math.inf
+        self._last = point
+        if self._some is not None and not self._moved(point, self._at) <= self._reach:
+            self._some = None
+        return self._some
+
+    def learn(self, violations: FloatArray) -> None:
+        """Keep rows apart by the violations of all rows at the last point, if that is of use."""
+        cost, found = _WORTH, None
+        for steps in _STEPS:
+            reach = steps * self._step
+            near = ~(violations < -reach - _ROUNDING)
+            share = np.count_nonzero(near) / len(near)
+            if share >= cost:
+                break
+            if share + _APART / steps < cost:
+                cost, found = share + _APART / steps, (near, reach)
+        if found is not None:
+            self._at, self._reach = self._last, found[1]
+            self._some = self._all.some(found[0])
+
+    def _moved(self, point: FloatArray, other: FloatArray) -> float:
+        """By how much a row's violation may differ at two points."""
+        change = point - other
+        return self._longest * math.sqrt(float(change @ change)) + 8 * abs(float(change.sum()))
 
 
 class RowsOnGrid(ABC):
@@ -66,7 +134,9 @@ class RowsOnGrid(ABC):
     #: Largest norm of a row, squared.
     largest_square = 1.0
 
-    def __init__(self, block: RowBlock, simplex: Simplex, *, largest_n: int) -> None:
+    def __init__(
+        self, block: RowBlock, simplex: Simplex, *, largest_n: int, in_memory: bool = False
+    ) -> None:
         self._region, self.grid = simplex, Grid.of(largest_n)
         self._rhs, self._times = np.empty(len(block.rhs)), block.times
         # Like entries, centres are integers of at most 24 bits.
@@ -89,6 +159,9 @@ class RowsOnGrid(ABC):
             self._parts.append((rows, rounded.stored(room)))
             self._centre[rows] = centre
         self._centred = bool(self._centre.any())
+        self._held = _Held(self._parts, self._rhs, self._centre, self._times)
+        many = in_memory and len(self._rhs) >= _MANY
+        self._beside = _Beside(self._held, math.sqrt(self.largest_square)) if many else None
 
     @abstractmethod
     def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:
@@ -120,27 +193,43 @@ class RowsOnGrid(ABC):
         """-sum_i z_i g_i, exact, for weights slope * violation, clipped to [0, 1]."""
         point, unit = self._point(answer)
         slope *= self.grid.of_weight
+        some = seen = None
+        if self._beside is not None:
+            some = self._beside.rows(point * (unit * self.grid.of_entry))
+            seen = np.empty(self.count) if some is None else None
+        held = self._held if some is None else some
 
         def add(total: Any, rows: slice, weights: FloatArray, sums: FloatArray) -> None:
             total -= sums.astype(np.int64)
             if self._centred:
-                total += int(weights @ self._centre[rows].astype(np.float64))
+                total += int(weights @ held.centre[rows].astype(np.float64))
 
-        weigh = partial(self._weights, slope=slope, unit=unit)
-        found = weighed_once(self._parts, self._region.size, point, weigh, add)
+        weigh = partial(self._weights, held=held, slope=slope, unit=unit, seen=seen)
+        found = weighed_once(held.parts, self._region.size, point, weigh, add)
+        if self._beside is not None and seen is not None:
+            self._beside.learn(seen / slope)
         return found / self.grid.of_term
 
     def _weights(
-        self, products: FloatArray, *, rows: slice, slope: float, unit: float
+        self,
+        products: FloatArray,
+        *,
+        rows: slice,
+        held: _Held,
+        slope: float,
+        unit: float,
+        seen: FloatArray | None,
     ) -> FloatArray:
-        """Weights of some rows in units of the grid; changes its argument."""
+        """Weights of some rows in units of the grid; changes its argument, and `seen`."""
         most = self.grid.of_weight
         products *= slope * unit
-        products -= slope * self._rhs[rows]
+        products -= slope * held.rhs[rows]
+        if seen is not None:
+            seen[rows] = products
         np.minimum(np.maximum(products, 0.0, out=products), most, out=products)
         np.rint(products, out=products)
-        if self._times is not None:
-            products *= self._times[rows]
+        if held.times is not None:
+            products *= held.times[rows]
         return products
 
     def scores(self, z: FloatArray) -> FloatArray:
@@ -185,9 +274,17 @@ class RowsOfOneSign(RowsOnGrid):
 
     largest_square = 2.0
 
-    def __init__(self, block: RowBlock, simplex: Simplex, sign: int, *, largest_n: int) -> None:
+    def __init__(
+        self,
+        block: RowBlock,
+        simplex: Simplex,
+        sign: int,
+        *,
+        largest_n: int,
+        in_memory: bool = False,
+    ) -> None:
         self._sign = sign
-        super().__init__(block, simplex, largest_n=largest_n)
+        super().__init__(block, simplex, largest_n=largest_n, in_memory=in_memory)
 
     def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:
         low, high = part.extremes()

@@ -302,6 +302,10 @@ class DenseIntegers:
         """The integers in double precision."""
         return DensePart(self._entries.astype(np.float64))
 
+    def some(self, rows: npt.NDArray[np.intp]) -> DenseIntegers:
+        """Some of the rows."""
+        return DenseIntegers(self._entries.T.take(rows, axis=1).T)
+
     def times(self, x: FloatArray) -> FloatArray:
         """The product of each row with x."""
         return np.asarray(self._entries.astype(np.float64, copy=False) @ x)
@@ -342,6 +346,9 @@ class SparseIntegers:
 
     def in_double(self) -> SparsePart:
         return SparsePart(sp.csr_array(self._rows.astype(np.float64)))
+
+    def some(self, rows: npt.NDArray[np.intp]) -> SparseIntegers:
+        return SparseIntegers(sp.csr_array(self._rows)[rows])
 
     def times(self, x: FloatArray) -> FloatArray:
         return np.asarray(self._rows @ x)

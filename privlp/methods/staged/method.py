@@ -37,7 +37,7 @@ from privlp.methods.staged.charges import (
 from privlp.methods.staged.sizes import Sizes, hint_of
 from privlp.privacy import ChargedDraws
 from privlp.regions.simplex import Entropic, Simplex
-from privlp.rows.access import Rows
+from privlp.rows.access import InMemory, Rows
 from privlp.rows.equal import different_rows
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, signs_and_spread
 from privlp.rows.program_rows import MeasuredRows, share_of
@@ -200,9 +200,9 @@ class Stages(StagedSearch):
         n, rows = self._largest_n, self._rows
         if share < 1:
             rows = rows.keep(partial(share_of, share=share, key=self._coins.secret_key()))
-        if self._sign:
-            return rows.keep(partial(RowsOfOneSign, simplex=simplex, sign=self._sign, largest_n=n))
-        return rows.keep(partial(RowsOfEqualNorm, simplex=simplex, largest_n=n))
+        make = partial(RowsOfOneSign, sign=self._sign) if self._sign else RowsOfEqualNorm
+        own = isinstance(rows, InMemory)
+        return rows.keep(partial(make, simplex=simplex, largest_n=n, in_memory=own))
 
     def _descend(self, stage: Stage, draw: ChargedDraws) -> Iterator[None]:
         """Play a stage from the current shares, one round at a time."""
