@@ -20,6 +20,7 @@ from privlp.checks import FloatArray
 from privlp.regions.simplex import Simplex
 from privlp.rows.access import Grid
 from privlp.rows.parts import (
+    SHORT,
     Integers,
     KeptParts,
     Part,
@@ -160,8 +161,8 @@ class RowsOnGrid(ABC):
             self._centre[rows] = centre
         self._centred = bool(self._centre.any())
         self._held = _Held(self._parts, self._rhs, self._centre, self._times)
-        many = in_memory and len(self._rhs) >= _MANY
-        self._beside = _Beside(self._held, math.sqrt(self.largest_square)) if many else None
+        often = in_memory and len(self._rhs) >= _MANY and block.stored >= SHORT * len(block.lp.b)
+        self._beside = _Beside(self._held, math.sqrt(self.largest_square)) if often else None
 
     @abstractmethod
     def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:

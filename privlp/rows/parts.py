@@ -47,8 +47,9 @@ _BITS_OF_FEW = 16
 _DENSE_ENTRIES, _SPARSE_ENTRIES = 2**17, 2**18
 # So few entries are kept in double precision, where rows are read in every round.
 _IN_DOUBLE = 2**19
-# So many times as many rows as columns, and so few entries of a row, are many and short.
-_MANY, _SHORT = 8, 12
+# So many times as many rows as columns are many.
+_MANY = 8
+SHORT = 12  #: Rows with fewer entries are short: what is done once a row takes longer.
 
 
 @contextmanager
@@ -262,7 +263,7 @@ class SparsePart(_Part):
     def stored(self, room: Room) -> SparseIntegers:
         """Many short rows are kept by columns: a processor is slow at starts of rows."""
         (count, columns), entries = self.entries.shape, self.entries
-        many = count > _MANY * columns and entries.nnz < _SHORT * count
+        many = count > _MANY * columns and entries.nnz < SHORT * count
         entries = entries.tocsc() if many else entries
         data = room.keep(entries.data, count, room.kind, last=False)
         places, starts = entries.indices, entries.indptr
