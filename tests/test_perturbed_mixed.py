@@ -1,13 +1,14 @@
 """Hard rows among soft ones: known answers without noise, what a record moves, what is refused."""
 
 import math
+import re
 import warnings
 
 import numpy as np
 import pytest
 
 import privlp
-from privlp import LinearProgram, solve, solve_exact
+from privlp import LinearProgram, Verdict, solve, solve_exact
 from privlp.audits.tape import Tape
 from privlp.errors import MostlyNoiseWarning, PrivLPError
 from privlp.methods import SolveRequest
@@ -156,6 +157,26 @@ def test_refusals(fields, options, message):
 
 
 def test_a_plan_says_which_s_or_eps_would_do():
-    advice = privlp.plan(menu(), 1.0, 1e-6, s=5).advice
-    assert "as large as s rows allow" in advice
+    """What it says is enough. Where soft rows are too few, no s is named."""
+    lp = menu(n=4000)
+    few = privlp.plan(lp, 4.0, 1e-6, s=5)
+    assert few.verdict is not Verdict.ENOUGH_ROWS
+    assert "as large as s rows allow" in few.advice
+    s = int(re.search(r"About s = (\d+), or", few.advice)[1])
+    assert privlp.plan(lp, 4.0, 1e-6, s).verdict is Verdict.ENOUGH_ROWS
+    for given in (200, 2000):
+        advice = privlp.plan(lp, 0.5, 1e-6, given).advice
+        assert "How much that costs cannot be foretold" in advice
+        assert "as large as the soft rows allow" in advice
+        assert not re.search(r"\bs =", advice)
+        eps = float(re.search(r"About eps = ([\d.]+), or", advice)[1])
+        assert privlp.plan(lp, eps, 1e-6, given).verdict is Verdict.ENOUGH_ROWS
     assert SolveRequest.of(menu(), 1.0, 1e-6, s=5).density() == 5
+
+
+def test_noise_on_counts_does_not_choose_a_far_end():
+    """Where counts are noisy and bounds wide; what it costs in public costs is said."""
+    lp = menu(n=2000).changed(bounds=(0, 1000))
+    with pytest.warns(privlp.MostlyNoiseWarning, match="public costs are much larger"):
+        found = solve(lp, 0.5, 1e-6, s=100, rng=1)
+    assert loss(lp, found.x) < 1.3 * loss(lp, solve_exact(lp).x)

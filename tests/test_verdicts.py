@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import privlp
+from privlp import models
 from privlp.status import Verdict
 from tests.programs import covering
 
@@ -166,6 +167,30 @@ def test_soft_rows_are_foretold_where_rows_are_enough(eps, said):
     assert found.verdict is (Verdict.ENOUGH_ROWS if eps > 1 else Verdict.ROUGH)
     assert said in found.advice
     assert "times as large as the soft rows allow." in found.advice
+
+
+@pytest.mark.parametrize(("beta", "decide"), [(0.8, "20%"), (0.99, "1%")])
+def test_only_the_rows_that_decide_count_as_soft_rows(beta, decide):
+    """A conditional value at risk rests on the worst losses: so many more rows are needed."""
+    returns = np.random.default_rng(0).normal(size=(3000, 3))
+    lp = models.cvar_portfolio(returns, bound=3.0, beta=beta)
+    every = lp.changed(deciding=1.0)
+    found, all_count = (privlp.plan(of, 2.0, 1e-6) for of in (lp, every))
+    difficulties = [of.predictions["perturbed"].difficulty for of in (found, all_count)]
+    assert difficulties[0] == pytest.approx(difficulties[1] / (1 - beta))
+    assert f"as the {decide} of the soft rows that decide allow" in found.advice
+    assert all_count.verdict is Verdict.ENOUGH_ROWS
+    assert found.verdict is (Verdict.ROUGH if beta == 0.8 else Verdict.TOO_FEW_ROWS)
+    rows = int(re.search(r"([\d,]+) rows,? would do", found.advice)[1].replace(",", ""))
+    more = models.cvar_portfolio(np.zeros((rows, 3)), bound=3.0, beta=beta)
+    assert privlp.plan(more, 2.0, 1e-6).verdict is Verdict.ENOUGH_ROWS
+
+
+@pytest.mark.parametrize("share", [0.0, 1.5, math.nan])
+def test_what_decides_is_a_share(share):
+    lp = models.cvar_portfolio([[0.5, -3.0]], bound=1.0)
+    with pytest.raises(privlp.PrivLPError, match="deciding must be"):
+        lp.changed(deciding=share)
 
 
 @pytest.mark.parametrize("s", [40, 100, 350])

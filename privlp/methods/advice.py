@@ -29,8 +29,11 @@ _LARGEST_EPS = 20.0
 _EASILY = 0.99
 _NOT_PREDICTED = (
     " How much that costs cannot be foretold, because it depends on the sizes and tails of"
-    " violations, which are private. Where a noisy comparison does not speak for the answer, a"
-    " public point, or one of a public line, is released."
+    " violations, which are private."
+)
+_IN_ITS_PLACE = (
+    " Where a noisy comparison does not speak for the answer, a public point, or one of a public"
+    " line, is released."
 )
 _AT_MOST = (
     " The cost should exceed the least possible by 5 % at most; by more, in proportion, where that"
@@ -127,17 +130,19 @@ def _advice_on_difficulty(
     """Whether noise on all variables is small beside s rows, or beside all soft rows."""
     eps, n = _enough_eps(request, difficulty), f"{about(difficulty * request.n)} rows"
     share, capped = f"{prediction.largest_share:.0%}", prediction.capped
-    soft, ways = (
-        request.lp.penalty is not None and request.s is None,
-        [f"eps = {eps:g}"] if eps <= _LARGEST_EPS else [],
-    )
-    if not soft:
+    # Whatever s, soft rows may be what is too few.
+    soft, ways = prediction.whatever_s >= difficulty, [f"eps = {eps:g}"]
+    ways = ways if eps <= _LARGEST_EPS else []
+    if not soft and prediction.whatever_s <= 1:
         s = difficulty * request.density()
         ways = [f"s = {about(s)}", *ways] if s <= request.n * prediction.largest_share else ways
     grows = f"of {share} of them or more" if capped else "that grows like them"
     ways.append(n if soft else f"{n} with an s {grows}")
     would = f" About {', or '.join(ways)}{',' if len(ways) > 1 else ''} would do."
-    allowed = f"{share} of all rows" if capped else "the soft rows" if soft else "s rows"
+    of_soft = "the soft rows"
+    if prediction.deciding < 1:
+        of_soft = f"the {100 * prediction.deciding:.3g}% of the soft rows that decide"
+    allowed = f"{share} of all rows" if capped else of_soft if soft else "s rows"
     times = f"{max(difficulty, 1.01):.3g}" if 1 < difficulty < 1.05 else f"{difficulty:.2g}"
     compared = f"noise on all variables is {times} times as large as {allowed} allow"
     if capped and difficulty > 1:
@@ -146,10 +151,15 @@ def _advice_on_difficulty(
         verdict = Verdict.TOO_FEW_ROWS
         more = f", so the result would be mostly noise.{would}{other_relations(request)}"
     elif difficulty > 1:
-        verdict, more = Verdict.ROUGH, f".{_NOT_PREDICTED if soft else ''}{would}"
+        of_cost = _NOT_PREDICTED if soft else ""
+        of_cost += _IN_ITS_PLACE if soft and request.s is None else ""
+        verdict, more = Verdict.ROUGH, f".{of_cost}{would}"
     else:
-        given_up = "" if soft else f" Up to s = {request.density():g} rows are given up where that"
-        more = f".{_AT_MOST}" if soft else f".{given_up} improves the objective."
+        foretold = _AT_MOST
+        if request.s is not None or request.lp.penalty is None:
+            up_to = f" Up to s = {request.density():g} rows are given up where that"
+            foretold = f"{up_to} improves the objective."
+        more = f".{foretold}"
         verdict = Verdict.ENOUGH_ROWS
     return verdict, f"{verdict}: {compared}{more} {prediction.note}".rstrip()
 

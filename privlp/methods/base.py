@@ -83,6 +83,10 @@ class Prediction:
         A larger s than this share of the rows makes nothing easier, and is not advised.
     capped : bool
         Whether s is more, and noise is compared with that share of the rows in its place.
+    whatever_s : float
+        The difficulty that soft rows leave, whatever s; 0 without soft rows.
+    deciding : float
+        Share of the soft rows that noise is compared with.
     on_numbers : tuple of NoiseOnNumbers
         For methods that tighten the private numbers: the noise on each part of the program. It
         costs objective, which is not predicted.
@@ -109,6 +113,8 @@ class Prediction:
     hopeless: float = HOPELESS
     largest_share: float = LARGEST_SHARE_OF_ROWS
     capped: bool = False
+    whatever_s: float = 0.0
+    deciding: float = 1.0
     note: str = ""
 
     @classmethod

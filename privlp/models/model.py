@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_floats, frozen, require, require_data
+from privlp.checks import FloatArray, as_floats, frozen, real, require, require_data, shown
 from privlp.linear_program import LinearProgram
 from privlp.quiet import unquoted
 from privlp.tables import labels as names_of
@@ -148,11 +148,16 @@ class Model(LinearProgram):
     parts : sequence of (str, tuple of int), optional
         Name and shape of each group of variables, in the order in which they stand in x. By default
         one group, ``"x"``.
+    deciding : float, optional
+        Where rows are soft, the share of them whose violations make the optimum: 1 - beta for a
+        conditional value at risk. It is public, and :func:`privlp.plan` asks for as many more rows,
+        or as much larger an eps. By default all of them.
 
     Raises
     ------
     InvalidParameterError
-        If the parts do not have as many entries as there are variables.
+        If the parts do not have as many entries as there are variables, or `deciding` is no share
+        between 0 and 1.
 
     Examples
     --------
@@ -167,6 +172,7 @@ class Model(LinearProgram):
     """
 
     parts: Any = ()
+    deciding: Any = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -174,7 +180,11 @@ class Model(LinearProgram):
         parts = tuple((str(name), tuple(shape)) for name, shape in self.parts) or (("x", (d,)),)
         total = sum(math.prod(shape) for _, shape in parts)
         require(total == d, f"parts have {total} entries for {d} variables.", "parts")
+        share = real(self.deciding, "deciding")
+        asked = f"deciding must be above 0 and at most 1, got {shown(self.deciding)}."
+        require(0 < share <= 1, asked, "deciding")
         object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "deciding", share)
 
     def values(self, solution: Any) -> dict[str, FloatArray]:
         """The variables of a solution, by the names of the parts and in their shapes.

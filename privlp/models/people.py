@@ -325,6 +325,7 @@ def cvar_portfolio(
         variable_names=[*labels(assets, "assets", d, "asset", read), "value at risk"],
         name="CVaR portfolio",
         parts=[("weights", (d,)), ("value_at_risk", ())],
+        deciding=1.0 - beta,
     )
 
 

@@ -187,12 +187,13 @@ class PublicPart:
     records: int  #: Public number of records: delta must be well below one over it.
     has_private_rows: bool  #: Whether there may be private rows at all.
     prices: SoftPrices | None  #: Prices of private soft rows, where they are public.
+    deciding: float = 1.0  #: Share of the soft rows that decide the optimum.
 
     @classmethod
     def of(cls, lp: ProgramData) -> PublicPart:
         """The public part of a program. Rows in blocks are not read."""
         relation: NeighbourRelation = lp.neighbours
-        priced = lp
+        priced, deciding = lp, float(getattr(lp, "deciding", 1.0))
         if lp.in_blocks:
             nominal_n = lp.neighbours.nominal_n
             n = records = lp.shape[0] if nominal_n is None else nominal_n
@@ -212,6 +213,7 @@ class PublicPart:
             records=records,
             has_private_rows=relation.hides_rows or bool(lp.private.any()),
             prices=relation.soft_prices(priced),
+            deciding=deciding,
         )
 
     @property

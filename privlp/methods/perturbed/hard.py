@@ -177,9 +177,17 @@ _LEAST_RATIO, _OF_FORCES, _MISSED, _MOST_CHANGE = 2.0, 0.1, 0.5, 8.0
 _EXACT = 2.0  # Without noise: one missed row would balance so many times all other forces.
 # The answer misses no more than s hard rows with this probability; places near it are denser.
 _SAFE, _DENSER = 0.97, 2.0
+_FEWER = 2.0  # One point misses surely fewer than another if counts differ by so many deviations.
 # On the public line rows say so much, and an end stays after so many deviations: few comparisons,
 # and noisy ones.
 _ON_LINE, _SURELY = 1.5, 2.0
+# What the way to fewer missed rows may add to public costs, as a share, before it is said.
+_MUCH = 0.5
+_DEARER = (
+    "Noisy counts of missed hard rows led to a point at which public costs are much larger than at"
+    " the answer of the search, perhaps for nothing. More rows, a larger eps or s, or narrower"
+    " bounds would help."
+)
 _INSTEAD = (
     "A noisy comparison of costs does not speak for the answer of the search, so a point that was"
     " found for the hard rows alone is released. More rows or a larger eps would help."
@@ -208,7 +216,7 @@ class MixedRowSearch(SoftRowSearch):
         exact = first.sigma == 0
         simple = compared.along(self._x, self._line, most=_ON_LINE, surely=_SURELY)
         self._note("point of a public line", simple)
-        deep, fewest = self._deep_point(first, region)
+        deep, fewest = self._deep_point(first, region, simple)
         yield
         forces = float(np.linalg.norm(region.cost(self._public.cost))) / (self._price * unit)
         forces += self._soft
@@ -227,6 +235,8 @@ class MixedRowSearch(SoftRowSearch):
             yield
         x = self._both(last, region, unit, self._x, ratio, sharp=True)
         self._x = self._on_the_way(x, deep, fewest)
+        if not exact and self._is_much_dearer(self._x, x):
+            self._warning = _DEARER
         if self._is_worse(compared, deep):
             self._x, self._warning = deep, _INSTEAD
             if self._prices is not None:  # they are those of another point
@@ -234,10 +244,12 @@ class MixedRowSearch(SoftRowSearch):
         self._x = np.clip(self._x, *self._public.bounds.T)
         yield
 
-    def _deep_point(self, draws: Draws, region: ReducedPolytope) -> tuple[FloatArray, float]:
-        """Of a point inside the hard rows and public ones, that which misses fewest of them.
+    def _deep_point(
+        self, draws: Draws, region: ReducedPolytope, simple: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """A simple point, or one inside the hard rows or a public one that misses surely fewer.
 
-        And how many these are, by a noisy count.
+        And how many hard rows it misses, by a noisy count.
         """
         kept = self._hard.keep(partial(RowsInCoordinates, region=region))
         z = region.within(region.coordinates(self._x))
@@ -254,13 +266,21 @@ class MixedRowSearch(SoftRowSearch):
         )
         middle, self._x = self._x, region.point(z)
         self._note("x", self._x)
-        cost, fewest, deep = self._public.cost, math.inf, self._x
+        cost, deep, fewest = self._public.cost, simple, self._missed(simple)
         ends = (self._public.best(slope) for slope in (cost, -cost, np.ones_like(cost)))
         for x in (self._x, middle, *ends):
             if x is not None and fewest > self._few:
+                # Far ends cost much: noise on counts must not be what they are taken for.
                 count = self._missed(x)
-                fewest, deep = min((fewest, deep), (count, x), key=lambda found: found[0])
+                if count < fewest - _FEWER * self._missed.sigma:
+                    fewest, deep = count, x
         return deep, fewest
+
+    def _is_much_dearer(self, x: FloatArray, other: FloatArray) -> bool:
+        """Whether public costs above the least ones are much larger than at another point."""
+        cost, cheapest = self._public.cost, self._public.best(self._public.cost)
+        least = 0.0 if cheapest is None else float(cost @ cheapest)
+        return float(cost @ (x - other)) > _MUCH * (float(cost @ other) - least)
 
     def _typical(self, kept: Rows[Any], z: FloatArray, draws: Draws, n: int) -> float:
         """How far rows typically are from a point."""

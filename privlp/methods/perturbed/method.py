@@ -46,6 +46,7 @@ _FARTHEST = 1e9
 # Variables times noise, over s or over the number of soft rows, up to which most draws succeed:
 # docs/results/unknown.md, fallback.md.
 _DIFFICULT, _SOFT_DIFFICULT = 1.5, 0.017
+_MOST_GRADUAL = 10.0  # Results are mostly noise beyond at most so many times the usual difficulty.
 _TOLD = 2.5  # So many deviations of the last comparison an answer half as bad again is to add.
 _RANK = 3  # Where "auto" places it among methods for hard rows.
 
@@ -69,8 +70,8 @@ class Perturbed(RowsMethod):
 
     *Hard rows among soft ones* (``s`` counts the hard ones) have the largest price of all, by a
     factor that follows from counts: in units of it a record moves no more than is charged. A stage
-    on hard rows alone looks for a point inside them. On the way from the answer to the point that
-    misses fewest of them, counts find where few are missed.
+    on hard rows alone looks for a point inside them. On the way from the answer to a point that
+    misses few of them, counts find where few are missed.
 
     *Shadow prices* follow from the gradient of smoothed violations at the released point, a sum of
     k vectors w_i s_i g_i for each record, which moves by no more than the secret term is charged
@@ -142,7 +143,7 @@ class Perturbed(RowsMethod):
         s = request.density() if mixed else None
         width = None if request.width is None else of_usual_size(request.width, "width")
         charges = PerturbedCharges.soft(request, clipped=width is None, s=s)
-        easy = (request.n - prices.hard) * _SOFT_DIFFICULT
+        easy = (request.n - prices.hard) * request.public.deciding * _SOFT_DIFFICULT
         options: dict[str, Any] = {"prices": prices, "width": width}
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Solver:
@@ -157,18 +158,34 @@ class Perturbed(RowsMethod):
         rounds = 1 + len(charges.terms)
         if s is None:
             easy = min(easy, region.size * charges.sigma * charges.told(request.public.records))
-        else:
-            easy = min(easy, s * _DIFFICULT)
-        predict = partial(self._prediction, region.size, charges, easy, _typical(region), rounds)
+        # Where few rows decide, answers become mostly noise less abruptly.
+        few = min(1 / request.public.deciding, _MOST_GRADUAL)
+        predict = partial(
+            self._prediction,
+            region.size,
+            charges,
+            easy if s is None else min(easy, s * _DIFFICULT),
+            _typical(region),
+            rounds,
+            whatever_s=region.size * charges.sigma / easy,
+            deciding=request.public.deciding,
+            hopeless=HOPELESS * few,
+        )
         return PlannedRun(charges.requests, start, predict)
 
     def _prediction(
-        self, size: int, charges: PerturbedCharges, easy: float, typical: float, rounds: int
+        self,
+        size: int,
+        charges: PerturbedCharges,
+        easy: float,
+        typical: float,
+        rounds: int,
+        **options: float,
     ) -> Prediction:
         """The difficulty is variables times noise, beside what is easy."""
         noise = charges.terms[-1].sigma / charges.terms[-1].sensitivity
         difficulty = size * charges.sigma / easy
-        return Prediction.of_difficulty(self.name, difficulty, typical, rounds, noise)
+        return Prediction.of_difficulty(self.name, difficulty, typical, rounds, noise, **options)
 
 
 def _refusal(reason: str) -> UnsupportedProblemError:

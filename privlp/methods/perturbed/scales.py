@@ -24,6 +24,7 @@ _ALIKE = 3.0
 # would give, and by so many deviations. Few rows have that direction then, as the people of one
 # place among many: longer units tell nothing more of them, and make their rows longer than others.
 _RESPONDS, _DOUBT = 0.35, 1.5
+_LONGER = 1.01  # A unit that is longer by less is not: turns round it.
 _LONGEST = 1e5  # No unit is longer than another by more: doubles would not bear it.
 
 
@@ -81,4 +82,4 @@ def _hardly_rose(first: FloatArray, now: FloatArray, longer: FloatArray, sigma: 
     doubt = _DOUBT * sigma
     rise = np.log(np.maximum(now + doubt, 1e-300) / np.maximum(first - doubt, 1e-300))
     rise -= math.log(max(now.max(), 1e-300) / max(first.max(), 1e-300))
-    return (longer > 1) & (now > doubt) & (rise < 2 * _RESPONDS * np.log(longer))
+    return (longer > _LONGER) & (now > doubt) & (rise < 2 * _RESPONDS * np.log(longer))
