@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import privlp
+from benchmarks.families.hard import diet
 from benchmarks.small import doses, inputs, schedule, uneven, widest_gap
 from benchmarks.small import half_spaces as secret_centre
 from privlp import LinearProgram
@@ -407,6 +408,16 @@ def test_few_needy_rows_set_the_scale(eps):
     solution = solved(lp, eps, 300)
     assert missed(lp, solution.x) <= 300
     assert solution.objective <= privlp.solve_exact(lp).objective
+
+
+@pytest.mark.parametrize(("seed", "draw", "eps"), [(408, 378, 0.25), (401, 341, 0.5)])
+def test_a_single_count_that_noise_made_large_does_not_set_the_scale(seed, draw, eps):
+    """A count of no rows is 3 deviations too large in the middle of all, or later on the way."""
+    lp = diet(seed, n=1500, d=8).lp
+    rng = np.random.default_rng([400, draw, 1500, 8, int(100 * eps), 20])
+    with warnings.catch_warnings(action="ignore"):
+        solution = privlp.solve(lp, eps, 1e-6, 75, method="chain", rng=rng)
+    assert solution.objective <= 3 * privlp.solve_exact(lp).objective
 
 
 def test_more_rows_than_rounding_covers_are_left_to_others():

@@ -106,7 +106,7 @@ class TargetSearch:
         likely: tuple[float, float] | None = None,
         least_slope: float = 1.0,
     ) -> None:
-        self.target, self._most, self._exact = target, most, sigma == 0
+        self.target, self.most, self._exact = target, most, sigma == 0
         # Exact counts are told apart to a thousandth of the target.
         self._sigma = max(sigma, 1e-3 * max(target, 1.0))
         self._places = low + (high - low) * np.linspace(0.0, 1.0, places) ** power
@@ -142,7 +142,7 @@ class TargetSearch:
 
     def _log_of(self, ahead: FloatArray, count: float, sigma: float) -> FloatArray:
         """The logarithm of what a noisy count says, where t* is so far ahead, in slopes."""
-        mean = np.minimum(self.target * np.exp(ahead), self._most)
+        mean = np.minimum(self.target * np.exp(ahead), self.most)
         misfit = _MISFIT * mean * np.minimum(1.0, np.abs(ahead))
         deviation = np.sqrt(sigma**2 + misfit**2)
         fit = np.exp(-0.5 * ((count - mean) / deviation) ** 2) * sigma / deviation

@@ -100,7 +100,8 @@ class Starting(NearSides):
         linear = max(counts.left - logarithmic - by_centre, 0)
         few = max(FEW * self._s, SURE * counts.sigma)
         target = max(self._goal, SURE * counts.sigma)
-        begin, far, fewest = self._to_an_end(counts, few, target)
+        cheapest = self.cheapest()
+        begin, far, fewest = self._to_an_end(cheapest, counts, few, target)
         first = begin
         if fewest > target and cheapest_at_zero(self._public.lp):
             deep, count, about = amid(begin, counts, None)
@@ -108,6 +109,9 @@ class Starting(NearSides):
                 begin, far, fewest = about, deep, count
         begin = self._before_most_rows(of_cells, begin, far, target)
         asked = counts(begin)
+        if begin is first is not cheapest and asked <= few:  # The middle was left for noise.
+            first, far, fewest = cheapest, begin, asked
+            begin, asked = first, counts(first)
         self._goal = max(min(self._goal, _OF_ASKED * asked), FEW * self._s)
         self._most = min(self._most, max(asked, self._goal) + CLEAR * counts.sigma)
         target = max(self._goal, SURE * counts.sigma)
@@ -145,11 +149,11 @@ class Starting(NearSides):
         return Start(way, share, good, on, bound, of_far, safe, of_safe, corner)
 
     def _to_an_end(
-        self, counts: NoisyCounts, few: float, target: float
+        self, begin: FloatArray, counts: NoisyCounts, few: float, target: float
     ) -> tuple[FloatArray, FloatArray, float]:
         """A way to the first end with few missed rows, or the best; and how many it misses."""
         far = middle = self._region.point(self._region.inside)
-        begin, fewest = self.cheapest(), math.inf
+        fewest = math.inf
         for end in self._ends(begin, middle):
             count = counts(end)
             if target < fewest < math.inf and count <= few:

@@ -22,6 +22,9 @@ _AT_CORNER = 24.0
 _CLOSE = 0.03
 # Missed rows fall at least so fast, in powers of e for each power of e that odds rise by.
 _STEEP = 2.0
+# A count is taken again if noise of so many deviations may have moved it across the target from one
+# end of the way, and if it moves the odds looked for by more than this.
+_DOUBT, _LEAP = 5.0, 3.0
 # The start has these odds beyond those of a hinted cost, likely: the way leads not to the optimum
 # but to points that are dearer than it, and a hint may be wrong.
 _NEAR_HINT = (-1.5, 3.0)
@@ -55,8 +58,22 @@ class Way:
         """Counts on a logarithmic scale, until so few are left."""
         while counts.left > left and not self.at_corner:
             odds = self.posterior.median
-            self.counted[odds] = counts(self.at(odds))
-            self.posterior.learn(odds, self.counted[odds], counts.sigma)
+            found = self._learn_at(odds, counts)
+            if counts.left > left and self._leaps(odds, found, counts.sigma):
+                self._learn_at(odds, counts)
+
+    def _learn_at(self, odds: float, counts: NoisyCounts) -> float:
+        """A count at a place, which is learned from."""
+        self.counted[odds] = counts(self.at(odds))
+        self.posterior.learn(odds, self.counted[odds], counts.sigma)
+        return self.counted[odds]
+
+    def _leaps(self, odds: float, count: float, sigma: float) -> bool:
+        """Whether a count that may be noise moves the place looked for far to its own side."""
+        posterior = self.posterior
+        if count > posterior.target:
+            return count <= _DOUBT * sigma and posterior.median > odds + _LEAP
+        return count >= posterior.most - _DOUBT * sigma and posterior.median < odds - _LEAP
 
     @property
     def at_corner(self) -> bool:
@@ -80,9 +97,7 @@ class Way:
         low, high = ends
         while counts.left > left:
             odds = _between(low, high)
-            found = counts(self.at(odds))
-            self.counted[odds] = found
-            self.posterior.learn(odds, found, counts.sigma)
+            found = self._learn_at(odds, counts)
             low, high = (low, odds) if found <= target else (odds, high)
         return low, high
 
