@@ -37,7 +37,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "classifier": "PrivateClassifier, PrivateLPSVC, perturbed SVM",
         "cm_logistic": "perturbed SVM",
         "covering": "default, staged, perturbed, chain, dmw, dmw-published",
-        "days": "default, staged",
+        "days": "default, staged, chain",
         "exact_noise": "mechanisms, default, perturbed SVM",
         "fairness": "PrivateClassifier, PrivateLPSVC",
         "fallback": "default, ways, soft, PrivateLPSVC, quantiles",

@@ -117,9 +117,9 @@ def solve(
         follow at no cost, with this or without.
     start : Solution or array_like, optional
         A released solution of an earlier solve of the same program with other private rows, or
-        another public point of its variables. Method ``"staged"``, which ``"auto"`` takes where
-        costs alone bound 15 variables or more, goes on from there if counts speak for it, and
-        spends most of (eps, delta) on how many rows are missed; others ignore it, and
+        another public point of its variables. Methods ``"chain"`` and ``"staged"``, of which
+        ``"auto"`` takes one, go on from there if counts speak for it; ``"chain"`` asks for such
+        counts only where their noise leaves them clear. Others ignore it, and
         ``solution.advice`` says so. The price is that of a solve without it. It is taken for
         public: an exact solution is refused, as is one of ``eps=inf``.
     budget : Budget, optional
@@ -183,7 +183,7 @@ def solve(
     >>> lp = privlp.LinearProgram([1, 2, 1, 3], -needs[::-1] ** 1.1, -np.ones(500))
     >>> again = privlp.solve(lp, 2.0, 1e-6, 50, method="staged", start=solution, rng=1)
     >>> print(again.advice)
-    Enough rows for this eps: ... start is taken for public. Counts say whether stages go on...
+    Enough rows for this eps: ... start is taken for public. Where noise leaves them clear,...
 
     Capacities that one record changes by at most 1, between 10 and 40, and that the result must
     never exceed:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from privlp.checks import FloatArray
-from privlp.errors import InvalidParameterError
+from privlp.errors import InvalidParameterError, PrivLPError
 from privlp.exact import ExactSolution
 from privlp.linear_program import LinearProgram
 from privlp.methods import METHODS
-from privlp.methods.request import SolveRequest
+from privlp.methods.request import KnownPoint, SolveRequest
 from privlp.solution import Solution, point_of
 
 # Outside bounds and public rows by this share of their sizes is rounding.
@@ -22,8 +23,8 @@ _PUBLIC = "Give what was released, such as Solution.load(...) of an earlier day"
 _SAME = "It must be a point of the same program, whose private rows alone may differ."
 
 
-def start_of(lp: LinearProgram, start: Any, *, release: bool = False) -> FloatArray | None:
-    """The public point of a start, within its bounds; a start that is none is refused."""
+def start_of(lp: LinearProgram, start: Any, *, release: bool = False) -> KnownPoint | None:
+    """The public points of a start, within their bounds; a start that is none is refused."""
     if start is None:
         return None
     fault = ""
@@ -45,7 +46,15 @@ def start_of(lp: LinearProgram, start: Any, *, release: bool = False) -> FloatAr
         fault += f" {type(start).__name__}."
     if fault:
         raise InvalidParameterError(f"start {fault}", parameter="start")
-    return _inside(lp, point_of(lp, start, "start"))
+    return KnownPoint(_inside(lp, point_of(lp, start, "start")), _deep_point(lp, start))
+
+
+def _deep_point(lp: LinearProgram, start: Any) -> FloatArray | None:
+    """The last deep point in the trace of a start, if there is one that is a point of lp."""
+    if isinstance(start, Solution) and "deep point" in start.trace:
+        with suppress(PrivLPError, IndexError):
+            return _inside(lp, point_of(lp, start.trace["deep point"][-1], "start"))
+    return None
 
 
 def _other_names(given: tuple[str, ...] | None, own: tuple[str, ...] | None) -> str:
@@ -85,6 +94,6 @@ def said_of_start(request: SolveRequest, method: str) -> str:
     if not request.has_noise or found is None or not found.takes_start:
         return f" start is not used by method={method!r}."
     return (
-        " start is taken for public. Counts say whether stages go on from it; this is foretold as"
-        " without it."
+        " start is taken for public. Where noise leaves them clear, counts say whether the search"
+        " goes on from it; this is foretold as without it."
     )

@@ -14,12 +14,28 @@ from benchmarks.days import Family, days
 from benchmarks.families.hard import diet
 from privlp import LinearProgram
 from privlp.cli import main
-from privlp.methods.counts import CountsOfSums
+from privlp.methods.chain import start as chain_start
+from privlp.methods.chain.known import LOOKS, looks_tell, way_by
+from privlp.methods.counts import CountsOfSums, NoisyCounts
+from privlp.methods.request import KnownPoint
 from privlp.methods.staged import charges
 from privlp.privacy import Budget, GaussianMechanism, Ledger, Randomness
+from privlp.regions.polytope import ReducedPolytope
+from privlp.regions.public_rows import PublicRows
 from privlp.relations import ConstraintPrivate
 
 D, S = 16, 50
+
+
+#: Costs of four supplies in boxes; a chain is taken there.
+COSTS = np.array([3.0, 1.0, 2.0, 1.5])
+
+
+def boxed(number, n=2000, **fields):
+    """Needs of four supplies in boxes, one public row, of other people every day."""
+    A = np.random.default_rng([number, n]).uniform(0.2, 1.0, (n, 4))
+    rows, sides = np.vstack([np.ones(4), -A]), np.append(9.0, -np.ones(n))
+    return LinearProgram(COSTS, rows, sides, private=np.arange(n + 1) > 0, bounds=(0, 4), **fields)
 
 
 def day(number, n=2000, *, units=None, **fields):
@@ -95,7 +111,150 @@ def test_auto_takes_the_method_that_goes_on_from_a_start(yesterday):
     plan = privlp.plan(lp, 0.5, 1e-6, S, start=yesterday)
     assert plan.best == "staged"
     assert "taken for public" in plan.advice
-    assert "not used by method='chain'" in solve(lp, method="chain", start=yesterday).advice
+    assert "not used by method='perturbed'" in solve(lp, method="perturbed", start=yesterday).advice
+
+
+@pytest.fixture(scope="module")
+def boxed_yesterday():
+    return solve(boxed(0), 4.0, method="auto")
+
+
+def test_a_chain_goes_on_from_a_start(boxed_yesterday):
+    """Its price is that of a solve without one; another point leads elsewhere."""
+    assert privlp.plan(boxed(1), 1.0, 1e-6, S, start=boxed_yesterday).best == "chain"
+    none, known = (solve(boxed(1), 4.0, method="auto", start=of) for of in (None, boxed_yesterday))
+    assert none.method == known.method == "chain"
+    assert (none.privacy.eps, none.privacy.delta) == (known.privacy.eps, known.privacy.delta)
+    assert "taken for public" in known.advice
+    assert not (none.x == known.x).all()
+
+
+def test_a_saved_start_gives_the_same_bits(boxed_yesterday, tmp_path):
+    boxed_yesterday.save(tmp_path / "yesterday.json")
+    loaded = privlp.Solution.load(tmp_path / "yesterday.json")
+    points = [solve(boxed(1), 4.0, method="chain", start=of).x for of in (boxed_yesterday, loaded)]
+    assert (points[0] == points[1]).all()
+    # The deep point of its trace counts; a point alone has none.
+    assert not (solve(boxed(1), 4.0, method="chain", start=loaded.x).x == points[0]).all()
+
+
+@pytest.mark.parametrize("deep", [[], "x", [[1.0]], [[9.0] * 4], [[math.nan] * 4]])
+def test_a_deep_point_that_is_none_is_passed_over(boxed_yesterday, deep):
+    """Such as that of a damaged file."""
+    broken = replace(boxed_yesterday, trace={"deep point": np.array(deep)})
+    points = [
+        solve(boxed(1), 4.0, method="chain", start=of).x for of in (broken, boxed_yesterday.x)
+    ]
+    assert (points[0] == points[1]).all()
+
+
+def test_a_chain_gains_by_a_start():
+    ratios, known = [], None
+    for number in range(6):
+        options = {"eps": 4.0, "method": "chain", "rng": number}
+        none, known = (solve(boxed(number), **options, start=of) for of in (None, known))
+        ratios.append(known.objective / none.objective)
+    assert ratios[0] == 1
+    assert np.log(ratios).mean() < np.log(0.97)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [np.full(4, 2.2), np.full(4, 1e-3), np.array([2.0, 0, 0, 0]), np.zeros(4)],
+)
+@pytest.mark.parametrize("eps", [0.3, 4.0])
+def test_a_wrong_start_of_a_chain_does_little_harm(wrong, eps):
+    """Dearer than need be, missing every row, at a corner, and the cheapest point."""
+    ratios = [
+        solve(boxed(k), eps, method="chain", start=wrong, rng=k).objective
+        / solve(boxed(k), eps, method="chain", rng=k).objective
+        for k in range(1, 5)
+    ]
+    assert np.log(ratios).mean() < np.log(1.1)
+
+
+@pytest.mark.parametrize(
+    ("found", "looks", "taken"),
+    [
+        ([200, 2000, 100], 3, True),
+        ([200, 2000, 500, 100], LOOKS, True),  # Few are missed only nearer by.
+        ([450], 1, False),  # Too many are missed at the start itself,
+        ([200, 300], 2, False),  # or not more than noise turns up at less cost,
+        ([200, 2000, 500, 500], LOOKS, False),  # or many at each end.
+    ],
+)
+def test_counts_say_by_more_than_noise_whether_a_start_is_taken(found, looks, taken):
+    """With a deviation of 100, 4 counts reach 3.5 of them in one of 1,000 runs."""
+    lp, left, x, deep = boxed(0), iter(found), np.full(4, 0.5), np.full(4, 0.6)
+
+    def counts(_):
+        return next(left)
+
+    counts.sigma = 100.0
+    public = PublicRows(lp)
+    way = way_by(KnownPoint(x, deep), counts, public, ReducedPolytope(public), 0 * x, 25.0, 360.0)
+    assert looks_tell(360.0, counts.sigma)
+    assert not looks_tell(340.0, counts.sigma)
+    assert (way is not None) == taken
+    assert len(found) - len(list(left)) == looks
+    if way is not None:
+        np.testing.assert_allclose(way.far, deep if looks == LOOKS else 2 * deep - x)
+        np.testing.assert_allclose(way.begin, 2 * x - way.far)
+
+
+@pytest.mark.parametrize(("eps", "looks"), [(0.3, 0), (1.0, 0), (4.0, LOOKS), (16.0, LOOKS)])
+def test_looks_at_a_start_cost_a_small_share(boxed_yesterday, eps, looks):
+    """So many more counts on ways; noise of no draw grows by much. None where noise is large."""
+    none, known = (
+        solve(boxed(1), eps, method="chain", start=start) for start in (None, boxed_yesterday)
+    )
+    before, after = none.privacy.entries, known.privacy.entries
+    assert after[0].draws == before[0].draws + looks
+    assert [of.draws for of in after[1:]] == [of.draws for of in before[1:]]
+    sigmas = [[float(of.parameter.split()[-1]) for of in entries] for entries in (after, before)]
+    times = np.divide(*sigmas)
+    assert 0.999 <= min(times) <= max(times) <= 1.03
+    if not looks:
+        assert (none.x == known.x).all()
+
+
+def test_without_noise_a_chain_has_no_use_of_a_start(boxed_yesterday):
+    none, known = (
+        solve(boxed(1, n=200), math.inf, 10, method="chain", start=start)
+        for start in (None, boxed_yesterday)
+    )
+    assert (none.x == known.x).all()
+    assert "not used" in known.advice
+
+
+@pytest.mark.parametrize("eps", [16.0, 48.0])
+@pytest.mark.parametrize(
+    ("fields", "times"),
+    [
+        ({"rows_per_record": 2}, 1.0),
+        ({"change": "add-remove", "nominal_n": 300}, 1.0),
+        ({"change": "add-remove", "nominal_n": 300}, 4.0),
+    ],
+)
+def test_an_audit_of_a_chain_from_a_start(monkeypatch, times, fields, eps):
+    """The twin looks at a start by counts that move more than was paid for."""
+    looked: list[object] = []
+
+    def counted(self, x):
+        self.left -= 1
+        return float(self._draw(times * self._rows.total(self._kernel, x)))
+
+    def more(*about):
+        looked.append(about)
+        with monkeypatch.context() as patch:
+            patch.setattr(NoisyCounts, "__call__", counted)
+            return way_by(*about)
+
+    monkeypatch.setattr(chain_start, "way_by", more)
+    lp, start = boxed(0, n=300, neighbours=ConstraintPrivate(**fields)), np.full(4, 0.4)
+    asked = {"method": "chain", "start": start, "pairs": 2, "runs": 0, "rng": 0}
+    assert privlp.audit_solve(lp, eps, 1e-6, 30, **asked).passed == (times == 1)
+    assert looked
 
 
 NAMED = tuple(f"x{k}" for k in range(D))

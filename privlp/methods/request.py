@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,13 @@ from privlp.relations.base import NeighbourRelation, PublicPart
 from privlp.relations.constraint import ConstraintPrivate
 
 _BOUNDS = 2  # A width is a bound on rows, or one on entries of A and one on b.
+
+
+class KnownPoint(NamedTuple):
+    """A public point from which a solve goes on, and one deep within its rows, if one is known."""
+
+    x: FloatArray
+    deep: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,7 @@ class SolveRequest:
     time_limit: float | None = None
     feasible: str | float | None = None
     prices: bool = False
-    start: FloatArray | None = None
+    start: KnownPoint | None = None
 
     def __post_init__(self) -> None:
         if self.opt is not None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privlp.methods.base import ChargeRequest
+from privlp.methods.chain.known import LOOKS, looks_tell
 from privlp.methods.chain.near import (
     BY_VARIABLE,
     CENTRE_COUNTS,
@@ -17,7 +18,7 @@ from privlp.methods.chain.near import (
     WIDTH_COUNTS,
     near_sides,
 )
-from privlp.methods.chain.start import CLEAR_CELL, COUNTS_BY_CENTRE
+from privlp.methods.chain.start import CLEAR_CELL, COUNTS_BY_CENTRE, OF_START
 from privlp.methods.counts import check_request, noise_of_one_release, share_of_check
 from privlp.methods.perturbed.method import secret_term
 from privlp.methods.request import SolveRequest, cheapest_at_zero
@@ -84,6 +85,7 @@ class ChainCharges:
     # whether signs are, and cells of the way.
     told: tuple[bool, bool, bool, bool]
     centre: bool  # Whether the centre of the rows is looked for, by counts for each variable.
+    looks: int  # Counts that a known point is looked at with; 0 if noise hides what they tell.
     difficulty: float  # Noise of one release on all coordinates, in rows, over s.
     # Counts on a logarithmic scale at the start; rounds of a descent to a deep point;
     # stages; and counts after each.
@@ -141,12 +143,15 @@ class ChainCharges:
         centre = clear and hard <= _TOO_HARD and not cheapest_at_zero(request.lp)
         if not centre:
             widths, of_widths = _WIDTHS, WIDTH_COUNTS
-        linear = round(between(_LINEAR)) + (COUNTS_BY_CENTRE if centre else 0)
+        on_ways = logarithmic + round(between(_LINEAR)) + (COUNTS_BY_CENTRE if centre else 0)
+        on_way = _START_AND_CENTRE if centre else _START
+        told_start = looks_tell(OF_START * s, noise(k, on_way, on_ways))
+        looks = LOOKS if request.start is not None and told_start else 0
         by_purpose: list[tuple[float, tuple[float, float, float] | None, int, str]] = [
             (
                 k,
-                _START_AND_CENTRE if centre else _START,
-                logarithmic + linear,
+                on_way,
+                on_ways + looks,
                 "count missed rows on a way",
             ),
             (largest, None, round(between(_ROUNDS)), "sum the slopes of violations"),
@@ -168,6 +173,10 @@ class ChainCharges:
             times = (1 - _SLOPES_OF_ONE - checked) / math.fsum(shares)
             shares = [times * share for share in shares]
         shares[1] = 1 - math.fsum(shares) - checked
+        # Looks at a known point are as exact as other counts on ways; all others get less.
+        more = shares[0] * looks / on_ways
+        shares[0] += more
+        shares = [share * (1 - checked) / (1 - checked + more) for share in shares]
 
         def make(intensity: float) -> list[ChargeRequest]:
             found: list[ChargeRequest] = []
@@ -180,7 +189,9 @@ class ChainCharges:
             lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
         )
         of_deep = round(between(_OF_DEEP))
-        return cls(make(intensity), told, centre, difficulty, logarithmic, of_deep, stages, counts)
+        return cls(
+            make(intensity), told, centre, looks, difficulty, logarithmic, of_deep, stages, counts
+        )
 
 
 def _hardness(difficulty: float) -> float:

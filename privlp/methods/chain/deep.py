@@ -72,7 +72,7 @@ class DeepSearch(StagedSearch):
         self._whole = self._public = public
         self._region = self._all = region
         self._last_target = last_target
-        self._hint = request.costs_of_hint()
+        self._hint, self._given = request.costs_of_hint(), request.start if charges.looks else None
         self._measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy()))
         self._between = self._counts(draws.between)
 
@@ -119,6 +119,7 @@ class DeepSearch(StagedSearch):
             partial(self._amid, starting),
             self._charges.logarithmic,
             None if self._hint is None else self._hint[1],
+            self._given,
         )
         if starting.lost:
             self._warning = LOST

@@ -44,7 +44,10 @@ class Chain(RowsMethod):
     Descents of distances from where rows end, if 0 is not the cheapest point, look for their
     centre: rows may come close together far from that way, as at a corner that most of them share.
     Then another way begins there, or ends if few rows are missed there, and is taken unless the
-    first one misses few rows at its cost. Counts say how far each variable moves from the point
+    first one misses few rows at its cost. A start names another way, by its point to where its own
+    solve was deep within the rows. Where noise of counts is small beside s, it comes first, and is
+    taken if counts say that few rows are missed at its point and end, and many at less cost on the
+    way to the middle. Counts say how far each variable moves from the point
     found before it reaches a few times s sides. Bounds that are far wider are replaced by such
     moves, so loose bounds do not set the units. Descents without a cost, ever shorter, lead away
     from the rows, to a deep point. Stages from there minimise smoothed violations and costs, ever
@@ -81,6 +84,7 @@ class Chain(RowsMethod):
     """
 
     name = "chain"
+    takes_start = True
     take_it = (
         "whole rows are private, in boxes, with public rows or few variables; if you do not know"
     )

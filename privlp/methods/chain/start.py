@@ -10,10 +10,19 @@ from scipy.special import expit
 
 from privlp.checks import FloatArray
 from privlp.methods.chain.descent import Centre, Useless
+from privlp.methods.chain.known import LOOKS, KnownWay, way_by
 from privlp.methods.chain.near import CLEAR, NearSides
-from privlp.methods.chain.way import LIKELY, Start, Way, search_of_odds
+from privlp.methods.chain.way import (
+    BY_KNOWN,
+    LIKELY,
+    STEEP,
+    Start,
+    Way,
+    odds_of_cost,
+    search_of_odds,
+)
 from privlp.methods.counts import NoisyCounts
-from privlp.methods.request import cheapest_at_zero
+from privlp.methods.request import KnownPoint, cheapest_at_zero
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
@@ -31,9 +40,9 @@ COARSE = 2
 COUNTS_AMID = COARSE + _CHECKED + 2
 #: Counts on a way by the centre of the rows, and at its cost on the way before.
 COUNTS_BY_CENTRE = 12
-# The start misses so many times s, or fewer; this share of what the way's beginning misses, if that
-# is less: where few rows ask for anything, the scale is where that number falls.
-_OF_START, _OF_ASKED = 2.5, 0.5
+#: The start misses so many times s, or fewer; this share of what the way's beginning misses, if
+#: that is less: where few rows ask for anything, the scale is where that number falls.
+OF_START, _OF_ASKED = 2.5, 0.5
 # A way goes on for so many times the step that reaches near sides; and where none is known, to
 # odds so much larger, if these are small.
 _ON, _ODDS_ON, _SMALL = 5.0, 0.7, -1.0
@@ -80,7 +89,7 @@ class Starting(NearSides):
         super().__init__(measured, public, region, s, n)
         self._clear = clear
         # The start misses so many rows, or fewer, and no point of a way more than the other number.
-        self._goal, self._most = _OF_START * s, float(n)
+        self._goal, self._most = OF_START * s, float(n)
 
     def found(
         self,
@@ -92,36 +101,30 @@ class Starting(NearSides):
         amid: Amid,
         logarithmic: int,
         hint: float | None = None,
+        start: KnownPoint | None = None,
     ) -> Start:
-        """About the first point of a way to a few ends, or to the centre, with few missed rows."""
+        """About the first point of a way to a few ends, or to the centre, with few missed rows.
+
+        A start gives another way, if counts speak for it.
+        """
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draw)
         by_centre = 0 if centre is None else COUNTS_BY_CENTRE
         later = _CHECKED + by_centre
-        linear = max(counts.left - logarithmic - by_centre, 0)
+        by_known = 0 if start is None else LOOKS
+        linear = max(counts.left - logarithmic - by_centre - by_known, 0)
         few = max(FEW * self._s, SURE * counts.sigma)
         target = max(self._goal, SURE * counts.sigma)
-        cheapest = self.cheapest()
-        begin, far, fewest = self._to_an_end(cheapest, counts, few, target)
-        first = begin
-        if fewest > target and cheapest_at_zero(self._public.lp):
-            deep, count, about = amid(begin, counts, None)
-            if count < fewest + SURE * counts.sigma:  # it is nearer
-                begin, far, fewest = about, deep, count
-        begin = self._before_most_rows(of_cells, begin, far, target)
-        asked = counts(begin)
-        if begin is first is not cheapest and asked <= few:  # The middle was left for noise.
-            first, far, fewest = cheapest, begin, asked
-            begin, asked = first, counts(first)
-        self._goal = max(min(self._goal, _OF_ASKED * asked), FEW * self._s)
-        self._most = min(self._most, max(asked, self._goal) + CLEAR * counts.sigma)
+        first, known = self._first_way(counts, few, target, of_cells, amid, start)
+        begin, far, fewest, by = known
+        centre = centre if by is None else None  # a way by a start is short
         target = max(self._goal, SURE * counts.sigma)
-        way = self._way(begin, far, fewest, counts.sigma, hint)
+        way = self._way(begin, far, fewest, counts.sigma, hint, by)
         way.learn(counts, linear + later)
-        corner = far if way.at_corner and counts.left >= COUNTS_AMID else None
+        corner = far if by is None and way.at_corner and counts.left >= COUNTS_AMID else None
         if corner is not None:
             centre, way = None, self._at_corner(way, first, counts, target, amid, by_variable, hint)
         ends = way.halved(way.likely(), counts, target, later + COUNTS_ASIDE)
-        if corner is None and fewest <= few and way.falls_at_once(_MOST * self._n, ends[1]):
+        if corner is by is None and fewest <= few and way.falls_at_once(_MOST * self._n, ends[1]):
             beside = self._beside(way, first, counts, by_variable)
             if beside is not None:
                 corner = way.at(ends[1])
@@ -148,10 +151,46 @@ class Starting(NearSides):
         good = way.fewest <= few
         return Start(way, share, good, on, bound, of_far, safe, of_safe, corner)
 
+    def _first_way(
+        self,
+        counts: NoisyCounts,
+        few: float,
+        target: float,
+        of_cells: ChargedDraws | None,
+        amid: Amid,
+        start: KnownPoint | None,
+    ) -> tuple[FloatArray, KnownWay]:
+        """Where a way begins at first, and the way. Counts set what the start may miss."""
+        cheapest = self.cheapest()
+        begin, far, fewest, by = self._to_an_end(cheapest, counts, few, target, start)
+        first = begin
+        if by is None:
+            if fewest > target and cheapest_at_zero(self._public.lp):
+                deep, count, about = amid(begin, counts, None)
+                if count < fewest + SURE * counts.sigma:  # it is nearer
+                    begin, far, fewest = about, deep, count
+            begin = self._before_most_rows(of_cells, begin, far, target)
+        asked = counts(begin)
+        if begin is first is not cheapest and asked <= few:  # The middle was left for noise.
+            first, far, fewest, by = cheapest, begin, asked, None
+            begin, asked = first, counts(first)
+        self._goal = max(min(self._goal, _OF_ASKED * asked), FEW * self._s)
+        self._most = min(self._most, max(asked, self._goal) + CLEAR * counts.sigma)
+        return first, KnownWay(begin, far, fewest, by)
+
     def _to_an_end(
-        self, begin: FloatArray, counts: NoisyCounts, few: float, target: float
-    ) -> tuple[FloatArray, FloatArray, float]:
-        """A way to the first end with few missed rows, or the best; and how many it misses."""
+        self,
+        begin: FloatArray,
+        counts: NoisyCounts,
+        few: float,
+        target: float,
+        start: KnownPoint | None,
+    ) -> KnownWay:
+        """A way by the start, or to the first end with few missed rows, or else to the best."""
+        ends = self._public, self._region
+        known = start and way_by(start, counts, *ends, begin, FEW * self._s, self._goal)
+        if known is not None:
+            return known
         far = middle = self._region.point(self._region.inside)
         fewest = math.inf
         for end in self._ends(begin, middle):
@@ -163,7 +202,7 @@ class Starting(NearSides):
                 fewest, far = count, end
             if count <= few:
                 break
-        return begin, far, fewest
+        return KnownWay(begin, far, fewest)
 
     def _at_corner(
         self,
@@ -204,11 +243,13 @@ class Starting(NearSides):
         fewest: float,
         sigma: float,
         hint: float | None = None,
+        by: FloatArray | None = None,
     ) -> Way:
         """A way of which nothing is known but how few rows are missed at its end."""
         ends = (float(self._public.cost @ end) for end in (begin, far))
-        posterior = search_of_odds(max(self._goal, sigma), sigma, self._most, hint, *ends)
-        return Way(begin, far, fewest, posterior)
+        likely = (odds_of_cost(hint, *ends), STEEP) if by is None else BY_KNOWN
+        posterior = search_of_odds(max(self._goal, sigma), sigma, self._most, *likely)
+        return Way(begin, far, fewest, posterior, by=by)
 
     def _by_centre(
         self,

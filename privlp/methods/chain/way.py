@@ -20,14 +20,17 @@ LIKELY, _SURELY = 0.9, 0.9
 _AT_CORNER = 24.0
 # Places on a way are close if they differ by this share of the way to its nearer end.
 _CLOSE = 0.03
-# Missed rows fall at least so fast, in powers of e for each power of e that odds rise by.
-_STEEP = 2.0
+#: Missed rows fall at least so fast, in powers of e for each power of e that odds rise by.
+STEEP = 2.0
 # A count is taken again if noise of so many deviations may have moved it across the target from one
 # end of the way, and if it moves the odds looked for by more than this.
 _DOUBT, _LEAP = 5.0, 3.0
 # The start has these odds beyond those of a hinted cost, likely: the way leads not to the optimum
 # but to points that are dearer than it, and a hint may be wrong.
 _NEAR_HINT = (-1.5, 3.0)
+#: On a way by a known point the odds are likely these, and missed rows may fall less steeply.
+BY_KNOWN = (-1.0, 1.0), 1.0
+_BEND = 0.5  # The share of a way that lies before a known point.
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,15 @@ class Way:
     fewest: float  # The count of rows missed at the far end.
     posterior: TargetSearch  # By the logarithm of odds along the way.
     counted: dict[float, float] = field(default_factory=dict)  # The last count at each place.
+    by: FloatArray | None = None  # A point by which the way leads, at its middle.
 
     def part(self, share: float) -> FloatArray:
         """The point after this share of the way."""
-        return self.begin + share * (self.far - self.begin)
+        if self.by is None:
+            return self.begin + share * (self.far - self.begin)
+        if share < _BEND:
+            return self.begin + share / _BEND * (self.by - self.begin)
+        return self.by + (share - _BEND) / (1 - _BEND) * (self.far - self.by)
 
     def at(self, odds: float) -> FloatArray:
         """The point with these odds of what lies behind to what lies ahead."""
@@ -141,21 +149,25 @@ class Start:
 
 
 def search_of_odds(
-    target: float, sigma: float, most: float, hint: float | None, cheapest: float, far: float
+    target: float,
+    sigma: float,
+    most: float,
+    likely: tuple[float, float] | None,
+    steep: float,
 ) -> TargetSearch:
-    """A search for the odds at which so many rows are missed, between ends of these costs."""
+    """A search for the odds at which so many rows are missed, likely between two of them."""
     return TargetSearch(
         target,
         *_ODDS,
         sigma=sigma,
         most=most,
         places=_PLACES,
-        likely=_odds_of_cost(hint, cheapest, far),
-        least_slope=_STEEP,
+        likely=likely,
+        least_slope=steep,
     )
 
 
-def _odds_of_cost(cost: float | None, cheapest: float, far: float) -> tuple[float, float] | None:
+def odds_of_cost(cost: float | None, cheapest: float, far: float) -> tuple[float, float] | None:
     """Odds near those of a hinted cost on the way; ``None`` if it does not lie on it."""
     if cost is None or not cheapest < cost < far:
         return None

@@ -107,7 +107,8 @@ class Stages(StagedSearch):
         self.far = sizes.far
         self._last_aim = last_target(request, charges.requests) / self._s
         self._measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy()))
-        self._start = request.start if request.has_noise else None
+        known = request.start if request.has_noise else None
+        self._start = None if known is None else known.x
         self._k = float(request.public.rows_of_one_record)
 
     def _play(self) -> Iterator[None]:
