@@ -251,6 +251,9 @@ def _run(
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
     prices, missed = released.prices, released.missed
+    if released.method and planned.other:  # what it says of itself holds
+        name = released.method
+        verdict, advice = _predicted(request, planned.other)
     if released.status is Status.UNBOUNDED:
         verdict, advice = Verdict.NO_LIMIT, f"{Verdict.NO_LIMIT}: {released.warning}"
     if prices is not None and lp.neighbours.changes_whole_rows:  # known of public rows alone

@@ -120,6 +120,10 @@ class Released:
         The kind of warning.
     prices : (n,) array or None
         Shadow prices of the user's rows under released numbers, None if there are none.
+    missed : MissedRows or None
+        An interval for the number of private rows that x misses, None if none was counted.
+    method : str
+        The name of the method whose search took over, by released numbers; empty if none did.
 
     Examples
     --------
@@ -138,6 +142,7 @@ class Released:
     category: type[UserWarning] = PublicPointWarning
     prices: FloatArray | None = None
     missed: MissedRows | None = None
+    method: str = ""
 
 
 class Solver(Protocol):

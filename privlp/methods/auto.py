@@ -136,6 +136,7 @@ def candidates(request: SolveRequest, methods: Sequence[Method]) -> list[Method]
 
 def best_run(request: SolveRequest, methods: Sequence[Method]) -> tuple[str, PlannedRun]:
     """The name and the planned run of the method that ``"auto"`` takes."""
+    request = replace(request, auto=True)
     found = candidates(request, methods)
     if len(found) == 1:
         refuse_unused_width(request, found[0])

@@ -161,6 +161,8 @@ class PlannedRun:
     by_place : bool
         Whether the run reads private numbers by their places in the program. All rows must then be
         in memory.
+    other : PlannedRun, optional
+        A run that released numbers may let take over, for the price of draws that are left.
 
     Examples
     --------
@@ -178,6 +180,7 @@ class PlannedRun:
     start: Callable[[Any, Sequence[ChargedDraws]], Solver]
     predict: Callable[[], Prediction] | None = None
     by_place: bool = False
+    other: PlannedRun | None = None
 
 
 class Method(ABC):

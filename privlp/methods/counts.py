@@ -205,6 +205,8 @@ class StagedSearch(ABC):
     def __init__(self, request: SolveRequest, rounds: int, x: FloatArray) -> None:
         self.rounds, self._x, self._lp = rounds, x, request.lp
         self.known: list[tuple[float, FloatArray]] = []
+        #: The method whose search it is, if another one took its place; or nothing.
+        self.method = ""
         #: What to say of a point where the search ends because nothing has limited it; or nothing.
         self.far: Callable[[FloatArray], str] = lambda _: ""
         self._trace: dict[str, list[Any]] = {}
@@ -271,7 +273,7 @@ class Checked:
     def __init__(
         self, request: SolveRequest, rows: Rows[Any], search: StagedSearch, draw: ChargedDraws
     ) -> None:
-        self._search, self._request = search, request
+        self.search, self._request = search, request
         share = SHARE if request.has_noise else OF_SOLVERS
         measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy(), share=share))
         self._counts = NoisyCounts(measured, MeasuredRows.missed, draw)
@@ -281,10 +283,10 @@ class Checked:
     def step(self, t: int) -> None:
         """The next round of the search, or at last the counts."""
         if t + 1 < self.rounds:
-            self._search.step(t)
+            self.search.step(t)
             return
         s, counts, sigma = self._request.density(), self._counts, self._counts.sigma
-        found = self._search.released()
+        found = self.search.released()
         x = np.asarray(found.x)
         if sigma > 0:
             x = self._cheapest(s, x)
@@ -296,12 +298,13 @@ class Checked:
         else:
             mean, sigma = 0.5 * (first + counts(x)), sigma / math.sqrt(2)
         missed = MissedRows.of(mean, sigma, self._request.largest_n)
-        of_missed, far = missed.warning(s, self._request.ledger.eps), self._search.far(x)
+        of_missed, far = missed.warning(s, self._request.ledger.eps), self.search.far(x)
         self._released = replace(
             found,
             x=x,
             objective=self._request.lp.objective(x),
             missed=missed,
+            method=self.search.method,
             status=Status.UNBOUNDED if far else found.status,
             warning=" ".join(filter(None, (far, of_missed, found.warning))),
             category=MissedRowsWarning if of_missed and not far else found.category,
@@ -312,19 +315,19 @@ class Checked:
 
     def _cheapest(self, s: float, x: FloatArray) -> FloatArray:
         """Of the point found, and those that hardly miss more than s rows, the best."""
-        few = [at for bound, at in self._search.known if bound <= _LEAST_TARGET * s]
+        few = [at for bound, at in self.search.known if bound <= _LEAST_TARGET * s]
         return min([x, *few], key=self._cost)
 
     def _other(self, s: float, x: FloatArray) -> tuple[float, FloatArray]:
         """The best point that hardly misses more than s rows, or else the safest one."""
-        few = [known for known in self._search.known if known[0] <= s]
+        few = [known for known in self.search.known if known[0] <= s]
         if few:
             return min(few, key=lambda known: self._cost(known[1]))
-        return min(self._search.known, key=lambda known: known[0], default=(math.inf, x))
+        return min(self.search.known, key=lambda known: known[0], default=(math.inf, x))
 
     def released(self) -> Released:
         """The point, and how many rows it misses."""
-        return self._search.released() if self._released is None else self._released
+        return self.search.released() if self._released is None else self._released
 
 
 _EXACT = 2.0**-10  # Products of counts and multiples of this are exact.

@@ -89,6 +89,7 @@ class SolveRequest:
     feasible: str | float | None = None
     prices: bool = False
     start: KnownPoint | None = None
+    auto: bool = False
 
     def __post_init__(self) -> None:
         if self.opt is not None:

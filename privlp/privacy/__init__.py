@@ -16,6 +16,8 @@ from privlp.privacy.mechanisms import TruncatedLaplaceMechanism as TruncatedLapl
 from privlp.privacy.mechanisms import WeightedGaussianMechanism as WeightedGaussianMechanism
 from privlp.privacy.randomness import ChargedDraws as ChargedDraws
 from privlp.privacy.randomness import Randomness as Randomness
+from privlp.privacy.randomness import exchanged as exchanged
+from privlp.privacy.randomness import price_left as price_left
 from privlp.privacy.record import LedgerEntry as LedgerEntry
 from privlp.privacy.record import PrivacyRecord as PrivacyRecord
 from privlp.privacy.record import Statement as Statement

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Self, TypeAlias
 
@@ -14,6 +15,7 @@ import numpy as np
 from privlp.checks import is_integer
 from privlp.errors import BudgetExceededError, BudgetFileError, InvalidParameterError, PrivLPError
 from privlp.privacy.mechanisms import Mechanism
+from privlp.privacy.prices import Price
 from privlp.quiet import unnoticed
 
 _forks = 0
@@ -245,3 +247,38 @@ class ChargedDraws(SpentOnce):
         """256 random bits for coins that say nothing of the data, and stay secret: not charged."""
         self.refuse_elsewhere()
         return int.from_bytes(self._randomness.generator.bytes(32), "little")
+
+
+def price_left(draws: Sequence[ChargedDraws]) -> float:
+    """The sum of mu squared of all Gaussian draws that are left."""
+    return math.fsum(
+        (draw.mechanism.sensitivity / sigma) ** 2 for draw in draws for sigma in draw.deviations()
+    )
+
+
+def exchanged(
+    draws: Sequence[ChargedDraws], requests: Sequence[tuple[Mechanism, int, str]]
+) -> list[ChargedDraws]:
+    """Gaussian draws in place of others that were paid for, cost as much or more, and are unused.
+
+    Which ones are asked for may depend on what was released: all of it is mu-Gaussian-DP as long as
+    the squares of mu add up to no more on every path (Dong, Roth and Su 2022; ``docs/proofs.md``).
+    """
+    asked = math.fsum(mechanism.price.mu**2 * count for mechanism, count, _ in requests)
+    kinds = [mechanism.price for mechanism, _, _ in requests]
+    gaussian = all(price == Price.gaussian(price.mu) for price in kinds)
+    gaussian = gaussian and all(draw.mechanism.price.law == "gaussian" for draw in draws)
+    first = draws[0]
+    with first._begin():
+        if not (gaussian and asked <= price_left(draws)):
+            raise BudgetExceededError(
+                "Only Gaussian draws are exchanged, for others that cost no more. Charge the ledger"
+                " for both before the first draw."
+            )
+        for draw in draws:
+            draw.refuse_elsewhere()
+            draw.remaining = 0
+    words = first._randomness, first._begin
+    return [
+        ChargedDraws(mechanism, count, purpose, *words) for mechanism, count, purpose in requests
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from typing import Any
@@ -24,6 +25,7 @@ from privlp.methods.counts import (
 )
 from privlp.methods.limit import without_noise
 from privlp.methods.request import SolveRequest, cheapest_at_zero
+from privlp.methods.staged.both_signs import InTheirPlace, in_their_place, planned_chain
 from privlp.methods.staged.charges import (
     LARGER,
     LEVELS,
@@ -80,6 +82,10 @@ _BOTH_SIGNS = (
     " search is made for one of both: x may miss more rows, or cost many times more, than it need."
     " Try method='chain'."
 )
+_CHAIN_INSTEAD = (
+    "Counts say that private rows ask for more and for less of variables, so the search of 'chain'"
+    " was played for the price of the draws of 'staged',"
+)
 
 
 Counting = ChargedDraws | CountsOfSums
@@ -95,12 +101,14 @@ class Stages(StagedSearch):
         charges: StagedCharges,
         draws: Sequence[ChargedDraws],
         sizes: Sizes,
+        other: InTheirPlace | None = None,
     ) -> None:
         size = sizes.region(sizes.middle).size
         self._share, self._sign = np.full(size, 1 / size), 0
         super().__init__(request, charges.rounds, self._share)
         self._s, self._n, self._largest_n = request.density(), request.n, request.largest_n
-        self._charges, self._draws, self._coins = charges, iter(draws), draws[0]
+        self._charges, self._draws, self._coins = charges, iter(draws[:-1]), draws[0]
+        self._check = draws[-1]
         self._rows, self._sizes, self._place = rows, sizes, sizes.middle
         self._even_from, self._best = math.inf, (math.inf, self._share)
         self._at_bounds = float(request.n)  # Rows missed at the bounds of variables, at most.
@@ -110,9 +118,15 @@ class Stages(StagedSearch):
         known = request.start if request.has_noise else None
         self._start = None if known is None else known.x
         self._k = float(request.public.rows_of_one_record)
+        self._in_their_place = other
+        self._other: StagedSearch | None = None
 
     def _play(self) -> Iterator[None]:
-        self._measure_sign()
+        if self._measure_sign() and self._in_their_place is not None:
+            self._other = self._in_their_place([*self._draws, self._check])
+        if self._other is not None:
+            yield from self._play_other(self._other)
+            return
         stages = self._charges.stages
         good_start = self._begins(next(self._draws))
         yield
@@ -182,19 +196,29 @@ class Stages(StagedSearch):
         ends, likely = (at - _FACTOR, at + factor), (at - _LIKELY_ABOUT[0], at + _LIKELY_ABOUT[1])
         self._search(draw, aim, *ends, probability, likely=likely, number=number)
 
-    def _measure_sign(self) -> None:
-        """Find the sign of all entries, if rows are to be used as rows of one sign; or 0."""
+    def _play_other(self, search: StagedSearch) -> Iterator[None]:
+        """The rounds of another search, which finds the point, and then none."""
+        self.method, self.known, self.far = "chain", search.known, search.far
+        for t in range(search.rounds):
+            search.step(t)
+            yield
+        yield from repeat(None)
+
+    def _measure_sign(self) -> bool:
+        """Find the sign of all entries, if rows have one, or 0; whether many have the other one."""
         if not self._charges.signs:
-            return
+            return False
         draw = next(self._draws)
         region = self._sizes.region(self._sizes.middle)
         noisy = np.asarray(draw(self._rows.total(signs_and_spread, region)))
         for sign, count, spread in ((-1, *noisy[:2]), (1, *noisy[2:])):
             if count >= self._n - _SURE * draw.sigma and spread >= _LEAST_SPREAD * self._n:
                 self._sign = sign
-                return
-        if max(noisy[0], noisy[2]) < _ONE_SIGN * self._n - _SURE * draw.sigma:
+                return False
+        both = max(noisy[0], noisy[2]) < _ONE_SIGN * self._n - _SURE * draw.sigma
+        if both:
             self._warning = _BOTH_SIGNS
+        return bool(both)
 
     def _scaled(self, simplex: Simplex, share: float = 1.0) -> Rows[Any]:
         """The rows in the units of a stage, or a share of them."""
@@ -325,6 +349,8 @@ class Stages(StagedSearch):
 
     def released(self) -> Released:
         """The last point that a stage ended with, and the sizes of all stages."""
+        if self._other is not None:
+            return replace(self._other.released(), message=_CHAIN_INSTEAD)
         self._x = self._at(self._place)
         return super().released()
 
@@ -397,11 +423,14 @@ class Staged(RowsMethod):
             return without_noise(self.name, request)
         size = sizes.region(sizes.middle).size
         charges = StagedCharges.of(request, size, trim=sizes.larger_helps)
+        alone = not (request.auto and charges.signs) or request.start is not None
+        other = None if alone else planned_chain(request)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:
-            rows = different_rows(rows)
-            search = Stages(request, rows, charges, draws[:-1], sizes)
-            return Checked(request, rows, search, draws[-1])
+            different = different_rows(rows)
+            taking_over = None if other is None else in_their_place(other, rows)
+            search = Stages(request, different, charges, draws, sizes, taking_over)
+            return Checked(request, different, search, draws[-1])
 
         def predict() -> Prediction:
             likely, typical = sizes.likely, math.inf
@@ -411,4 +440,4 @@ class Staged(RowsMethod):
             noise, note = charges.noise_of_a_round, sizes.note
             return Prediction.of_difficulty(self.name, hard, typical, rounds, noise, note=note)
 
-        return PlannedRun(charges.requests, start, predict)
+        return PlannedRun(charges.requests, start, predict, other=other)
