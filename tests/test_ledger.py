@@ -29,6 +29,7 @@ from privlp.privacy import (
     Ledger,
     PrivacyRecord,
     Randomness,
+    exchanged,
 )
 from tests.effort import examples
 from tests.programs import covering
@@ -505,3 +506,40 @@ def test_where_records_come_and_go_the_declared_number_of_rows_is_said():
     """How many rows the largest record has is private."""
     relation = privlp.ConstraintPrivate("add-remove", rows_per_record=6, nominal_n=100)
     assert "one record (at most 6 rows) added or removed" in repr(of_four_rows(neighbours=relation))
+
+
+def paid_for_two(ledger):
+    """A draw of each of two charges."""
+    source = Randomness(np.random.default_rng(0))
+    asked = [(GaussianMechanism(1.0, 4.0), 2, "a"), (GaussianMechanism(2.0, 8.0), 3, "b")]
+    return ledger.charge_together(asked, ConstraintPrivate(), source)
+
+
+def test_unused_draws_are_exchanged_for_others_of_no_higher_price():
+    ledger = Ledger(9.0, 1e-6)
+    one, other = paid_for_two(ledger)
+    one(0.0)
+    before = ledger.spent()
+    (found,) = exchanged([other], [(GaussianMechanism(1.0, 4.0), 3, "c")])
+    assert [entry.purpose for entry in ledger.entries] == ["a", "c"]
+    assert ledger.spent() == pytest.approx(before, rel=1e-9)
+    assert np.isfinite([found(0.0) for _ in range(3)]).all()
+    for draws in (found, other):
+        with pytest.raises(BudgetExceededError, match="used"):
+            draws(0.0)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [(GaussianMechanism(1.0, 4.0), 4, "c"), (LaplaceMechanism(1.0, 1e6), 1, "c")],
+    ids=["dearer", "not Gaussian"],
+)
+def test_no_draws_are_had_for_less(asked):
+    ledger = Ledger(9.0, 1e-6)
+    one, other = paid_for_two(ledger)
+    one(0.0)
+    for draws, wanted in (([other], asked), ([one, other], (GaussianMechanism(1.0, 4.0), 3, "c"))):
+        with pytest.raises(BudgetExceededError, match="Only Gaussian draws that are unused"):
+            exchanged(draws, [wanted])
+    assert [entry.purpose for entry in ledger.entries] == ["a", "b"]
+    assert np.isfinite(other(0.0))  # nothing is lost

@@ -477,17 +477,61 @@ def test_a_packing_that_private_rows_limit_is_solved_at_any_size():
         assert "limits" not in privlp.plan(other, 1.0, 1e-6, 50).advice  # nothing to say
 
 
-@pytest.mark.parametrize("both", [False, True])
-def test_rows_that_ask_for_more_and_for_less_are_told(both):
-    """The search is made for needs alone; noisy counts of signs say when there are limits too."""
-    rng = np.random.default_rng(0)
+def needs_and_limits(share, seed=0):
+    """Rows that x = 1 keeps, of which this share are limits."""
+    rng = np.random.default_rng(seed)
     A = rng.uniform(0, 1, (2000, 16)) * (rng.random((2000, 16)) < 0.5)
     A[:, 0] += 0.1
-    most = (rng.random(2000) < 0.3) & both
+    most = rng.random(2000) < share
     b = A.sum(axis=1) * np.where(most, 1.3, -0.8)
-    lp = LinearProgram(rng.uniform(1, 2, 16), np.where(most[:, None], A, -A), b)
+    return LinearProgram(rng.uniform(1, 2, 16), np.where(most[:, None], A, -A), b)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_rows_that_ask_for_more_and_for_less_are_told(share):
+    """The search is made for needs alone; noisy counts of signs say when there are limits too."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        assert privlp.solve(lp, 4.0, 1e-6, 100, rng=0).method == "staged"
+        privlp.solve(needs_and_limits(share), 4.0, 1e-6, 100, method="staged", rng=0)
     told = [one for one in caught if "ask for more and for less" in str(one.message)]
-    assert len(told) == both
+    assert len(told) == (share > 0)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_auto_plays_a_chain_where_rows_ask_for_more_and_for_less(share):
+    """It has the draws that stages did not use, and its own verdict."""
+    lp = needs_and_limits(share)
+    best = privlp.solve_exact(lp).objective
+    alone = privlp.solve(lp, 4.0, 1e-6, 100, method="staged", rng=0)
+    found = privlp.solve(lp, 4.0, 1e-6, 100, rng=0)
+    assert found.method == ("chain" if share else "staged")
+    assert ("for the price of the draws of 'staged'" in found.message) == (share > 0)
+    signs, check = alone.privacy.entries[0], alone.privacy.entries[-1]
+    assert found.privacy.entries[0] == signs
+    assert check in found.privacy.entries
+    if share:
+        assert missed(lp, found.x) <= 100 < missed(lp, alone.x)
+        assert found.objective <= 1.2 * best
+        assert found.verdict is solve(lp, 4.0, 100, method="chain").verdict
+    else:
+        assert np.array_equal(found.x, alone.x)
+
+
+@pytest.mark.parametrize("kept", ["in memory", "in a file"])
+def test_a_chain_in_the_place_of_stages_costs_a_budget_no_more(kept, tmp_path):
+    lp, spent = needs_and_limits(0.3), []
+    for method in ("auto", "staged"):
+        asked = (8.0, 2e-6)
+        file = tmp_path / f"{method}.json"
+        budget = privlp.Budget(*asked) if kept == "in memory" else privlp.Budget.open(file, *asked)
+        found = solve(lp, budget=budget, method=method)
+        assert found.method == ("chain" if method == "auto" else "staged")
+        spent.append(budget.spent())
+    assert spent[0] == pytest.approx(spent[1], rel=1e-6)
+    assert spent[0] <= spent[1] <= 4.0
+
+
+def test_a_chain_in_the_place_of_stages_passes_an_audit():
+    audit = privlp.audit_solve(needs_and_limits(0.3), 4.0, 1e-6, s=100, pairs=2, runs=0, rng=0)
+    assert audit.passed, audit.faults
+    assert any("slopes of violations" in release.purpose for release in audit.releases)

@@ -203,7 +203,7 @@ class Ledger(Accountant):
                 self._series.enter(new, Call(self._identifier, *claim, charges, relations, sources))
             self._charges, self._relations, self._randomness = charges, relations, sources
         return [
-            ChargedDraws(mechanism, int(count), purpose, randomness, self._begin_a_draw)
+            ChargedDraws(mechanism, int(count), purpose, randomness, self)
             for mechanism, count, purpose in requests
         ]
 
@@ -232,7 +232,22 @@ class Ledger(Accountant):
             self._relations, self._randomness, total_chance(self._charges), composition=None
         )
 
-    def _begin_a_draw(self) -> AbstractContextManager[bool]:
+    def replace_charges(self, old: Requests, new: Requests) -> None:
+        """Take charges of unused draws back, for others that cost no more; within the lock.
+
+        Budgets above keep what was charged at first.
+        """
+        given_up, added = ([Charge.of(*request) for request in of] for of in (old, new))
+        charges = list(self._charges)
+        for charge in given_up:
+            charges.remove(charge)
+        charges += added
+        total = self._composed(charges)
+        if not total <= self.eps:
+            raise beyond_limit(added, total, self.eps, self.delta, self.spent())
+        self._charges = tuple(charges)
+
+    def begin_a_draw(self) -> AbstractContextManager[bool]:
         """The lock under which a draw begins; from then on, nothing can be charged."""
         self._drawn = True
         return self._lock

@@ -6,9 +6,9 @@ import math
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -201,6 +201,20 @@ class Randomness(Unique):
         return f"Randomness({self.description})"
 
 
+#: What is charged: a mechanism, a number of draws, and their purpose.
+Request: TypeAlias = tuple[Mechanism, int, str]
+
+
+class Payer(Protocol):
+    """The ledger that paid for draws."""
+
+    def begin_a_draw(self) -> AbstractContextManager[object]:
+        """The lock under which a draw begins; from then on, nothing can be charged."""
+
+    def replace_charges(self, old: Sequence[Request], new: Sequence[Request]) -> None:
+        """Take some charges back, for others that cost no more; within the lock."""
+
+
 class ChargedDraws(SpentOnce):
     """The right to draw from one mechanism `count` times: paid for, and usable once each."""
 
@@ -210,14 +224,19 @@ class ChargedDraws(SpentOnce):
         count: int,
         purpose: str,
         randomness: Randomness,
-        begin: Callable[[], AbstractContextManager[object]],
+        payer: Payer,
     ) -> None:
         super().__init__()
         self.mechanism = mechanism
         self.remaining = self._total = count
         self._purpose = purpose
         self._randomness = randomness
-        self._begin = begin
+        self._payer = payer
+
+    @property
+    def request(self) -> Request:
+        """What was charged."""
+        return self.mechanism, self._total, self._purpose
 
     @property
     def sigma(self) -> float:
@@ -232,7 +251,7 @@ class ChargedDraws(SpentOnce):
     def __call__(self, value: Any) -> Any:
         """Release `value` through the mechanism."""
         self.refuse_elsewhere()
-        with self._begin():
+        with self._payer.begin_a_draw():
             if self.remaining <= 0:
                 raise BudgetExceededError(
                     f"All paid draws of the {self.mechanism.name} are used; charge the ledger for"
@@ -256,9 +275,7 @@ def price_left(draws: Sequence[ChargedDraws]) -> float:
     )
 
 
-def exchanged(
-    draws: Sequence[ChargedDraws], requests: Sequence[tuple[Mechanism, int, str]]
-) -> list[ChargedDraws]:
+def exchanged(draws: Sequence[ChargedDraws], requests: Sequence[Request]) -> list[ChargedDraws]:
     """Gaussian draws in place of others that were paid for, cost as much or more, and are unused.
 
     Which ones are asked for may depend on what was released: all of it is mu-Gaussian-DP as long as
@@ -269,16 +286,15 @@ def exchanged(
     gaussian = all(price == Price.gaussian(price.mu) for price in kinds)
     gaussian = gaussian and all(draw.mechanism.price.law == "gaussian" for draw in draws)
     first = draws[0]
-    with first._begin():
-        if not (gaussian and asked <= price_left(draws)):
+    with first._payer.begin_a_draw():
+        unused = all(draw.remaining == draw._total for draw in draws)
+        if not (gaussian and unused and asked <= price_left(draws)):
             raise BudgetExceededError(
-                "Only Gaussian draws are exchanged, for others that cost no more. Charge the ledger"
-                " for both before the first draw."
+                "Only Gaussian draws that are unused are exchanged, for others that cost no more."
+                " Charge the ledger for both before the first draw."
             )
+        first._payer.replace_charges([draw.request for draw in draws], requests)
         for draw in draws:
             draw.refuse_elsewhere()
             draw.remaining = 0
-    words = first._randomness, first._begin
-    return [
-        ChargedDraws(mechanism, count, purpose, *words) for mechanism, count, purpose in requests
-    ]
+    return [ChargedDraws(*request, first._randomness, first._payer) for request in requests]
