@@ -14,6 +14,7 @@ from benchmarks.small import doses, inputs, schedule, uneven, widest_gap
 from benchmarks.small import half_spaces as secret_centre
 from privlp import LinearProgram
 from privlp.methods.chain.search import ChainSearch
+from privlp.methods.chain.way import Way
 from privlp.regions.public_rows import PublicRows
 from privlp.status import MissedRows
 from tests.effort import runs
@@ -565,3 +566,15 @@ def test_slopes_keep_a_share_where_noise_is_large(change, d, s, eps):
     shares = np.array([entry.draws * (entry.sensitivity / sigma(entry)) ** 2 for entry in entries])
     slopes = ["slopes" in entry.purpose for entry in entries]
     assert shares[slopes].sum() > 0.02 * shares.sum()
+
+
+@pytest.mark.parametrize("s", [4, 20, 100])
+def test_a_way_aside_is_looked_for_only_with_enough_counts(s, monkeypatch):
+    """All rows are met at once, and the other variable moves aside, however few counts are left."""
+    monkeypatch.setattr(Way, "falls_at_once", lambda *_: True)
+    A, bounds = np.tile([-1.0, 0.0], (2000, 1)), [(0, 1000), (-1, 1)]
+    lp = LinearProgram([1, 0], A, np.full(2000, -1.0), bounds=bounds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = privlp.solve(lp, 0.3, 1e-6, s, method="chain", rng=1)
+    assert np.isfinite(found.x).all()

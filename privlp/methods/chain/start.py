@@ -59,6 +59,8 @@ CELLS, CLEAR_CELL = 1024, 6.0
 # few missed rows, move aside by up to the third: as the tip of a cone is, it may be the one place
 # where they make no difference. So many counts are left for the way from there.
 _MOST, _STILL, _ASIDE, COUNTS_ASIDE = 0.5, 0.01, 0.05, 8
+# Counts at the end of the way aside, and at the tip.
+_BESIDE = 2
 # A way leads beyond the middle so many times as far as to it, at most.
 _FARTHEST = 1e6
 # How hard cost pulls from the middle to the cheapest point, in units of the root of p; and points
@@ -124,7 +126,9 @@ class Starting(NearSides):
         if corner is not None:
             centre, way = None, self._at_corner(way, first, counts, target, amid, by_variable, hint)
         ends = way.halved(way.likely(), counts, target, later + COUNTS_ASIDE)
-        if corner is by is None and fewest <= few and way.falls_at_once(_MOST * self._n, ends[1]):
+        enough = counts.left >= _CHECKED + _BESIDE
+        at_once = fewest <= few and way.falls_at_once(_MOST * self._n, ends[1])
+        if corner is by is None and enough and at_once:
             beside = self._beside(way, first, counts, by_variable)
             if beside is not None:
                 corner = way.at(ends[1])
