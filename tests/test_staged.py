@@ -182,7 +182,7 @@ class TestSigns:
     def test_known_rows(self):
         rows = [[-1, 0, 0], [-1, -0.5, -2], [1, 0, 0], [1, -1, 0], [0, 0, 0]]  # times 2, 1, 4
         low, spread_low, high, spread_high = signs_and_spread(*block_of(rows))
-        assert (low, high) == (2, 1)
+        assert (low, high) == (3, 1)  # the empty row too, which has no spread
         assert spread_high == pytest.approx(math.sqrt(2 / 3), abs=1e-6)
         values = np.array([2, 0.5, 8])
         of_second = np.linalg.norm(values - values.mean()) / np.linalg.norm(values)
@@ -478,10 +478,11 @@ def test_a_packing_that_private_rows_limit_is_solved_at_any_size():
 
 
 def needs_and_limits(share, seed=0):
-    """Rows that x = 1 keeps, of which this share are limits."""
+    """Rows that x = 1 keeps, of which this share are limits, and some are empty."""
     rng = np.random.default_rng(seed)
     A = rng.uniform(0, 1, (2000, 16)) * (rng.random((2000, 16)) < 0.5)
     A[:, 0] += 0.1
+    A[rng.random(2000) < 0.3] = 0
     most = rng.random(2000) < share
     b = A.sum(axis=1) * np.where(most, 1.3, -0.8)
     return LinearProgram(rng.uniform(1, 2, 16), np.where(most[:, None], A, -A), b)

@@ -300,9 +300,9 @@ def signs_and_spread(block: RowBlock, simplex: Simplex) -> FloatArray:
     """How many rows have one sign, and how much rows vary: four exact sums over rows.
 
     The sums of w, r w, w' and r w', where w and w' say whether all entries of a row are at most 0,
-    or at least 0 (if both, neither), and r is the norm of the centred row over that of the row,
-    rounded to a multiple of 2^-20. The four numbers of one row are in [0, 1], and two of them are
-    0: their norm is at most sqrt(2).
+    or at least 0 and not all 0, and r is the norm of the centred row over that of the row, 0 for an
+    empty one, rounded to a multiple of 2^-20. The four numbers of one row are in [0, 1], and two of
+    them are 0: their norm is at most sqrt(2).
     """
     found = np.zeros(4)
     for rows, part in block.parts(simplex.vertices):
@@ -314,7 +314,7 @@ def signs_and_spread(block: RowBlock, simplex: Simplex) -> FloatArray:
             total**2 / simplex.size, square, out=np.ones_like(total), where=square > CONSTANT_ROW**2
         )
         ratio = np.rint(np.sqrt(np.clip(1.0 - mean_square, 0.0, 1.0)) * _UNITS)
-        one, other = times * ((low < 0) & ~(high > 0)), times * ((high > 0) & ~(low < 0))
+        one, other = times * ~(high > 0), times * ((high > 0) & ~(low < 0))
         found += [one.sum() * _UNITS, one @ ratio, other.sum() * _UNITS, other @ ratio]
     return found / _UNITS
 

@@ -75,8 +75,10 @@ _UNEVEN = (
     " some are worth far more than others, or no private row limits them, and it may be far from"
     " the best still. Give bounds for all variables, or units in which they are alike."
 )
-# Fewer rows than this share have one sign, by so many deviations as are clear.
-_ONE_SIGN = 0.9
+# Entries have both signs in one row if fewer rows than this share have one sign; and so do rows if
+# those of each sign have a larger spread than the second share of all rows: by so many deviations
+# as are clear.
+_ONE_SIGN, _OTHERS = 0.9, 0.02
 _BOTH_SIGNS = (
     "Private rows ask for more and for less of variables, by noisy counts of their signs, and this"
     " search is made for one of both: x may miss more rows, or cost many times more, than it need."
@@ -215,7 +217,9 @@ class Stages(StagedSearch):
             if count >= self._n - _SURE * draw.sigma and spread >= _LEAST_SPREAD * self._n:
                 self._sign = sign
                 return False
-        both = max(noisy[0], noisy[2]) < _ONE_SIGN * self._n - _SURE * draw.sigma
+        in_one_row = noisy[0] + noisy[2] < _ONE_SIGN * self._n - _SURE * math.sqrt(2) * draw.sigma
+        # Empty rows have no spread: so those of each sign ask for something.
+        both = in_one_row or min(noisy[1], noisy[3]) > _OTHERS * self._n + _SURE * draw.sigma
         if both:
             self._warning = _BOTH_SIGNS
         return bool(both)
