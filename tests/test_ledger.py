@@ -539,7 +539,21 @@ def test_no_draws_are_had_for_less(asked):
     one, other = paid_for_two(ledger)
     one(0.0)
     for draws, wanted in (([other], asked), ([one, other], (GaussianMechanism(1.0, 4.0), 3, "c"))):
-        with pytest.raises(BudgetExceededError, match="Only Gaussian draws that are unused"):
+        with pytest.raises(BudgetExceededError, match="Only Gaussian draws of one ledger"):
             exchanged(draws, [wanted])
     assert [entry.purpose for entry in ledger.entries] == ["a", "b"]
     assert np.isfinite(other(0.0))  # nothing is lost
+
+
+def test_draws_are_given_back_once_and_to_the_ledger_that_was_charged():
+    """Even where another charge is equal, whose draws are left."""
+    mechanism, ledgers = GaussianMechanism(1.0, 4.0), [Ledger(9.0, 1e-6) for _ in range(2)]
+    (one, other), (of_another, _) = (
+        ledger.charge_together([(mechanism, 1, "a")] * 2, ConstraintPrivate(), Randomness(0))
+        for ledger in ledgers
+    )
+    for draws in ([one, one], [one, of_another]):
+        with pytest.raises(BudgetExceededError, match="each once"):
+            exchanged(draws, [(mechanism, 2, "b")])
+    assert [entry.purpose for entry in ledgers[0].entries] == ["a", "a"]
+    assert np.isfinite([one(0.0), other(0.0), of_another(0.0)]).all()  # nothing is lost

@@ -285,16 +285,19 @@ def exchanged(draws: Sequence[ChargedDraws], requests: Sequence[Request]) -> lis
     kinds = [mechanism.price for mechanism, _, _ in requests]
     gaussian = all(price == Price.gaussian(price.mu) for price in kinds)
     gaussian = gaussian and all(draw.mechanism.price.law == "gaussian" for draw in draws)
+    for draw in draws:  # before a lock is taken: in a forked process it may never become free
+        draw.refuse_elsewhere()
     first = draws[0]
+    once = len({id(draw) for draw in draws}) == len(draws)
+    once = once and all(draw._payer is first._payer for draw in draws)
     with first._payer.begin_a_draw():
-        unused = all(draw.remaining == draw._total for draw in draws)
+        unused = once and all(draw.remaining == draw._total for draw in draws)
         if not (gaussian and unused and asked <= price_left(draws)):
             raise BudgetExceededError(
-                "Only Gaussian draws that are unused are exchanged, for others that cost no more."
-                " Charge the ledger for both before the first draw."
+                "Only Gaussian draws of one ledger that are unused are exchanged, each once, for"
+                " others that cost no more. Charge the ledger for both before the first draw."
             )
         first._payer.replace_charges([draw.request for draw in draws], requests)
         for draw in draws:
-            draw.refuse_elsewhere()
             draw.remaining = 0
     return [ChargedDraws(*request, first._randomness, first._payer) for request in requests]
