@@ -16,7 +16,7 @@ from privlp.methods import METHODS, SolveRequest
 from privlp.methods.counts import TargetSearch
 from privlp.methods.staged.charges import LEVELS, levels_of
 from privlp.methods.staged.method import Stages
-from privlp.privacy import Randomness
+from privlp.privacy import ChargedDraws, Randomness
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex, _within
 from privlp.rows.on_simplex import RowsOfOneSign, signs_and_spread
@@ -536,3 +536,12 @@ def test_a_chain_in_the_place_of_stages_passes_an_audit():
     audit = privlp.audit_solve(needs_and_limits(0.3), 4.0, 1e-6, s=100, pairs=2, runs=0, rng=0)
     assert audit.passed, audit.faults
     assert any("slopes of violations" in release.purpose for release in audit.releases)
+
+
+def test_a_twin_that_draws_without_an_exchange_is_caught(monkeypatch):
+    def unpaid(draws, requests):
+        return [ChargedDraws(*of, draws[0]._randomness, draws[0]._payer) for of in requests]
+
+    monkeypatch.setattr("privlp.methods.staged.both_signs.exchanged", unpaid)
+    audit = privlp.audit_solve(needs_and_limits(0.3), 4.0, 1e-6, s=100, pairs=1, runs=0, rng=0)
+    assert any("0 draws were paid for" in fault for fault in audit.faults)

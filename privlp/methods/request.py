@@ -89,7 +89,7 @@ class SolveRequest:
     feasible: str | float | None = None
     prices: bool = False
     start: KnownPoint | None = None
-    auto: bool = False
+    auto: bool = False  #: Whether method="auto" asks, which may let another method take over.
 
     def __post_init__(self) -> None:
         if self.opt is not None:

@@ -13,13 +13,12 @@ from privlp.privacy.charges import AccountedRelation, Charge, cost_of
 from privlp.privacy.gaussian_dp import root_of
 from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import Costs
-from privlp.privacy.randomness import ChargedDraws, Randomness, SpentOnce
+from privlp.privacy.randomness import ChargedDraws, Randomness, Request, SpentOnce
 from privlp.privacy.record import LedgerEntry, PrivacyRecord, Statement
 from privlp.quiet import unnoticed
 
 _M = TypeVar("_M", bound=Mechanism)
-#: What is charged: a mechanism, a number of draws, and their purpose.
-Requests: TypeAlias = Sequence[tuple[Mechanism, int, str]]
+Requests: TypeAlias = Sequence[Request]
 
 
 def _largest_log_intensity(

@@ -1,7 +1,8 @@
 """The ledger of one call, and the series of calls that a budget paid for.
 
-A ledger is *planned*: all of its charges come before its first draw, and later ones are refused. So
-the best of several bounds on the composition may be taken (:mod:`privlp.privacy.prices`).
+A ledger is *planned*: all of its charges come before its first draw, and later ones are refused;
+Gaussian draws that are unused may be exchanged for others that cost no more. So the best of several
+bounds on the composition may be taken (:mod:`privlp.privacy.prices`).
 """
 
 from __future__ import annotations
