@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from privlp.audits import SolveAudit as SolveAudit
     from privlp.audits import audit as audit
     from privlp.audits import audit_solve as audit_solve
+    from privlp.compare import Comparison as Comparison
+    from privlp.compare import compare as compare
     from privlp.errors import BudgetExceededError as BudgetExceededError
     from privlp.errors import BudgetFileError as BudgetFileError
     from privlp.errors import InvalidParameterError as InvalidParameterError
@@ -52,15 +54,13 @@ if TYPE_CHECKING:
     from privlp.plan import Plan as Plan
     from privlp.plan import plan as plan
     from privlp.privacy import Budget as Budget
+    from privlp.quality import Quality as Quality
+    from privlp.quality import quality as quality
     from privlp.relations import ColumnPrivate as ColumnPrivate
     from privlp.relations import ConstraintPrivate as ConstraintPrivate
     from privlp.relations import ObjectivePrivate as ObjectivePrivate
     from privlp.relations import RowPrivate as RowPrivate
     from privlp.relations import ScalarPrivate as ScalarPrivate
-    from privlp.report.compare import Comparison as Comparison
-    from privlp.report.compare import compare as compare
-    from privlp.report.quality import Quality as Quality
-    from privlp.report.quality import quality as quality
     from privlp.solution import Solution as Solution
     from privlp.solve import solve as solve
     from privlp.status import Status as Status
@@ -89,8 +89,8 @@ _HOME_OF = {
         "privacy": "Budget",
         "linear_program": "LinearProgram",
         "relations": "ColumnPrivate ConstraintPrivate ObjectivePrivate RowPrivate ScalarPrivate",
-        "report.compare": "Comparison compare",
-        "report.quality": "Quality quality",
+        "compare": "Comparison compare",
+        "quality": "Quality quality",
         "solution": "Solution",
         "solve": "solve",
         "status": "Status Verdict",

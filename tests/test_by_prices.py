@@ -9,8 +9,8 @@ from benchmarks.never_violated import ways
 from privlp import LinearProgram, ScalarPrivate, audit_solve
 from privlp.errors import PrivLPError
 from privlp.methods import SolveRequest
+from privlp.methods.tightened.ranges import WorstCase
 from privlp.methods.tightened.weighted import Weighted, WeightedNoise, scales_by, weights_pay
-from privlp.methods.tightened.worst_case import WorstCase
 from privlp.problem.standard_form import StandardForm
 from tests.programs import WAYS, way_of
 

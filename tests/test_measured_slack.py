@@ -12,7 +12,7 @@ import privlp
 from benchmarks.never_violated import violated_rows
 from privlp import ColumnPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate
 from privlp.methods import SolveRequest
-from privlp.methods.tightened import measured, trials
+from privlp.methods.tightened import measured, ranges
 from privlp.methods.tightened.measured import MeasuredSlack, change_of_slacks
 from privlp.methods.tightened.method import by_slacks
 from privlp.privacy import Ledger
@@ -250,14 +250,14 @@ def test_programs_that_are_too_large_are_not_tried(monkeypatch):
     lp = privlp.examples.advertising(3, private="both")
     task = SolveRequest.of(lp, 1.0, 0.1)
     assert by_slacks(task) is not None
-    monkeypatch.setattr(trials, "_TRIALS", {10: 1})
+    monkeypatch.setattr(ranges, "_TRIALS", {10: 1})
     assert by_slacks(task) is None
 
 
 def test_made_up_costs_follow_their_coefficients_and_stay_within_ranges():
     lp = privlp.examples.advertising(3, private="both")
     numbers = lp.neighbours.private_numbers(StandardForm.of(lp))
-    made_up = trials.made_up_numbers(numbers, np.random.default_rng(0))
+    made_up = ranges.made_up_numbers(numbers, np.random.default_rng(0))
     for part in numbers:
         assert (made_up[part.part] >= part.low).all()
         assert (made_up[part.part] <= part.high).all()
@@ -273,7 +273,7 @@ def test_losses_in_trials_are_near_those_of_solves():
     numbers = lp.neighbours.private_numbers(StandardForm.of(lp))
     names = "measured-slack", "truncated-gaussian"
     runs = [WAYS[name].plan(task) for name in names]
-    for name, loss in zip(names, trials.loss_in_trials(task, numbers, runs), strict=True):
+    for name, loss in zip(names, ranges.loss_in_trials(task, numbers, runs), strict=True):
         points = [privlp.solve(lp, 1.0, 0.1, method=WAYS[name], rng=k).x for k in range(5)]
         assert 0.4 < loss / np.mean([1 - lp.objective(x) / best for x in points]) < 2.5
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from privlp import ConstraintPrivate, LinearProgram, models, solve, solve_exact
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning, PrivLPError
 from privlp.methods import SolveRequest
-from privlp.methods.perturbed import scales
+from privlp.methods.perturbed import soft
 from privlp.methods.perturbed.draws import Bend
 from privlp.methods.perturbed.method import Perturbed, PerturbedCharges
 from privlp.methods.perturbed.soft import SoftRowSearch
@@ -593,4 +593,4 @@ def test_the_best_point_of_a_line_is_found_in_little_noise(monkeypatch):
 def test_a_unit_that_rounding_made_longer_counts_as_one_that_is_not():
     """So its direction is not taken for one that few rows have."""
     moments, longer = np.array([[1.0, 0.5, 0.5], [1.0, 0.4, 0.4]]), np.array([1, 1 + 1e-15, 2])
-    assert scales._hardly_rose(*moments, longer, 0.0).tolist() == [False, False, True]
+    assert soft._hardly_rose(*moments, longer, 0.0).tolist() == [False, False, True]

@@ -19,7 +19,7 @@ from privlp import (
 )
 from privlp.methods import METHODS, SolveRequest
 from privlp.methods.tightened.method import Margins, QuantileNoise
-from privlp.methods.tightened.worst_case import needed_ends
+from privlp.methods.tightened.ranges import needed_ends
 from privlp.privacy import GaussianMechanism, LaplaceMechanism, Randomness
 from privlp.problem.standard_form import violated
 from tests.effort import each, runs

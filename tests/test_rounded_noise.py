@@ -20,13 +20,14 @@ from privlp.privacy import (
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
 )
-from privlp.privacy.bits import Bits, UniformReals
 from privlp.privacy.noise import (
+    Bits,
     EuclideanLaplace,
     Gaussian,
     Laplace,
     OneSidedTruncatedGaussian,
     OneSidedTruncatedLaplace,
+    UniformReals,
     grid,
     nearly,
     rounded_sum,

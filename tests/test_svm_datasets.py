@@ -20,6 +20,7 @@ from scipy import stats
 from sklearn.utils import Bunch
 
 import privlp
+from svm_models.data_sources import ADULT, KDDCUP99, Numeric
 from svm_models.datasets import (
     fetch_adult,
     fetch_kddcup99,
@@ -27,7 +28,6 @@ from svm_models.datasets import (
     make_separable_sphere,
     make_unseparable_ball,
 )
-from svm_models.datasets.sources import ADULT, KDDCUP99, Numeric
 from tests.effort import examples
 
 PREPROCESSINGS = ("thesis", "unit", "public")

@@ -11,8 +11,8 @@ import privlp
 from privlp import LinearProgram, RowPrivate, ScalarPrivate
 from privlp.methods.tightened import noise as tightened_program
 from privlp.methods.tightened import rows as certain_point
+from privlp.methods.tightened.ranges import WorstCase
 from privlp.methods.tightened.rows import TightenedRows, certain_near, strictly_inside
-from privlp.methods.tightened.worst_case import WorstCase
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import ProgramNumbers
 from tests.effort import examples, runs

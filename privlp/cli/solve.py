@@ -14,6 +14,7 @@ from tabulate import tabulate
 from privlp.cli import options
 from privlp.cli.options import plain_errors, require_folder, require_picture, write_json
 from privlp.cli.program import program, shares
+from privlp.compare import compare
 from privlp.exact import solve_exact
 from privlp.linear_program import LinearProgram
 from privlp.pictures import save_figure
@@ -22,7 +23,6 @@ from privlp.privacy import Budget
 from privlp.privacy.budget import StoredBudget
 from privlp.privacy.budget_file import BudgetEvent
 from privlp.privacy.record import json_number
-from privlp.report.compare import compare
 from privlp.solution import Solution
 from privlp.solve import solve
 from privlp.status import Verdict

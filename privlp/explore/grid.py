@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import FloatArray, require_data
+from privlp.compare import compare
 from privlp.errors import MissedRowsWarning, MostlyNoiseWarning, UnsupportedProblemError
 from privlp.exact import ExactSolution, solve_exact
 from privlp.linear_program import LinearProgram
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.constraint import with_rows, without_rows
-from privlp.report.compare import compare
 from privlp.solve import solve
 
 #: Where the slider for eps stops.

@@ -23,7 +23,7 @@ from privlp.methods.base import Method, PlannedRun, Prediction
 from privlp.methods.noisy_numbers import AdditiveNoise, BoundedNoise
 from privlp.methods.perturbed import require_enough_rows
 from privlp.methods.request import SolveRequest
-from privlp.methods.tightened.trials import Trial, made_up_numbers, trials
+from privlp.methods.tightened.ranges import Trial, made_up_numbers, trials
 from privlp.regions.public_rows import ContradictionError, UnboundedRegionError
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.numbers import LowSensitivity, PrivateNumbers

@@ -21,7 +21,7 @@ from privlp.methods import noisy_numbers as noisy
 from privlp.methods.base import COMPARED, NoiseOnNumbers, NumbersMethod, PlannedRun
 from privlp.methods.noisy_numbers import private_numbers
 from privlp.methods.request import SolveRequest
-from privlp.methods.tightened import worst_case
+from privlp.methods.tightened import ranges
 from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
 from privlp.methods.tightened.noise import (
     TruncatedGaussian,
@@ -30,7 +30,7 @@ from privlp.methods.tightened.noise import (
     gaussian_is_narrower,
     tightened_run,
 )
-from privlp.methods.tightened.trials import loss_in_trials
+from privlp.methods.tightened.ranges import loss_in_trials
 from privlp.methods.tightened.weighted import WeightedNoise, weights_pay
 from privlp.privacy import (
     ChargedDraws,
@@ -123,7 +123,7 @@ class Margins:
         cls, form: StandardForm, numbers: Sequence[PrivateNumbers], probability: float
     ) -> Margins:
         """Margins for the private numbers that a row depends on."""
-        needed = {str(part.part): worst_case.needed_ends(form, part) for part in numbers}
+        needed = {str(part.part): ranges.needed_ends(form, part) for part in numbers}
         count = sum(int((lower | upper).sum()) for lower, upper in needed.values())
         tail = -math.expm1(math.log(probability) / max(count, 1)) * (1 - 1e-12)
         both = {part: lower & upper for part, (lower, upper) in needed.items()}
@@ -205,17 +205,17 @@ class QuantileNoise(NumbersMethod):
 
 def _worst_case(
     form: StandardForm, numbers: list[PrivateNumbers]
-) -> tuple[worst_case.WorstCase | None, str]:
+) -> tuple[ranges.WorstCase | None, str]:
     """The worst case within the declared ranges, if it has a point, and what a plan says of it."""
     may_end = (
         "So the tightened rows may contradict each other; then the solve ends as infeasible, and"
         " the budget is spent."
     )
-    if any(worst_case.open_ended(form, part) for part in numbers):
+    if any(ranges.open_ended(form, part) for part in numbers):
         return None, f"No range is declared for some private numbers. {may_end}"
     try:
-        worst_case.require_one_end(form, numbers)
-        worst = worst_case.WorstCase.of(form, numbers)
+        ranges.require_one_end(form, numbers)
+        worst = ranges.WorstCase.of(form, numbers)
     except UnsupportedProblemError as error:
         reason, _, _ = str(error).partition(" Declare")
         return None, f"{reason} {may_end}"

@@ -16,7 +16,7 @@ from privlp.game.loop import Released
 from privlp.methods import noisy_numbers as noisy
 from privlp.methods.base import NoiseOnNumbers, NumbersMethod, PlannedRun, Prediction
 from privlp.methods.request import SolveRequest
-from privlp.methods.tightened import worst_case
+from privlp.methods.tightened import ranges
 from privlp.methods.tightened.rows import PRECISELY, TightenedRows, certain_near
 from privlp.privacy import ChargedDraws, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.privacy.mechanisms.truncated import log_odds
@@ -225,7 +225,7 @@ def checked_numbers(
     numbers = noisy.private_numbers(request, method)
     optimum = "the tightened program is solved for its own optimum"
     request.refuse(method, s="no row is given up", alpha=alpha, width=width, opt=optimum)
-    worst_case.require_inequalities(request.form, numbers)
+    ranges.require_inequalities(request.form, numbers)
     return numbers
 
 
@@ -234,7 +234,7 @@ def tightened_run(
     request: SolveRequest,
     released: Sequence[tuple[PrivateNumbers, Any, NoiseOnNumbers]],
     purpose: str,
-    worst: worst_case.WorstCase | None,
+    worst: ranges.WorstCase | None,
     note: str,
     program: type[TightenedProgram] = TightenedProgram,
     **options: Any,
@@ -290,7 +290,7 @@ class TruncatedLaplace(NumbersMethod):
         note, program = worst.note(request.lp.sense), self._program
         return tightened_run(self.name, request, released, self._purpose, worst, note, program)
 
-    def _checked(self, request: SolveRequest) -> tuple[list[PrivateNumbers], worst_case.WorstCase]:
+    def _checked(self, request: SolveRequest) -> tuple[list[PrivateNumbers], ranges.WorstCase]:
         """The private numbers, and the tightest program within their ranges."""
         width, form = "ranges are declared by the neighbour relation", request.form
         numbers = checked_numbers(request, self.name, "no row is violated", width)
@@ -302,7 +302,7 @@ class TruncatedLaplace(NumbersMethod):
             )
         _require_ranges(form, numbers)
         require_bounded(form, numbers, within_ranges=True)
-        return numbers, worst_case.WorstCase.of(form, numbers)
+        return numbers, ranges.WorstCase.of(form, numbers)
 
     def _noise_on(self, request: SolveRequest, *of: Any) -> NoiseOnNumbers:  # noqa: ARG002
         """How far noise moves the numbers of a part."""
@@ -376,13 +376,13 @@ def gaussian_is_narrower(request: SolveRequest) -> bool:
 
 def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
     """Refuse private equalities, and numbers with no declared end on the side of the noise."""
-    worst_case.require_one_end(form, numbers)
+    ranges.require_one_end(form, numbers)
     ends = {
         "b": "lower (for <= rows) or upper (for >= rows)",
         "A": "upper (where growth tightens a row) or lower (where a fall does)",
     }
     for part in numbers:
-        if part.part != "c" and worst_case.open_ended(form, part):
+        if part.part != "c" and ranges.open_ended(form, part):
             raise UnsupportedProblemError(
                 f"feasible='always' needs a declared public range of the {noisy.NAMES[part.part]}:"
                 f" give the neighbour relation a finite {ends[part.part]}, the same for every"

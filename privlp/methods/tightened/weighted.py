@@ -14,9 +14,8 @@ from privlp.methods.base import NoiseOnNumbers, PlannedRun
 from privlp.methods.noisy_numbers import BoundedNoise, private_numbers, shares
 from privlp.methods.request import SolveRequest
 from privlp.methods.tightened.noise import TruncatedLaplace, both_kinds, tightened_run
+from privlp.methods.tightened.ranges import WorstCase, made_up_numbers
 from privlp.methods.tightened.rows import TightenedRows
-from privlp.methods.tightened.trials import made_up_numbers
-from privlp.methods.tightened.worst_case import WorstCase
 from privlp.privacy import ChargedDraws
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation
