@@ -16,12 +16,7 @@ from tabulate import tabulate
 from privlp import examples
 from privlp.cli import options
 from privlp.cli.options import plain_errors, require_folder, require_picture
-from privlp.errors import (
-    MissedRowsWarning,
-    MissingDependencyError,
-    MostlyNoiseWarning,
-    ReadError,
-)
+from privlp.errors import MissedRowsWarning, MissingDependencyError, MostlyNoiseWarning, ReadError
 from privlp.exact import solve_exact
 from privlp.examples import doctor_visits
 from privlp.explore.grid import EPSILONS

@@ -219,12 +219,7 @@ class ChargedDraws(SpentOnce):
     """The right to draw from one mechanism `count` times: paid for, and usable once each."""
 
     def __init__(
-        self,
-        mechanism: Mechanism,
-        count: int,
-        purpose: str,
-        randomness: Randomness,
-        payer: Payer,
+        self, mechanism: Mechanism, count: int, purpose: str, randomness: Randomness, payer: Payer
     ) -> None:
         super().__init__()
         self.mechanism = mechanism

@@ -11,11 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp import checks
-from privlp.checks import (
-    BoolArray,
-    frozen,
-    require_data,
-)
+from privlp.checks import BoolArray, frozen, require_data
 from privlp.errors import InvalidProblemError
 from privlp.quiet import unquoted
 

@@ -138,8 +138,7 @@ class ModelReaders(ProgramReaders):
             )
         quote = found.quote = not hides_rows(neighbours)
         fields, mask, prices = unquoted(
-            lambda: _read(found, private, penalty),
-            f"The {found.says} could not be read. {WHY}",
+            lambda: _read(found, private, penalty), f"The {found.says} could not be read. {WHY}"
         )
         lp: Any = cls._read(fields, neighbours, mask, groups, box, prices)
         if private is None and quote and lp.neighbours.changes_whole_rows:

@@ -134,8 +134,7 @@ class QPSVC(LinearBinaryClassifier):
             failed = False
         if failed:  # without CVXPY's error, which may hold numbers of records
             raise UncertifiedOptimumError(
-                f"CVXPY's solver failed ({self.solver}); try another solver=.",
-                parameter="solver",
+                f"CVXPY's solver failed ({self.solver}); try another solver=.", parameter="solver"
             )
         if w.value is None:
             raise UncertifiedOptimumError(

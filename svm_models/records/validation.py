@@ -70,12 +70,7 @@ _NO_LABELS = "no_validation"
 
 
 def validated(
-    estimator: Any,
-    X: Any,
-    y: Any = _NO_LABELS,
-    *,
-    count_is_private: bool = False,
-    **options: Any,
+    estimator: Any, X: Any, y: Any = _NO_LABELS, *, count_is_private: bool = False, **options: Any
 ) -> Any:
     """Check as scikit-learn's ``validate_data`` does, whose messages may quote records.
 

@@ -8,14 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privlp.privacy import (
-    Accountant,
-)
+from privlp.privacy import Accountant
 from privlp.status import Verdict
 from svm_models.plan import Part, noise_in, parts_of, ways_out
-from svm_models.regression.losses import (
-    told,
-)
+from svm_models.regression.losses import told
 from svm_models.regression.plan import OF_A_MEAN, OF_MOMENTS, OF_SIZES, OF_SLOPES, OF_WHOLE, Plan
 
 # Deviation of several that counts find, in units of a single release at their price: measured.

@@ -19,14 +19,7 @@ from privlp.privacy import (
 )
 from svm_models.account import Account, Neighbours, at_whole_budget
 from svm_models.plan import OF_ANSWER, OF_CHOICE
-from svm_models.regression.losses import (
-    MEDIAN,
-    ResidualLoss,
-    Together,
-    inside,
-    is_selected,
-    told,
-)
+from svm_models.regression.losses import MEDIAN, ResidualLoss, Together, inside, is_selected, told
 from svm_models.whitening import noise_of_one_sum
 
 OF_MOMENTS = "sum the second moments of records of norm 1 or less"

@@ -32,10 +32,7 @@ from privlp.methods.tightened.noise import (
 )
 from privlp.methods.tightened.ranges import loss_in_trials
 from privlp.methods.tightened.weighted import WeightedNoise, weights_pay
-from privlp.privacy import (
-    ChargedDraws,
-    GaussianMechanism,
-)
+from privlp.privacy import ChargedDraws, GaussianMechanism
 from privlp.privacy.noise import grid
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.public_rows import require_bounded

@@ -19,11 +19,7 @@ from privlp.methods.noisy_numbers import AdditiveNoise, BoundedNoise, scale_of
 from privlp.methods.request import SolveRequest
 from privlp.methods.tightened import rows as repairs
 from privlp.methods.tightened.rows import PRECISELY, TightenedRows
-from privlp.privacy import (
-    GaussianMechanism,
-    TruncatedGaussianMechanism,
-    TruncatedLaplaceMechanism,
-)
+from privlp.privacy import GaussianMechanism, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.problem.highs import row_sizes
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
