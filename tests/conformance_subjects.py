@@ -310,7 +310,7 @@ WHOLE_CONSTRAINTS: list[Subject] = [
 # perturbed programs
 
 _PERTURBED = partial(_solve, "perturbed", 1.0, 1e-6)
-_PERTURB, _CHARGES = "perturb the convex program", import_module("privlp.methods.perturbed.method")
+_PERTURB, _CHARGES = "perturb the convex program", import_module("privlp.methods.perturbed.charges")
 _SECRET_TERM, _ROWS_ARE_SCALED = _CHARGES.secret_term, RowsInCoordinates.__init__
 
 

@@ -17,7 +17,7 @@ from privlp.game.duals import DenseDual
 from privlp.methods.chain import descent
 from privlp.methods.chain.descent import Descents
 from privlp.methods.published.low_sensitivity import MovingRows
-from privlp.methods.staged.method import Stages
+from privlp.methods.staged.search import Stages
 from privlp.privacy import LaplaceMechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.rows.program_rows import MeasuredRows

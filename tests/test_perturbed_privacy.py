@@ -17,8 +17,8 @@ from privlp import ConstraintPrivate, LinearProgram, audit_solve
 from privlp.audits.tape import Tape, differences, largest_changes
 from privlp.game.perturbed import PerturbedProgram
 from privlp.methods import METHODS, SolveRequest
+from privlp.methods.perturbed import charges as perturbed_charges
 from privlp.methods.perturbed import draws as perturbed_draws
-from privlp.methods.perturbed import method as perturbed_method
 from privlp.methods.perturbed import soft as perturbed_soft
 from privlp.methods.perturbed.draws import Bend, Draws
 from privlp.privacy import GaussianObjectivePerturbation, Ledger
@@ -239,10 +239,10 @@ def test_more_rows_of_one_record_than_there_is_a_price_for(fields):
     with pytest.raises(privlp.UnsupportedProblemError, match="up to 170 rows of one record, not"):
         privlp.solve(of(171), 1.0, 1e-6, s, method="perturbed", budget=budget)
     assert budget.spent() == 0
-    perturbed_method._require_few_rows(task(of(170)), 3)
+    perturbed_charges._require_few_rows(task(of(170)), 3)
     assert privlp.solve(of(171), math.inf, 0, s, method="perturbed").success
     for rows, finite in ((170, True), (171, False)):
-        price = perturbed_method.secret_term(task(of(rows)), 1e-3, 1e-3).price
+        price = perturbed_charges.secret_term(task(of(rows)), 1e-3, 1e-3).price
         assert math.isfinite(composed_epsilon([(price, 3)], DELTA)) == finite
 
 
@@ -292,7 +292,7 @@ def covering(**fields):
 )
 def test_secret_terms(fields, expected):
     """Sensitivity, parts and signs by hand."""
-    found = perturbed_method.secret_term(task(covering(**fields)), 0.5, 0.1)
+    found = perturbed_charges.secret_term(task(covering(**fields)), 0.5, 0.1)
     assert (found.sensitivity, found.parts, found.one_sided, found.opposite_part) == expected
     assert found.sensitivity / found.sigma == pytest.approx(0.5)
     assert found.largest_part == 1.0
@@ -300,7 +300,7 @@ def test_secret_terms(fields, expected):
 
 def test_a_prediction_knows_that_noise_misses_a_range_whichever_way_it_goes():
     requests = task(covering()), task(covering(row_lower=BELOW))
-    one, two = (perturbed_method.PerturbedCharges.hard(of, 5) for of in requests)
+    one, two = (perturbed_charges.PerturbedCharges.hard(of, 5) for of in requests)
     assert one.sigma == one.terms[-1].sigma
     assert two.sigma == 2 * two.terms[-1].sigma
     assert one.terms[-1].sigma < two.terms[-1].sigma < 1.25 * one.terms[-1].sigma
@@ -427,14 +427,14 @@ class TestBrokenTwins:
 
     def test_a_row_with_two_prices_charged_by_the_length_of_its_slopes(self, monkeypatch):
         """Slopes from -1/4 to 1 have the length 1.25, but two vectors may differ by 2."""
-        original = perturbed_method.secret_term
+        original = perturbed_charges.secret_term
 
         def shorter(*request):
             m = original(*request)
             length = 1 + m.opposite_part
             return replace(m, sensitivity=length, sigma=length / 2 * m.sigma)
 
-        monkeypatch.setattr(perturbed_method, "secret_term", shorter)
+        monkeypatch.setattr(perturbed_charges, "secret_term", shorter)
         is_caught("soft, two prices", "perturb the convex program", pairs=5)
 
     def test_sides_of_one_row_in_different_units(self, monkeypatch):
@@ -451,10 +451,10 @@ class TestBrokenTwins:
         is_caught("two sides", "perturb the convex program", pairs=5)
 
     def test_comparisons_charged_as_those_of_removed_records(self, monkeypatch):
-        original = perturbed_method._moved_by_prices
-        monkeypatch.setattr(perturbed_method, "_moved_by_prices", lambda of: original(of) / 2)
+        original = perturbed_charges._moved_by_prices
+        monkeypatch.setattr(perturbed_charges, "_moved_by_prices", lambda of: original(of) / 2)
         monkeypatch.setattr(perturbed_soft, "_ON_LINE", 0.01)  # most rows say as much as they may
-        is_caught("soft, two sides", perturbed_method.OF_LINE, pairs=5)
+        is_caught("soft, two sides", perturbed_charges.OF_LINE, pairs=5)
 
     @pytest.mark.parametrize("fault", ["price", "comparison"])
     def test_rows_that_come_dearer_than_is_charged(self, monkeypatch, fault):
@@ -466,10 +466,10 @@ class TestBrokenTwins:
             monkeypatch.setitem(PROGRAMS, name, {**PROGRAMS[name], "neighbours": cheap})
             is_caught(name, "perturb the convex program", pairs=5)
             return
-        original = perturbed_method._moved_by_prices
-        monkeypatch.setattr(perturbed_method, "_moved_by_prices", lambda of: original(of) / 2)
+        original = perturbed_charges._moved_by_prices
+        monkeypatch.setattr(perturbed_charges, "_moved_by_prices", lambda of: original(of) / 2)
         monkeypatch.setattr(perturbed_soft, "_ON_LINE", 0.01)
-        is_caught(name, perturbed_method.OF_LINE, pairs=5)
+        is_caught(name, perturbed_charges.OF_LINE, pairs=5)
 
     def test_comparisons_of_rows_that_say_as_much_as_they_like(self, monkeypatch):
         def unbounded(self, x, other, limit):
@@ -480,16 +480,16 @@ class TestBrokenTwins:
 
         monkeypatch.setattr(ComparedRows, "costlier", unbounded)
         monkeypatch.setattr(perturbed_soft, "_ON_LINE", 0.01)
-        is_caught("soft, two sides", perturbed_method.OF_LINE, pairs=5)
+        is_caught("soft, two sides", perturbed_charges.OF_LINE, pairs=5)
 
     def test_counts_of_a_record_of_three_charged_as_one(self, monkeypatch):
-        original = perturbed_method._counts
+        original = perturbed_charges._counts
 
         def cheap(request, *rest):
             mechanism, number, purpose = original(request, *rest)
             return replace(mechanism, sensitivity=mechanism.sensitivity / 3), number, purpose
 
-        monkeypatch.setattr(perturbed_method, "_counts", cheap)
+        monkeypatch.setattr(perturbed_charges, "_counts", cheap)
         is_caught("three rows", "count missed rows", pairs=5)
 
     def test_a_minimum_that_is_not_certified(self, monkeypatch):

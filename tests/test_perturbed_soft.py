@@ -13,8 +13,9 @@ from privlp import ConstraintPrivate, LinearProgram, models, solve, solve_exact
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning, PrivLPError
 from privlp.methods import SolveRequest
 from privlp.methods.perturbed import soft
+from privlp.methods.perturbed.charges import PerturbedCharges
 from privlp.methods.perturbed.draws import Bend
-from privlp.methods.perturbed.method import Perturbed, PerturbedCharges
+from privlp.methods.perturbed.method import Perturbed
 from privlp.methods.perturbed.soft import SoftRowSearch
 from privlp.methods.perturbed.soft import _extrapolated as extrapolated
 from privlp.problem.data import SoftPrices

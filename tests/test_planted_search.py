@@ -22,7 +22,7 @@ import svm_models.classifiers.base
 from privlp import LinearProgram
 from privlp.game.loop import Game
 from privlp.methods.staged.charges import Stage
-from privlp.methods.staged.method import Stages
+from privlp.methods.staged.search import Stages
 from privlp.privacy import LaplaceMechanism, Randomness
 from privlp.problem.highs import to_highs
 from privlp.sparse import as_sparse

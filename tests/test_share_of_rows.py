@@ -129,7 +129,7 @@ def shares(monkeypatch):
     """The shares that are taken of blocks, and the keys of their coins."""
     found = []
     monkeypatch.setattr(
-        "privlp.methods.staged.method.share_of",
+        "privlp.methods.staged.search.share_of",
         lambda rows, share, key: found.append((share, key)) or share_of(rows, share, key),
     )
     return found

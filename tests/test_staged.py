@@ -15,7 +15,7 @@ from privlp import ConstraintPrivate, LinearProgram
 from privlp.methods import METHODS, SolveRequest
 from privlp.methods.counts import TargetSearch
 from privlp.methods.staged.charges import LEVELS, levels_of
-from privlp.methods.staged.method import Stages
+from privlp.methods.staged.search import Stages
 from privlp.privacy import ChargedDraws, Randomness
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex, _within
@@ -542,6 +542,6 @@ def test_a_twin_that_draws_without_an_exchange_is_caught(monkeypatch):
     def unpaid(draws, requests):
         return [ChargedDraws(*of, draws[0]._randomness, draws[0]._payer) for of in requests]
 
-    monkeypatch.setattr("privlp.methods.staged.both_signs.exchanged", unpaid)
+    monkeypatch.setattr("privlp.methods.staged.method.exchanged", unpaid)
     audit = privlp.audit_solve(needs_and_limits(0.3), 4.0, 1e-6, s=100, pairs=1, runs=0, rng=0)
     assert any("0 draws were paid for" in fault for fault in audit.faults)

@@ -18,6 +18,7 @@ from privlp.privacy.randomness import ChargedDraws as ChargedDraws
 from privlp.privacy.randomness import Randomness as Randomness
 from privlp.privacy.randomness import exchanged as exchanged
 from privlp.privacy.randomness import price_left as price_left
+from privlp.privacy.randomness import price_of as price_of
 from privlp.privacy.record import LedgerEntry as LedgerEntry
 from privlp.privacy.record import PrivacyRecord as PrivacyRecord
 from privlp.privacy.record import Statement as Statement

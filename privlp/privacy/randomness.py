@@ -270,13 +270,17 @@ def price_left(draws: Sequence[ChargedDraws]) -> float:
     )
 
 
+def price_of(requests: Sequence[Request]) -> float:
+    """The sum of mu squared of Gaussian draws that are asked for."""
+    return math.fsum(mechanism.price.mu**2 * count for mechanism, count, _ in requests)
+
+
 def exchanged(draws: Sequence[ChargedDraws], requests: Sequence[Request]) -> list[ChargedDraws]:
     """Gaussian draws in place of others that were paid for, cost as much or more, and are unused.
 
     Which ones are asked for may depend on what was released: all of it is mu-Gaussian-DP as long as
     the squares of mu add up to no more on every path (Dong, Roth and Su 2022; ``docs/proofs.md``).
     """
-    asked = math.fsum(mechanism.price.mu**2 * count for mechanism, count, _ in requests)
     kinds = [mechanism.price for mechanism, _, _ in requests]
     gaussian = all(price == Price.gaussian(price.mu) for price in kinds)
     gaussian = gaussian and all(draw.mechanism.price.law == "gaussian" for draw in draws)
@@ -287,7 +291,7 @@ def exchanged(draws: Sequence[ChargedDraws], requests: Sequence[Request]) -> lis
     once = once and all(draw._payer is first._payer for draw in draws)
     with first._payer.begin_a_draw():
         unused = once and all(draw.remaining == draw._total for draw in draws)
-        if not (gaussian and unused and asked <= price_left(draws)):
+        if not (gaussian and unused and price_of(requests) <= price_left(draws)):
             raise BudgetExceededError(
                 "Only Gaussian draws of one ledger that are unused are exchanged, each once, for"
                 " others that cost no more. Charge the ledger for both before the first draw."

@@ -20,7 +20,7 @@ from privlp.methods.chain.near import (
 )
 from privlp.methods.chain.start import CLEAR_CELL, COUNTS_BY_CENTRE, OF_START
 from privlp.methods.counts import check_request, noise_of_one_release, share_of_check
-from privlp.methods.perturbed.method import secret_term
+from privlp.methods.perturbed.charges import secret_term
 from privlp.methods.request import SolveRequest, cheapest_at_zero
 from privlp.privacy import ChargedDraws, GaussianMechanism
 
