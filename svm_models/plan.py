@@ -195,10 +195,9 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
 
 def _advice(estimator: Any, found: Any, records: int, n_features: int) -> str:
     """A forecast in words, with the number of records or the eps that would be enough."""
-    advice: str = found.advice(
+    return found.advice(
         records, estimator.eps, lambda n, eps: estimator._forecast(n, n_features, eps)
     )
-    return advice
 
 
 def _of_lengths(estimator: Any) -> str:

@@ -146,7 +146,9 @@ def computed(
     generator = np.random.default_rng(seed)
     lp, place = _in_random_order(lp.in_memory(), generator)
     shares: tuple[float | None, ...] = (None,)
-    if lp.neighbours.changes_whole_rows and not _all_soft(lp):
+    # Where all rows are soft there is no s.
+    hard = lp.penalty is None or not np.isfinite(lp.penalty[lp.private]).any(axis=-1).all()
+    if lp.neighbours.changes_whole_rows and hard:
         shares = _SHARES
     sizes = _sizes(lp, max(1, int(place.max(initial=-1)) + 1))
     draws = draws or max(_FEWEST_DRAWS, _MOST_DRAWS // (len(sizes) * len(shares)))
@@ -168,10 +170,6 @@ def computed(
                     )
             pairs.append(Pair(size, worlds, s, answers))
     return Grid(lp, place, epsilons, shares, pairs, delta, draws)
-
-
-def _all_soft(lp: LinearProgram) -> bool:
-    return lp.penalty is not None and bool(np.isfinite(lp.penalty[lp.private]).any(axis=-1).all())
 
 
 def _sizes(lp: LinearProgram, records: int) -> list[int]:

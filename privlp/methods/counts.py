@@ -37,11 +37,10 @@ def noise_of_one_release(request: SolveRequest) -> float:
     grid_of(request)
     request.require_delta()
     ledger = request.ledger
-    found: float = request.public.once(
+    return request.public.once(
         ("noise of one release", ledger),
         lambda: ledger.calibrate(lambda intensity: GaussianMechanism(1.0, 1 / intensity), 1).sigma,
     )
-    return found
 
 
 class NoisyCounts:

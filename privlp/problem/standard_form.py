@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray
+from privlp.checks import BoolArray, FloatArray
 from privlp.problem.data import ProgramData
 from privlp.sparse import as_sparse
 
@@ -57,15 +57,7 @@ class StandardForm:
         column = np.concatenate([forward, backward])
         column_sign = np.concatenate([np.ones(len(forward)), -np.ones(len(backward))])
         wanted = lp.private | every_row
-        above = np.flatnonzero(wanted & np.isfinite(lp.b))
-        below = np.flatnonzero(wanted & np.isfinite(lp.row_lower))
-        row = np.concatenate([above, below])
-        row_sign = np.repeat(np.array([1, -1], dtype=np.int8), [len(above), len(below)])
-        rhs = (
-            np.concatenate([lp.b[above], -lp.row_lower[below]])
-            if len(above) < len(lp.b) or len(below)
-            else lp.b
-        )
+        row, row_sign, rhs = sides_of(lp, wanted)
         if shift.any():
             rhs = rhs - row_sign * row_by_row(lp.A, shift)[row]
         return cls(
@@ -117,6 +109,18 @@ class StandardForm:
             squares = sp.csr_array((A.data.astype(np.float64) ** 2, A.indices, A.indptr), A.shape)
             return np.sqrt(squares @ np.ones(A.shape[1]))
         return np.sqrt(_of_rows(A, lambda rows: _sums(rows, rows)))
+
+
+def sides_of(
+    lp: ProgramData, wanted: BoolArray
+) -> tuple[IntArray, npt.NDArray[np.int8], FloatArray]:
+    """The ``<=`` rows of some rows: the row behind each, 1 for an upper side, else -1, and ends."""
+    above = np.flatnonzero(wanted & np.isfinite(lp.b))
+    below = np.flatnonzero(wanted & np.isfinite(lp.row_lower))
+    sign = np.repeat(np.array([1, -1], dtype=np.int8), [len(above), len(below)])
+    whole = len(above) == len(lp.b) and not len(below)
+    rhs = lp.b if whole else np.concatenate([lp.b[above], -lp.row_lower[below]])
+    return np.concatenate([above, below]), sign, rhs
 
 
 def row_by_row(A: Any, x: FloatArray) -> FloatArray:

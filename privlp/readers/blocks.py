@@ -187,8 +187,7 @@ class ParquetRows(RowSource):
                 " rows out."
             )
         wanted = self._types.from_numpy_dtype(dtype)
-        found: npt.NDArray[Any] = column.cast(wanted, safe=False).to_numpy(zero_copy_only=False)
-        return found
+        return column.cast(wanted, safe=False).to_numpy(zero_copy_only=False)
 
 
 def _sparse(columns: Iterator[npt.NDArray[Any]], shape: tuple[int, int]) -> sp.csr_array:

@@ -328,19 +328,20 @@ class _Search:
 
     def _forwards(self, vector: IntegerArray) -> IntegerArray:
         """The solution of a system of equations with the factor."""
-        found = np.zeros(len(vector), dtype=object)
-        for i in range(len(vector)):
-            rest = (int(vector[i]) << _OF_FACTORS) - int(self._factor[i, :i] @ found[:i])
-            found[i] = rest // int(self._factor[i, i])
-        return found
+        return _substituted(self._factor, vector)
 
     def _backwards(self, vector: IntegerArray) -> IntegerArray:
         """The same with its transpose."""
-        found = np.zeros(len(vector), dtype=object)
-        for i in reversed(range(len(vector))):
-            rest = (int(vector[i]) << _OF_FACTORS) - int(self._factor[i + 1 :, i] @ found[i + 1 :])
-            found[i] = rest // int(self._factor[i, i])
-        return found
+        return _substituted(self._factor.T[::-1, ::-1], vector[::-1])[::-1]
+
+
+def _substituted(factor: IntegerArray, vector: IntegerArray) -> IntegerArray:
+    """The solution of a system of equations with a lower triangle."""
+    found = np.zeros(len(vector), dtype=object)
+    for i in range(len(vector)):
+        rest = (int(vector[i]) << _OF_FACTORS) - int(factor[i, :i] @ found[:i])
+        found[i] = rest // int(factor[i, i])
+    return found
 
 
 def _whole_at(numbers: FloatArray) -> int:

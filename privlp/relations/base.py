@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from privlp.sparse import as_sparse
 
 if TYPE_CHECKING:
     from privlp.privacy.charges import AccountedRelation
+
+_T = TypeVar("_T")
 
 
 class NeighbourRelation(ABC):
@@ -225,7 +227,7 @@ class PublicPart:
     def _made(self) -> dict[Any, tuple[Any, PrivLPError | None]]:
         return {}
 
-    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def once(self, key: Any, make: Callable[[], _T]) -> _T:
         """What `make` returns or raises; made once for all methods that a request is planned for.
 
         It must follow from this part and from `key` alone.

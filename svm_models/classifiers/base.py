@@ -159,8 +159,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
     def _read(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Checked records, in double precision unless training converts them, and labels."""
         hidden = accounts.adds_or_removes(self.relation)
-        found: tuple[Any, Any] = validated(self, X, y, dtype=np.float64, count_is_private=hidden)
-        return found
+        return validated(self, X, y, dtype=np.float64, count_is_private=hidden)
 
     def _numbers(self, X: Any) -> Any:
         """X with an entry for each declared category."""

@@ -217,9 +217,7 @@ def search_region(request: SolveRequest, public: PublicRows) -> tuple[ReducedPol
             typical = _typical(ReducedPolytope(public, hint))
         return region, typical, True
 
-    found: tuple[ReducedPolytope, float, bool]
-    found = request.public.once(("search region", hint), searched)
-    return found
+    return request.public.once(("search region", hint), searched)
 
 
 def _typical(region: ReducedPolytope) -> float:

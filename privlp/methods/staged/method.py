@@ -129,7 +129,6 @@ def in_their_place(run: PlannedRun, rows: Rows[Any]) -> InTheirPlace:
             (GaussianMechanism(of.sensitivity, noise * of.sigma), number, purpose)  # type: ignore[attr-defined]
             for of, number, purpose in wanted
         ]
-        found: StagedSearch = run.start(rows, [*exchanged(unused, requests), check]).search  # type: ignore[attr-defined]
-        return found
+        return run.start(rows, [*exchanged(unused, requests), check]).search  # type: ignore[attr-defined]
 
     return made

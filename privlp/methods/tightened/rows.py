@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from privlp.checks import FloatArray
 from privlp.problem.data import ProgramData
 from privlp.problem.highs import optimum, priced_optimum, row_sizes
-from privlp.problem.standard_form import StandardForm, violated
+from privlp.problem.standard_form import StandardForm, sides_of, violated
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
 from privlp.sparse import as_sparse
 
@@ -145,12 +145,10 @@ def public_inequalities(
     lp: ProgramData,
 ) -> tuple[Any, FloatArray, npt.NDArray[np.int64], npt.NDArray[np.int8]]:
     """Public rows A x <= rhs; the user's row behind each, and 1 for its upper side, else -1."""
-    A, public = as_sparse(lp.A), ~lp.private & (lp.row_lower < lp.b)
-    above = np.flatnonzero(public & np.isfinite(lp.b))
-    below = np.flatnonzero(public & np.isfinite(lp.row_lower))
-    sides = np.repeat(np.array([1, -1], dtype=np.int8), [len(above), len(below)])
-    rhs = np.concatenate([lp.b[above], -lp.row_lower[below]])
-    return sp.vstack([A[above], -A[below]]), rhs, np.concatenate([above, below]), sides
+    A = as_sparse(lp.A)
+    row, sides, rhs = sides_of(lp, ~lp.private & (lp.row_lower < lp.b))
+    above, below = row[sides > 0], row[sides < 0]
+    return sp.vstack([A[above], -A[below]]), rhs, row, sides
 
 
 def at_ends(
