@@ -8,9 +8,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import FloatArray
 from privlp.errors import InvalidParameterError
 from privlp.pictures import draw_program
 from privlp.problem import bands
@@ -323,7 +323,7 @@ class LinearProgram(ModelReaders, ProgramData):
 
     def recourse(
         self, columns: str | Sequence[str] | Sequence[int], x: npt.ArrayLike
-    ) -> npt.NDArray[np.float64]:
+    ) -> FloatArray:
         """The columns of :meth:`with_recourse` that go with x: **not private**, for you to keep.
 
         Parameters

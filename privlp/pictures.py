@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray, are_places, as_floats, require, require_kind, whole
+from privlp.checks import FloatArray, IntArray, are_places, as_floats, require, require_kind, whole
 from privlp.errors import (
     InvalidParameterError,
     InvalidProblemError,
@@ -198,7 +198,7 @@ def _as_limits(limits: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 def half_planes(
     lp: Drawable, origin: npt.ArrayLike = 0.0, basis: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
+) -> tuple[FloatArray, FloatArray, IntArray]:
     """All rows and bounds as half-planes of unit normals, on the plane ``origin + basis @ z``."""
     basis = np.eye(2) if basis is None else basis
     origin = np.broadcast_to(np.asarray(origin, dtype=float), len(basis))
@@ -276,12 +276,7 @@ def _view(
 
 
 def _draw_rows(
-    ax: Axes,
-    lp: Drawable,
-    A: FloatArray,
-    b: FloatArray,
-    owner: npt.NDArray[np.int64],
-    marked: npt.NDArray[np.int64],
+    ax: Axes, lp: Drawable, A: FloatArray, b: FloatArray, owner: IntArray, marked: IntArray
 ) -> None:
     faint = min(0.5, max(0.1, 20 / len(b)))
     kinds: dict[str, dict[str, Any]] = {
@@ -357,15 +352,13 @@ def draw_trace(solution: Traced, most: int, ax: Axes | None) -> Axes:
     return axes
 
 
-def _draw_lines(
-    ax: Axes, rounds: npt.NDArray[np.int64], values: FloatArray, names: list[str]
-) -> None:
+def _draw_lines(ax: Axes, rounds: IntArray, values: FloatArray, names: list[str]) -> None:
     for k, (line, name) in enumerate(zip(values.T, names, strict=True)):
         ax.plot(rounds, line, label=name, **marks(k, len(rounds)))
     ax.set_xlabel("rounds played (number)")
 
 
-def _draw_shares(ax: Axes, selected: npt.NDArray[np.int64], names: Any, most: int) -> None:
+def _draw_shares(ax: Axes, selected: IntArray, names: Any, most: int) -> None:
     """Draw in which share of the rounds so far each variable was selected: the average vertex."""
     variables, counts = np.unique(selected, return_counts=True)
     shown = np.sort(variables[np.argsort(-counts, kind="stable")[:most]])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray
+from privlp.checks import BoolArray, FloatArray
 
 
 def as_sparse(A: Any, layout: Any = sp.csr_array) -> Any:
@@ -69,7 +69,7 @@ def identity_rows(size: int) -> sp.csr_array:
     return csr_of(np.ones(size), places[:-1], places, (size, size))
 
 
-def rows_where(A: sp.csr_array, chosen: npt.NDArray[np.bool_]) -> sp.csr_array:
+def rows_where(A: sp.csr_array, chosen: BoolArray) -> sp.csr_array:
     """Some of the rows."""
     if chosen.all():
         return A

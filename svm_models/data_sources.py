@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import FloatArray, IntArray
 from privlp.errors import MissingDependencyError, ReadError
 from privlp.files import unpacked
 
@@ -193,10 +194,10 @@ DataHome = None | str | os.PathLike[str]
 class Records:
     """Records before encoding: numbers, (n, m), and codes, (n, k), of the `categories`."""
 
-    numbers: npt.NDArray[np.float64]
+    numbers: FloatArray
     codes: npt.NDArray[np.int16]
     categories: tuple[list[str], ...]
-    target: npt.NDArray[np.int64]
+    target: IntArray
 
     def __len__(self) -> int:
         return len(self.target)
@@ -254,7 +255,7 @@ def optional(module: str) -> Any:
         ) from error
 
 
-def _codes(column: Any) -> tuple[npt.NDArray[np.int64], list[str]]:
+def _codes(column: Any) -> tuple[IntArray, list[str]]:
     """Positions of a column's values among its sorted categories, as text."""
     values = column.astype("category").cat.remove_unused_categories()
     found = [text(name) for name in values.cat.categories]
@@ -263,7 +264,7 @@ def _codes(column: Any) -> tuple[npt.NDArray[np.int64], list[str]]:
     return positions[values.cat.codes.to_numpy()], names.tolist()
 
 
-def _target(column: Any, schema: Schema) -> npt.NDArray[np.int64]:
+def _target(column: Any, schema: Schema) -> IntArray:
     codes, names = _codes(column)
     signs = {schema.positive: 1} | dict.fromkeys(schema.negative, -1)
     labels = np.array([signs.get(name.removesuffix("."), 0) for name in names], dtype=np.int64)

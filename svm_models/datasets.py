@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-from privlp.checks import real, require, require_one_of, whole
+from privlp.checks import FloatArray, IntArray, real, require, require_one_of, whole
 from privlp.errors import InvalidParameterError
 from svm_models.data_sources import (
     ADULT,
@@ -21,8 +20,6 @@ from svm_models.data_sources import (
     read_adult,
     read_kddcup99,
 )
-
-Matrix = npt.NDArray[np.float64]
 
 _DESCRIPTIONS = {
     "Adult": """\
@@ -167,7 +164,7 @@ def _delivered(records: Records, schema: Schema, preprocessing: str, return_X_y:
     )
 
 
-def _encode(records: Records, schema: Schema, preprocessing: str) -> tuple[Matrix, list[str]]:
+def _encode(records: Records, schema: Schema, preprocessing: str) -> tuple[FloatArray, list[str]]:
     """Records as rows of norm 1; with "public", each depends on its own record only."""
     names = [column.name for column in schema.numeric]
     if preprocessing == "public":
@@ -193,20 +190,20 @@ def _encode(records: Records, schema: Schema, preprocessing: str) -> tuple[Matri
     return X, names
 
 
-def _thesis(numbers: Matrix, schema: Schema, out: Matrix) -> None:  # noqa: ARG001
+def _thesis(numbers: FloatArray, schema: Schema, out: FloatArray) -> None:  # noqa: ARG001
     """Minimum to -1 and maximum to 1; a constant column to 0."""
     low, high = numbers.min(axis=0), numbers.max(axis=0)
     _to_plus_minus_one(numbers, low, high, out)
     out[:, low == high] = 0.0
 
 
-def _unit(numbers: Matrix, schema: Schema, out: Matrix) -> None:  # noqa: ARG001
+def _unit(numbers: FloatArray, schema: Schema, out: FloatArray) -> None:  # noqa: ARG001
     """Each column divided by its largest absolute value; a column of zeros left alone."""
     largest = np.maximum(np.abs(numbers.min(axis=0)), np.abs(numbers.max(axis=0)))
     np.divide(numbers, np.where(largest > 0.0, largest, 1.0), out=out)
 
 
-def _public(numbers: Matrix, schema: Schema, out: Matrix) -> None:
+def _public(numbers: FloatArray, schema: Schema, out: FloatArray) -> None:
     """Declared range to [-1, 1], what lies outside clipped to it."""
     low, high = (
         np.array([getattr(column, end) for column in schema.numeric], dtype=float)
@@ -220,14 +217,16 @@ def _public(numbers: Matrix, schema: Schema, out: Matrix) -> None:
     )
 
 
-def _to_plus_minus_one(numbers: Matrix, low: Matrix, high: Matrix, out: Matrix) -> None:
+def _to_plus_minus_one(
+    numbers: FloatArray, low: FloatArray, high: FloatArray, out: FloatArray
+) -> None:
     np.subtract(numbers, low, out=out)
     out *= 2.0
     out /= np.where(high > low, high - low, 1.0)
     out -= 1.0
 
 
-_SCALINGS: dict[str, Callable[[Matrix, Schema, Matrix], None]] = {
+_SCALINGS: dict[str, Callable[[FloatArray, Schema, FloatArray], None]] = {
     "thesis": _thesis,
     "unit": _unit,
     "public": _public,
@@ -235,7 +234,7 @@ _SCALINGS: dict[str, Callable[[Matrix, Schema, Matrix], None]] = {
 
 
 RandomState = None | int | np.random.Generator
-Sample = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
+Sample = tuple[FloatArray, IntArray]
 
 
 def make_nested_balls(n: int, *, random_state: RandomState = None) -> Sample:
@@ -368,7 +367,7 @@ def make_unseparable_ball(
     return X, np.where((distance >= 0.0) != wrong, 1, -1)
 
 
-def _on_sphere(rng: np.random.Generator, n: int, d: int) -> npt.NDArray[np.float64]:
+def _on_sphere(rng: np.random.Generator, n: int, d: int) -> FloatArray:
     """Points uniform on the unit sphere of R^d, one per row."""
     points = rng.standard_normal((n, d))
     points /= np.linalg.norm(points, axis=1, keepdims=True)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
-from privlp.checks import require
+from privlp.checks import IntArray, require
 from privlp.privacy import ExponentialMechanism, Randomness
 from privlp.quiet import unnoticed
 from svm_models import account as accounts
@@ -61,7 +61,7 @@ class Deal:
 
     def persons(
         self, count: int, generator: np.random.Generator, *, adding: bool
-    ) -> list[npt.NDArray[np.int64]]:
+    ) -> list[IntArray]:
         """The persons of each part; where one may come or go each is dealt apart from others."""
         share = self.held_out
         if not adding:
@@ -214,7 +214,7 @@ class PrivateModelSelector(PrivateMetaClassifier):
             choosing, "choose a candidate"
         )
 
-        def some(rows: npt.NDArray[np.int64]) -> tuple[Any, Any]:
+        def some(rows: IntArray) -> tuple[Any, Any]:
             return _safe_indexing(X, rows), y[rows]
 
         try:

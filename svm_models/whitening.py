@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from privlp.checks import IntArray
 from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism
 from privlp.regions.simplex import L1Ball
 from privlp.rows.access import Rows
@@ -63,7 +64,7 @@ def spread_of(ridge: float) -> float:
 
 def second_moments(
     records: Rows[Any],
-    kernel: Callable[[Any], grids.Totals],
+    kernel: Callable[[Any], IntArray],
     grid: grids.RecordGrid,
     release: ChargedDraws,
 ) -> FloatArray:
@@ -75,7 +76,7 @@ def second_moments(
     return symmetric_of(release(upper_of(exact)), len(exact))
 
 
-def moments_of(block: Any, unit: float, grid: grids.RecordGrid) -> grids.Totals:
+def moments_of(block: Any, unit: float, grid: grids.RecordGrid) -> IntArray:
     """sum_i m_i m_i^T over a block of signed records of norm `unit` at most, without weights."""
     M = block.M if isinstance(block, grids.Weighted) else block
     return grids.RecordsOnGrid(
@@ -83,7 +84,7 @@ def moments_of(block: Any, unit: float, grid: grids.RecordGrid) -> grids.Totals:
     ).second_moments()
 
 
-def moments_again(records: grids.RecordsOnGrid, whiten: grids.Whitening) -> grids.Totals:
+def moments_again(records: grids.RecordsOnGrid, whiten: grids.Whitening) -> IntArray:
     """The second moments of a block's whitened records, none of them longer than 1."""
     return records.second_moments(whiten)
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from tqdm import tqdm
 
 from privlp.audits.mechanism import LARGEST_OUTCOME, audit, audit_draw, require_confidence
 from privlp.audits.results import ROUNDING, AuditedRelease, SolveAudit
 from privlp.audits.tape import Release, Tape, changes, differences
-from privlp.checks import FloatArray, is_integer, require, require_flag, whole
+from privlp.checks import FloatArray, IntArray, is_integer, require, require_flag, whole
 from privlp.errors import BudgetExceededError, InvalidProblemError, UnsupportedProblemError
 from privlp.linear_program import LinearProgram
 from privlp.methods.base import Method
@@ -92,7 +91,7 @@ class PairSearch:
     lp: LinearProgram  #: The program that the pairs resemble.
     request: dict[str, Any]  #: Arguments of :func:`privlp.solve`.
     seed: int  #: Of the noise.
-    rows: npt.NDArray[np.int64]  #: Rows that are worth a try where one row changes.
+    rows: IntArray  #: Rows that are worth a try where one row changes.
     #: Everything that differed although the released numbers were the same.
     leaks: list[str] = field(default_factory=list)
     #: For each purpose, the two releases that are farthest apart, and their distance in

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
-import numpy.typing as npt
 from tabulate import tabulate
 
 from privlp import examples
+from privlp.checks import BoolArray
 from privlp.cli import options
 from privlp.cli.options import plain_errors, require_folder, require_picture
 from privlp.errors import MissedRowsWarning, MissingDependencyError, MostlyNoiseWarning, ReadError
@@ -134,7 +134,7 @@ def _draws(lp: LinearProgram, eps: float, k: int, seed: int | None) -> list[Solu
         return [solve(lp, eps, _DELTA, _GIVEN_UP, rng=rng) for rng in seeds]
 
 
-def _too_few(lp: LinearProgram, solution: Solution) -> npt.NDArray[np.bool_]:
+def _too_few(lp: LinearProgram, solution: Solution) -> BoolArray:
     """Who gets too few visits, shape (n,); not private."""
     return np.asarray(lp.A @ solution.x > lp.b + 1e-9)
 

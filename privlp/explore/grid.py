@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from privlp.checks import FloatArray, require_data
+from privlp.checks import FloatArray, IntArray, require_data
 from privlp.compare import compare
 from privlp.errors import MissedRowsWarning, MostlyNoiseWarning, UnsupportedProblemError
 from privlp.exact import ExactSolution, solve_exact
@@ -36,7 +35,7 @@ class Answers:
 
     x: FloatArray
     cost: FloatArray
-    missed: npt.NDArray[np.int64]
+    missed: IntArray
     verdict: str
     advice: str
 
@@ -109,7 +108,7 @@ class Grid:
     lp: LinearProgram
     #: Place of the record that owns each row in a random order, -1 for public rows; the record that
     #: is taken away has place 0.
-    place: npt.NDArray[np.int64]
+    place: IntArray
     epsilons: tuple[float, ...]
     shares: tuple[float | None, ...]
     pairs: list[Pair]
@@ -181,7 +180,7 @@ def _sizes(lp: LinearProgram, records: int) -> list[int]:
 
 def _in_random_order(
     lp: LinearProgram, generator: np.random.Generator
-) -> tuple[LinearProgram, npt.NDArray[np.int64]]:
+) -> tuple[LinearProgram, IntArray]:
     """The program of so many records; the place of the owner of each row, -1 for a public row."""
     place = np.where(lp.private, 0, -1)
     if not lp.neighbours.changes_whole_rows:
@@ -203,7 +202,7 @@ def _in_random_order(
     return lp, place
 
 
-def _neighbour(world: World, own: npt.NDArray[np.int64], generator: np.random.Generator) -> World:
+def _neighbour(world: World, own: IntArray, generator: np.random.Generator) -> World:
     """The program whose first record asks for nothing, has left, or has other numbers."""
     lp = world.lp
     if not lp.neighbours.changes_whole_rows:

@@ -27,13 +27,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray
+from privlp.checks import BoolArray, FloatArray, IntArray
 from privlp.game.loop import Path, Released, ScaledRows, WeighedRows, weight_of_round
 from privlp.privacy import ChargedDraws
 from privlp.regions.simplex import MirrorMap
 from privlp.rows.access import Grid, Rows
 
-Integers = npt.NDArray[np.int64]
 # Levels to 1 in a log-weight, the largest, and that of rows without weight.
 _LEVELS, _HIGHEST, _LOWEST = 2.0**10, 2**50, -(2**51)
 # Levels of all rows are non-negative numbers of so many digits, of so many bits each.
@@ -46,7 +45,7 @@ _LESS = 2.0**-16
 
 
 @lru_cache(maxsize=8)
-def table_of(bits: int) -> tuple[FloatArray, Integers]:
+def table_of(bits: int) -> tuple[FloatArray, IntArray]:
     """Weights 0, 1, ... levels below the threshold, in units of 2^-bits; the last is 0."""
     count = math.ceil((bits + 1) * math.log(2) * _LEVELS) + 2
     table = np.rint(2.0**bits * np.exp(-np.arange(count) / _LEVELS))
@@ -76,7 +75,7 @@ class LogWeights:
     def __init__(self, count: int) -> None:
         self.raw = np.zeros(count)
 
-    def _levels(self, rows: slice) -> Integers:
+    def _levels(self, rows: slice) -> IntArray:
         raw = self.raw[rows]
         found = np.floor(raw * _LEVELS)
         _clip(found, -_HIGHEST, _HIGHEST)
@@ -87,7 +86,7 @@ class LogWeights:
         starts = range(0, max(len(self.raw), 1), _AT_A_TIME)
         return [slice(start, start + _AT_A_TIME) for start in starts]
 
-    def histogram(self, base: int, width: int) -> Integers:
+    def histogram(self, base: int, width: int) -> IntArray:
         """How many rows stand below, at each of, and above `width` levels from `base` on."""
         counts = []
         for rows in self._pieces():
@@ -97,7 +96,7 @@ class LogWeights:
             counts.append(np.bincount(places, minlength=width + 2))
         return reduce(np.add, counts)
 
-    def digits(self, prefix: int, position: int) -> Integers:
+    def digits(self, prefix: int, position: int) -> IntArray:
         """How often each digit follows a prefix in the levels of rows."""
         found = np.zeros(2**_BITS, dtype=np.int64)
         shift = _BITS * (_DIGITS - 1 - position)
@@ -107,7 +106,7 @@ class LogWeights:
             found += np.bincount(digits, minlength=2**_BITS)
         return found
 
-    def steps_below(self, place: Threshold, bits: int) -> Integers:
+    def steps_below(self, place: Threshold, bits: int) -> IntArray:
         """How far each row stands below the threshold, at most to where weights are 0."""
         last = len(table_of(bits)[0]) - 1
         found = np.empty(len(self.raw), dtype=np.int64)
@@ -124,7 +123,7 @@ class LogWeights:
         weights, moves = self.unmoved(place, bits)
         return np.asarray((weights + place.jump(bits) * place.share * moves) / (s * 2.0**bits))
 
-    def unmoved(self, place: Threshold, bits: int) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    def unmoved(self, place: Threshold, bits: int) -> tuple[FloatArray, BoolArray]:
         """Weights in units, lower levels moved, the moving one not; and which rows move."""
         steps = self.steps_below(place, bits)
         moves = steps == place.steps
@@ -218,14 +217,14 @@ class DenseProjection:
 class _Levels:
     """Levels at which rows stand, and how many stand there: sums of weights for any threshold."""
 
-    def __init__(self, counts: Integers, bits: int) -> None:
+    def __init__(self, counts: IntArray, bits: int) -> None:
         self._levels = np.flatnonzero(counts[1:-1] > 0)
         self._counts = counts[1:-1][self._levels]
         # Of each of these levels and all above it.
         self._at_least = np.append(self._counts, counts[-1])[::-1].cumsum()[::-1]
         _, self._table = table_of(bits)
 
-    def _below(self, threshold: int) -> tuple[Integers, Integers]:
+    def _below(self, threshold: int) -> tuple[IntArray, IntArray]:
         """How far levels with a weight stand below a threshold, falling; and their counts."""
         ends = threshold - len(self._table) + 1, threshold
         below = slice(*np.searchsorted(self._levels, ends))

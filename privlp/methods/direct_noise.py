@@ -9,10 +9,9 @@ from typing import Any
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, real
+from privlp.checks import BoolArray, FloatArray, real
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.game.loop import Released
 from privlp.methods.base import COMPARED, NumbersMethod, PlannedRun, Prediction
@@ -168,7 +167,7 @@ def _public_optimum(request: SolveRequest, *, costs_are_private: bool) -> float 
 
 
 def _rows_and_value(
-    lp: ProgramData, rows: npt.NDArray[np.bool_], value: float
+    lp: ProgramData, rows: BoolArray, value: float
 ) -> tuple[sp.csc_array, FloatArray, FloatArray]:
     """Some rows of the program, and c·x = value, as (matrix, lower, upper)."""
     matrix = sp.vstack([as_sparse(lp.A[rows], sp.csc_array), sp.csc_array(lp.c[None, :])])

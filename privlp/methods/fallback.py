@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from privlp.checks import FloatArray
+from privlp.checks import BoolArray, FloatArray
 
 # Each draw for the cheap answer is to be this accurate, and the comparison this accurate, as a
 # share of the records: as far as these shares of the budget allow it. Chosen by trial on generated
@@ -42,7 +41,7 @@ def shares(
     return (min(max(answer, _LEAST_ANSWER), most[0]), min(max(choice, _LEAST_CHOICE), most[1]))
 
 
-def keeps(total: FloatArray | float, sigma: float, n: float) -> npt.NDArray[np.bool_]:
+def keeps(total: FloatArray | float, sigma: float, n: float) -> BoolArray:
     """Whether a fit is kept, by the noisy sum of what its records lose to the cheap answer."""
     total = np.asarray(total)
     if sigma == 0:  # without noise the fit is exact

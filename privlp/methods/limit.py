@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray
+from privlp.checks import FloatArray, IntArray
 from privlp.methods.base import PlannedRun, Prediction
 from privlp.methods.counts import Checked, StagedSearch, check_request, share_of_check
 from privlp.methods.request import SolveRequest
@@ -39,13 +38,13 @@ _OPTIMAL = highspy.HighsModelStatus.kOptimal
 class Missed(NamedTuple):
     """The sides of a block that a point misses most, less those that are known."""
 
-    places: npt.NDArray[np.int64]  # Of each side among all of them.
+    places: IntArray  # Of each side among all of them.
     A: sp.csr_array
     b: FloatArray
 
 
 def most_missed(
-    block: RowBlock, x: FloatArray, known: npt.NDArray[np.int64], count: int, alpha: float | None
+    block: RowBlock, x: FloatArray, known: IntArray, count: int, alpha: float | None
 ) -> Missed:
     """The rows themselves: for runs without noise, in which no row is protected."""
     form = block.form

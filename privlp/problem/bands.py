@@ -10,10 +10,9 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import BoolArray, FloatArray, as_floats, is_integer, require
+from privlp.checks import BoolArray, FloatArray, IntArray, as_floats, is_integer, require
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.data import ProgramData
 from privlp.quiet import unquoted
@@ -156,8 +155,8 @@ def _product(W: FloatArray, up: FloatArray, down: FloatArray) -> FloatArray:
 class Recourse(NamedTuple):
     """Columns that the owner of the data keeps, one for each private equality."""
 
-    columns: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int64]
+    columns: IntArray
+    rows: IntArray
     coefficients: FloatArray
     inverse: FloatArray | None = None
 
@@ -296,7 +295,7 @@ def _inverse(closing: FloatArray) -> FloatArray:
     return found
 
 
-def _columns(lp: ProgramData, columns: Any) -> npt.NDArray[np.int64]:
+def _columns(lp: ProgramData, columns: Any) -> IntArray:
     """Places of columns by names and patterns, or by places."""
     names, d = lp.variable_names or (), lp.shape[1]
 

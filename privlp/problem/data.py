@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_floats
+from privlp.checks import BoolArray, FloatArray, IntArray, as_floats
 from privlp.problem.validation import RowSource
 
 
@@ -41,7 +41,7 @@ class ProgramData:
     b: FloatArray  #: Upper sides of A x, (n,), infinite where absent.
     _: KW_ONLY
     neighbours: Any
-    private: npt.NDArray[np.bool_]  #: Which rows are private, (n,).
+    private: BoolArray  #: Which rows are private, (n,).
     groups: Any = None  #: The record that owns each row, (n,), or None.
     bounds: FloatArray  #: (d, 2).
     #: Price of violation, (n,), ``inf`` for hard rows; (n, 2): the prices below `row_lower` and
@@ -83,7 +83,7 @@ class ProgramData:
         """c·x plus the offset, in the user's sense."""
         return float(self.c @ as_floats(x, "x") + self.offset)
 
-    def price_of(self, violations: npt.NDArray[np.float64]) -> float:
+    def price_of(self, violations: FloatArray) -> float:
         """Price, in the user's sense, of these violations of soft rows, (n,); 0 if no row is soft.
 
         Where both sides of a row have prices, a violation of the lower side is a negative number.
@@ -117,7 +117,7 @@ class ProgramData:
         names = self.variable_names
         return f"variable {j}" if names is None else f"variable {names[j]!r}"
 
-    def sides(self) -> npt.NDArray[np.int64]:
+    def sides(self) -> IntArray:
         """Number of ``<=`` rows of each row: 2 for an equality or range, 1, or 0 for a free row."""
         if self.in_blocks:
             return np.broadcast_to(np.int64(1), len(self.private))

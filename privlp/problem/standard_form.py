@@ -20,11 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import BoolArray, FloatArray
+from privlp.checks import BoolArray, FloatArray, IntArray
 from privlp.problem.data import ProgramData
 from privlp.sparse import as_sparse
 
-IntArray = npt.NDArray[np.int64]
 _ENTRIES_AT_A_TIME = 2**17  # A megabyte in double precision: it stays in cache.
 # Rows on which a product is tried, and how long they are at most.
 _TRIED, _LONGEST_TRIED = 13, 2**12
@@ -190,7 +189,7 @@ def goes_by_rows(columns: int) -> bool:
     return True
 
 
-def violated(A: Any, x: FloatArray, rhs: FloatArray) -> npt.NDArray[np.bool_]:
+def violated(A: Any, x: FloatArray, rhs: FloatArray) -> BoolArray:
     """Which rows of A x <= rhs fail, each double taken as the exact number that it is."""
     rows = as_sparse(A)
     total, size = rows @ x, abs(rows) @ np.abs(x)

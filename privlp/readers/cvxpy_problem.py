@@ -8,10 +8,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_floats
+from privlp.checks import BoolArray, FloatArray, IntArray, as_floats
 from privlp.errors import InvalidProblemError, MissingDependencyError, NotPrivateWarning, ReadError
 from privlp.problem import validation
 from privlp.quiet import unnoticed
@@ -34,9 +33,9 @@ class Block(NamedTuple):
     A: sp.csc_array
     lower: FloatArray
     upper: FloatArray
-    private: npt.NDArray[np.bool_]
+    private: BoolArray
     price: FloatArray
-    record: npt.NDArray[np.int64]
+    record: IntArray
 
 
 def read_cvxpy(
@@ -46,7 +45,7 @@ def read_cvxpy(
     box: float | None = None,
     *,
     quote: bool = True,
-) -> tuple[dict[str, Any], npt.NDArray[np.int64] | None]:
+) -> tuple[dict[str, Any], IntArray | None]:
     """Fields of a program, and the record of each row where a record has several (else None).
 
     Variables that terms of the objective need come last; rows of constraints come first, then those
@@ -358,7 +357,7 @@ def _no_rows(columns: int) -> Block:
     return Block(sp.csc_array((0, columns)), none, none, *rest)
 
 
-def _groups(parts: list[list[Block]]) -> npt.NDArray[np.int64] | None:
+def _groups(parts: list[list[Block]]) -> IntArray | None:
     """The record of each row, from 0 on, if a record has several rows of one term; else None."""
     groups, first, several = [], 0, False
     for blocks in filter(None, parts):

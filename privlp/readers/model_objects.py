@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Self, cast
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, as_floats, is_real, shown
+from privlp.checks import BoolArray, FloatArray, as_floats, is_real, shown
 from privlp.errors import InvalidParameterError, InvalidProblemError, MissedRowsWarning, ReadError
 from privlp.problem.bands import refuse_private_bounds
 from privlp.problem.named_rows import longer, names_like, row_mask
@@ -191,7 +190,7 @@ def _read(model: Modeller, private: Any, penalty: Any) -> tuple[Any, Any, Any]:
 
 
 def _without_slacks(
-    fields: dict[str, Any], model: Modeller, private: npt.NDArray[np.bool_]
+    fields: dict[str, Any], model: Modeller, private: BoolArray
 ) -> FloatArray | None:
     """Prices of private rows with slack variables, which are taken out; None without any.
 
@@ -243,7 +242,7 @@ class _Rows:
         return mask
 
     def prices(
-        self, penalty: Mapping[Any, Any], private: npt.NDArray[np.bool_], prices: FloatArray | None
+        self, penalty: Mapping[Any, Any], private: BoolArray, prices: FloatArray | None
     ) -> FloatArray:
         """The price of each row, (n,), of those that a dict names; others keep theirs."""
         found = np.full(private.size, np.inf) if prices is None else prices

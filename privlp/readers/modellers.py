@@ -12,12 +12,10 @@ from itertools import chain, product
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import FloatArray, IntArray
 from privlp.errors import InvalidParameterError, ReadError
-
-Ints = npt.NDArray[np.int64]
 
 
 def is_a(model: Any, module: str, name: str) -> bool:
@@ -58,7 +56,7 @@ class Modeller:
         """Rows of a constraint object, or of a container of some; None if it is of no row."""
         return [self.place[id(constraint)]] if id(constraint) in self.place else None
 
-    def slacks(self) -> Iterator[tuple[Ints, Ints]]:
+    def slacks(self) -> Iterator[tuple[IntArray, IntArray]]:
         """Rows of each softened constraint, and the columns of their slack variables, (n, k)."""
         return iter(())
 
@@ -280,11 +278,11 @@ def _by_rows(data: Any, columns: Any, sizes: Sequence[int], d: int) -> sp.csr_ar
     return sp.csr_array((data, np.array(columns, dtype=int), starts), shape=(len(sizes), d))
 
 
-def _ends(values: Iterable[float | None], absent: float) -> npt.NDArray[np.float64]:
+def _ends(values: Iterable[float | None], absent: float) -> FloatArray:
     return np.array([absent if value is None else value for value in values], dtype=float)
 
 
-def _bounds(pairs: Sequence[tuple[float | None, float | None]]) -> npt.NDArray[np.float64]:
+def _bounds(pairs: Sequence[tuple[float | None, float | None]]) -> FloatArray:
     lower, upper = zip(*pairs, strict=True)
     return np.column_stack([_ends(lower, -np.inf), _ends(upper, np.inf)])
 
@@ -338,7 +336,7 @@ class Linopy(Modeller):
             "row_names": row_names,
         }
 
-    def _columns(self) -> Ints:
+    def _columns(self) -> IntArray:
         """The column of each label of a variable; the last stands for none, label -1."""
         labels = [np.ravel(each.labels.values) for _, each in self.model.variables.items()]
         every = np.concatenate([*labels, np.zeros(0, int)])
@@ -347,7 +345,7 @@ class Linopy(Modeller):
         return place
 
     @staticmethod
-    def _rows(constraint: Any, place: Ints, first: int) -> list[Any]:
+    def _rows(constraint: Any, place: IntArray, first: int) -> list[Any]:
         """Entries, their rows and columns; sides and signs of the rows of a constraint."""
         labels = constraint.labels
         kept = np.ravel(labels.values) >= 0
@@ -370,7 +368,7 @@ class Linopy(Modeller):
         labels = [label for _, each in several for label in np.ravel(each.labels).tolist()]
         return [self.place[label] for label in labels if label in self.place]
 
-    def slacks(self) -> Iterator[tuple[Ints, Ints]]:
+    def slacks(self) -> Iterator[tuple[IntArray, IntArray]]:
         place = self._columns()
         for _, each in self.model.constraints.items():
             labels = np.ravel(each.labels.values)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import require_flag
+from privlp.checks import IntArray, require_flag
 from privlp.errors import InvalidParameterError
 from privlp.problem import validation
 from privlp.problem.validation import Sides
@@ -361,7 +361,7 @@ def hides_rows(neighbours: Any) -> bool:
     return bool(getattr(neighbours, "hides_rows", False))
 
 
-def _owners(records: npt.NDArray[np.int64], neighbours: Any) -> npt.NDArray[np.int64] | None:
+def _owners(records: IntArray, neighbours: Any) -> IntArray | None:
     """The record of each row, unless it is declared how many rows a record has in all."""
     relation = ConstraintPrivate() if neighbours is None else relation_of(neighbours)
     if not isinstance(relation, ConstraintPrivate):

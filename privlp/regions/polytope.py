@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray
+from privlp.checks import BoolArray, FloatArray
 from privlp.errors import UnsupportedProblemError
 from privlp.regions.exact import ExactMinima, ExactRows
 from privlp.regions.public_rows import (
@@ -296,7 +296,7 @@ class ReducedPolytope:
         lower: FloatArray,
         upper: FloatArray,
         bounds: FloatArray,
-        free: npt.NDArray[np.bool_],
+        free: BoolArray,
     ) -> None:
         """Split rows into equalities and inequalities, and choose the coordinates."""
         identity = identity_rows(len(self.live))

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray
+from privlp.checks import BoolArray, FloatArray
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.data import ProgramData
 from privlp.problem.highs import Optima, optimum
@@ -148,12 +147,8 @@ def finite_ranges(
 
 
 def growing(
-    A: sp.csr_array,
-    lower: FloatArray,
-    upper: FloatArray,
-    bounds: FloatArray,
-    ends: npt.NDArray[np.bool_],
-) -> npt.NDArray[np.bool_]:
+    A: sp.csr_array, lower: FloatArray, upper: FloatArray, bounds: FloatArray, ends: BoolArray
+) -> BoolArray:
     """Which ends some direction leads to that no row and no bound limits, (2, d), about."""
     found = np.zeros((2, len(bounds)), dtype=bool)
     rows = np.where(np.isfinite(lower), 0.0, -np.inf), np.where(np.isfinite(upper), 0.0, np.inf)
@@ -182,11 +177,7 @@ def _unbounded(lp: ProgramData, variables: list[int]) -> UnboundedRegionError:
 
 
 def point_inside(
-    rows: sp.csr_array,
-    sides: FloatArray,
-    E: sp.csr_array,
-    e: FloatArray,
-    free: npt.NDArray[np.bool_],
+    rows: sp.csr_array, sides: FloatArray, E: sp.csr_array, e: FloatArray, free: BoolArray
 ) -> tuple[FloatArray, float]:
     """A point far from all rows, and its least slack in units of the rows' norms.
 
@@ -234,9 +225,7 @@ def _most_slack(
     return optimum(cost, everything, lower, np.concatenate([sides, e]), bounds)
 
 
-def flat_rows(
-    rows: sp.csr_array, sides: FloatArray, E: sp.csr_array, e: FloatArray
-) -> npt.NDArray[np.bool_]:
+def flat_rows(rows: sp.csr_array, sides: FloatArray, E: sp.csr_array, e: FloatArray) -> BoolArray:
     """The rows in which no point has slack."""
     m, d = rows.shape
     flat = np.ones(m, dtype=bool)

@@ -7,10 +7,9 @@ from typing import TypeVar
 
 import clarabel
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray
+from privlp.checks import BoolArray, FloatArray
 
 Result = TypeVar("Result")
 _TOLERANCE = 1e-9
@@ -77,7 +76,7 @@ def _size(hessian: FloatArray | sp.dia_array, gradient: FloatArray) -> float:
 
 def nearest_step(
     way: FloatArray, rows: sp.csc_array, slack: FloatArray, equalities: int
-) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+) -> tuple[FloatArray, BoolArray]:
     """The step nearest to `way` with rows @ step <= slack, and which inequalities are tight."""
     eye = sp.eye_array(len(way))
     # Of sparse systems Clarabel's plain factors take a third of the time of its blocked ones.
@@ -88,7 +87,7 @@ def nearest_step(
 
 
 def polished_step(
-    way: FloatArray, rows: sp.csc_array, slack: FloatArray, tight: npt.NDArray[np.bool_]
+    way: FloatArray, rows: sp.csc_array, slack: FloatArray, tight: BoolArray
 ) -> FloatArray | None:
     """The step of :func:`nearest_step` to working precision, from guessed tight rows; or None."""
     wrong_sign = _WRONG_SIGN * max(float(np.abs(way).max()), 1.0)
@@ -104,7 +103,7 @@ def refined(
     gradient: FloatArray,
     rows: sp.csc_array,
     slack: FloatArray,
-    tight: npt.NDArray[np.bool_],
+    tight: BoolArray,
     *,
     wrong_sign: float,
 ) -> FloatArray | None:
@@ -128,7 +127,7 @@ def _by_clarabel(
     slack: FloatArray,
     equalities: int = 0,
     factors: str = "auto",
-) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
+) -> tuple[FloatArray, FloatArray, BoolArray]:
     """The step, the rows' prices, and whether they seem tight; the first rows are equalities."""
     size = _size(hessian, gradient)
     settings = clarabel.DefaultSettings()

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import FloatArray, IntArray, of_usual_size, require, require_one_of, whole
@@ -379,7 +378,7 @@ class ConstraintPrivate(NeighbourRelation):
             return one, lp
         return one, with_rows(lp, own, *((-A, rhs) if kind == 0 else _extreme_rows(lp, own, rng)))
 
-    def _rows_of_a_record(self, lp: ProgramData, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    def _rows_of_a_record(self, lp: ProgramData, rng: np.random.Generator) -> IntArray:
         """Rows of a random record, or any rows that one record may own where groups are absent."""
         rows = rng.permutation(np.flatnonzero(lp.private))
         if lp.groups is not None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import FloatArray, IntArray
@@ -167,7 +166,7 @@ def _with_entries(A: Any, at: tuple[IntArray, ...], values: FloatArray) -> Any:
     return sp.csr_array((np.concatenate([old.data[kept], values]), coords), shape=A.shape)
 
 
-def equal_sides(form: StandardForm) -> npt.NDArray[np.int64]:
+def equal_sides(form: StandardForm) -> IntArray:
     """The two ``<=`` rows (upper side, lower side) of each private equality, shape (k, 2)."""
     lp = form.lp
     below = np.flatnonzero((form.row_sign < 0) & (lp.row_lower[form.row] == lp.b[form.row]))

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import (
+    BoolArray,
     FloatArray,
     as_floats,
     frozen,
@@ -167,7 +167,7 @@ class ScalarPrivate(BoundedChange):
         lower, upper = (np.tile(np.broadcast_to(end, n), 2) for end in (self.lower, self.upper))
         return lower, upper, values, np.tile(lp.private, 2) & self._may_move(values)
 
-    def _may_move(self, values: FloatArray) -> npt.NDArray[np.bool_]:
+    def _may_move(self, values: FloatArray) -> BoolArray:
         """Which sides are numbers that are not declared to be zero."""
         return np.isfinite(values) & ((values != 0) | (self.zeros == "private"))
 

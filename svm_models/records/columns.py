@@ -14,10 +14,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privlp import InvalidParameterError, InvalidProblemError, tables
-from privlp.checks import as_floats, require, require_data
+from privlp.checks import IntArray, as_floats, require, require_data
 from privlp.privacy import Randomness
 from privlp.problem.program_checks import record_ids
 from privlp.quiet import WHY, unquoted
@@ -230,9 +229,6 @@ def _read(column: Any, declared: Any, name: Any) -> FloatArray:
     return unquoted(read, _TABLE, "X")
 
 
-Places = npt.NDArray[np.int64]
-
-
 def with_owners(X: Any, groups: Any) -> tuple[Any, Any]:
     """Records and their owners, where groups may name a column of a table."""
     if groups is not None and tables.is_table(X):
@@ -281,7 +277,7 @@ def refuse(estimator: Any, unsupported: Any, groups: Any = None, *, private: boo
         )
 
 
-def owners_of(estimator: Any, groups: Any, count: int) -> Places:
+def owners_of(estimator: Any, groups: Any, count: int) -> IntArray:
     """The number of the owner of each of so many rows; the most rows of one must be declared."""
     hidden = adds_or_removes(estimator.relation)
     ids: Any = record_ids(groups, count, quote=not hidden)
@@ -297,7 +293,7 @@ def owners_of(estimator: Any, groups: Any, count: int) -> Places:
     return owners
 
 
-def kept(estimator: Any, groups: Any, count: int, randomness: Randomness) -> Places | None:
+def kept(estimator: Any, groups: Any, count: int, randomness: Randomness) -> IntArray | None:
     """The places of the rows that are kept; None for all of them."""
     rows = rows_of(estimator)
     if groups is None:
@@ -305,7 +301,7 @@ def kept(estimator: Any, groups: Any, count: int, randomness: Randomness) -> Pla
     return kept_rows(owners_of(estimator, groups, count), rows, randomness.generator)
 
 
-def kept_rows(owners: Places, most: int, generator: np.random.Generator) -> Places:
+def kept_rows(owners: IntArray, most: int, generator: np.random.Generator) -> IntArray:
     """The places of the rows that are kept, rising: `most` of each owner, drawn at random.
 
     Each row has a draw of its own: which rows of one person are kept has no bearing on another's.

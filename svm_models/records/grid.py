@@ -36,12 +36,11 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from privlp import InvalidProblemError
+from privlp.checks import IntArray
 from privlp.rows import parts as row_parts
 from privlp.rows.access import bits_of
 from svm_models.parameters import FloatArray
 from svm_models.records.scaled import within_norm
-
-Totals = npt.NDArray[np.int64]
 
 _DOUBLE, _LONG = 53, 62
 _MOST_OF_ENTRIES, _MOST_OF_A_TERM = 21, 40
@@ -109,7 +108,7 @@ class Whitening:
         """The matrix, rounded."""
         return cls(grid, *grid.vector(matrix))
 
-    def of_sum(self, total: Totals) -> FloatArray:
+    def of_sum(self, total: IntArray) -> FloatArray:
         """The matrix times a weighed sum of records: exact, then each entry is rounded once."""
         bits = self.grid.entries - math.ceil(math.log2(max(len(total), 1)) / 2)
         found: list[int] = [0] * self.columns.shape[1]
@@ -185,10 +184,10 @@ class RecordsOnGrid:
                 stored.share_places(block.X.indices[slice(*ends)])
             self.parts.append((rows, stored))
 
-    def second_moments(self, whiten: Whitening | None = None, *, shorten: bool = True) -> Totals:
+    def second_moments(self, whiten: Whitening | None = None, *, shorten: bool = True) -> IntArray:
         """sum_i m_i m_i^T, exact, in squared units of an entry; of W m_i with `whiten`."""
 
-        def add(total: Totals, _: slice, part: row_parts.Integers) -> None:
+        def add(total: IntArray, _: slice, part: row_parts.Integers) -> None:
             some = part.in_double()
             if whiten is None and isinstance(some, row_parts.SparsePart):
                 _add_products(some, total)
@@ -260,15 +259,15 @@ class WhitenedRecords:
         point *= -unit  # a power of two
         weigh = partial(self._weights, slope=slope)
 
-        def add(total: Totals, _: slice, __: FloatArray, sums: FloatArray) -> None:
+        def add(total: IntArray, _: slice, __: FloatArray, sums: FloatArray) -> None:
             total += sums.astype(np.int64)
 
         return row_parts.weighed_once(self._records.parts, self._records.size, point, weigh, add)
 
-    def centre(self) -> Totals:
+    def centre(self) -> IntArray:
         """sum_i s_i m_i / 2, in units: exact."""
 
-        def add(total: Totals, rows: slice, part: row_parts.Integers) -> None:
+        def add(total: IntArray, rows: slice, part: row_parts.Integers) -> None:
             total += part.transposed_times(self._halves[rows].astype(np.float64)).astype(np.int64)
 
         return row_parts.summed(self._records.parts, self._records.size, add)
@@ -341,7 +340,7 @@ def _norms(part: row_parts.Integers, whiten: Whitening) -> FloatArray:
     return np.concatenate([np.zeros(0), *found])
 
 
-def _add_products(part: row_parts.SparsePart, total: Totals) -> None:
+def _add_products(part: row_parts.SparsePart, total: IntArray) -> None:
     """Add the sum of m_i m_i^T to a total."""
     entries = part.entries.astype(np.int64)
     found = (entries.T @ entries).tocoo()

@@ -13,11 +13,11 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from privlp import InvalidProblemError
+from privlp.checks import IntArray
 from privlp.problem.data import is_mapped
 from privlp.quiet import unquoted
 from privlp.readers.blocks import in_blocks, is_sequence_of_blocks
@@ -45,7 +45,7 @@ class RecordSource(Protocol):
     #: Of which of two groups each is: 1 or -1; if it was asked for.
     members: FloatArray = np.zeros(0)
 
-    def __getitem__(self, kept: npt.NDArray[np.int64]) -> RecordSource:
+    def __getitem__(self, kept: IntArray) -> RecordSource:
         """The records at some places, rising."""
 
     def rows(self, signs: FloatArray) -> Rows[SignedRecords]:
@@ -58,7 +58,7 @@ class WholeRecords(RecordSource):
     def __init__(self, X: Any) -> None:
         self._X, self.shape = X, X.shape
 
-    def __getitem__(self, kept: npt.NDArray[np.int64]) -> WholeRecords:
+    def __getitem__(self, kept: IntArray) -> WholeRecords:
         return WholeRecords(self._X[kept])
 
     def rows(self, signs: FloatArray) -> Rows[SignedRecords]:
@@ -74,9 +74,9 @@ class BlocksOfRecords(RecordSource):
         self._block, self._limit, self.lengths = block, limit, lengths
         self.shape = sum(lengths), p
         self.cuts = list(pairwise(accumulate(lengths, initial=0)))
-        self._kept: npt.NDArray[np.int64] | None = None
+        self._kept: IntArray | None = None
 
-    def __getitem__(self, kept: npt.NDArray[np.int64]) -> Self:
+    def __getitem__(self, kept: IntArray) -> Self:
         found = copy(self)
         found._kept, found.shape = kept, (len(kept), self.shape[1])
         return found

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privlp.checks import BoolArray
 from privlp.methods.fallback import keeps, reach
 from privlp.privacy import ChargedDraws
 from privlp.rows.access import Rows
@@ -70,7 +70,7 @@ class Fit:
     points: FloatArray
     constant: FloatArray
     limit: FloatArray
-    kept: npt.NDArray[np.bool_]
+    kept: BoolArray
 
 
 def descend(rows: Rows[Pairs], lift: FloatArray, plan: Plan, account: Account) -> Fit:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import InvalidParameterError
+from privlp.checks import IntArray
 from privlp.rows import parts as row_parts
 from privlp.sparse import csr_of
 from svm_models.parameters import FloatArray, norm_within
@@ -28,7 +29,6 @@ from svm_models.records.grid import (
     RecordGrid,
     RecordsOnGrid,
     SignedRecords,
-    Totals,
     WhitenedRecords,
     Whitening,
 )
@@ -42,7 +42,7 @@ Pairs = tuple[RecordsOnGrid, FloatArray]
 _BITS = 20
 
 
-def second_moments(pairs: Pairs, whiten: Whitening) -> Totals:
+def second_moments(pairs: Pairs, whiten: Whitening) -> IntArray:
     """sum_i g_i g_i^T, g_i = W m_i min(1, 1/|W m_i|), in squared units of an entry."""
     return pairs[0].second_moments(whiten)
 
@@ -93,7 +93,7 @@ class WhitenedPairs(WhitenedRecords):
             vectors, lambda y, moved: lost(y[:, 0], moved - constant, constant, limit, loss)
         )
 
-    def gradient(self, vectors: FloatArray, loss: ResidualLoss, width: FloatArray) -> Totals:
+    def gradient(self, vectors: FloatArray, loss: ResidualLoss, width: FloatArray) -> IntArray:
         """sum_i s_ik h_i m_i, (K, d), in units: s_ik are shares of the farthest slope.
 
         h_i is half of min(1, bound/|z_i|), rounded down, and s_ik h_i rounded to the nearest: never
@@ -108,7 +108,7 @@ class WhitenedPairs(WhitenedRecords):
             weights[np.isnan(weights)] = 0.0
             return weights.reshape(found.shape)
 
-        def add(total: Totals, _: slice, __: FloatArray, sums: FloatArray) -> None:
+        def add(total: IntArray, _: slice, __: FloatArray, sums: FloatArray) -> None:
             total += sums.astype(np.int64)
 
         point = point[:, 0] if point.shape[1] == 1 else point

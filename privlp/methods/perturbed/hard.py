@@ -247,10 +247,7 @@ class MixedRowSearch(SoftRowSearch):
     def _deep_point(
         self, draws: Draws, region: ReducedPolytope, simple: FloatArray
     ) -> tuple[FloatArray, float]:
-        """A simple point, or one inside the hard rows or a public one that misses surely fewer.
-
-        And how many hard rows it misses, by a noisy count.
-        """
+        """The simple point, or one that surely misses fewer hard rows; and how many, by a count."""
         kept = self._hard.keep(partial(RowsInCoordinates, region=region))
         z = region.within(region.coordinates(self._x))
         level = self._typical(kept, z, draws, self._n_hard)

@@ -172,7 +172,9 @@ class SoftRowSearch(StagedSearch):
 
     def _scaled(self) -> tuple[ReducedPolytope, float]:
         """The region in coordinates in which rows vary alike, and a bound on most norms."""
-        region = self._equalised()
+        region, weights = evened(self._region, self._public, self._rows, self._shares, self._most)
+        self._note("weights", weights)
+        region = whitened(region, self._rows, self._moments, self._most)
         if isinstance(self._bound, ChargedDraws):
             unit = self._norm_of_most_rows(region, self._bound)
         else:
@@ -196,12 +198,6 @@ class SoftRowSearch(StagedSearch):
             self._warning = _UNSURE
             return False
         return unsure
-
-    def _equalised(self) -> ReducedPolytope:
-        """The region in which variables have equal shares of the norms, and rows vary alike."""
-        region, weights = evened(self._region, self._public, self._rows, self._shares, self._most)
-        self._note("weights", weights)
-        return whitened(region, self._rows, self._moments, self._most)
 
     def _norm_of_most_rows(self, region: ReducedPolytope, clip: ChargedDraws) -> float:
         """A bound on norms that a public number of rows may exceed.
@@ -368,10 +364,7 @@ def whitened(
 
 
 def _hardly_rose(first: FloatArray, now: FloatArray, longer: FloatArray, sigma: float) -> Any:
-    """Where units are longer by so much, and moments did not follow.
-
-    Beside the largest of them: where all rows have a longer unit, the others' shares fall.
-    """
+    """Where units are longer by so much, and moments beside the largest one did not follow."""
     doubt = _DOUBT * sigma
     rise = np.log(np.maximum(now + doubt, 1e-300) / np.maximum(first - doubt, 1e-300))
     rise -= math.log(max(now.max(), 1e-300) / max(first.max(), 1e-300))

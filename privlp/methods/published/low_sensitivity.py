@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray
+from privlp.checks import BoolArray, FloatArray
 from privlp.errors import UnsupportedProblemError
 from privlp.game.loop import Path, Released, as_rounds
 from privlp.methods.base import COMPARED, ChargeRequest, Method, PlannedRun, Prediction
@@ -45,7 +45,7 @@ class MovingRows:
         private = relation.private_numbers(form)
         self._numbers = next((numbers for numbers in private if numbers.part == "A"), None)
 
-    def private_coefficients(self, row: int) -> npt.NDArray[np.bool_]:
+    def private_coefficients(self, row: int) -> BoolArray:
         """Which coefficients of a row of A are private, (d,)."""
         found = np.zeros(self.simplex.form.lp.shape[1], dtype=bool)
         if self._numbers is not None:

@@ -13,9 +13,8 @@ from numbers import Real
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from privlp.checks import FloatArray
+from privlp.checks import BoolArray, FloatArray
 from privlp.errors import PrivLPError, UnsupportedProblemError
 from privlp.methods import noisy_numbers as noisy
 from privlp.methods.base import COMPARED, NoiseOnNumbers, NumbersMethod, PlannedRun
@@ -113,7 +112,7 @@ class Margins:
 
     probability: float  # That all private numbers lie within their margins, in (0, 1).
     tail: float  # That one number lies outside: 1 - probability^(1/m) for m numbers.
-    both: dict[str, npt.NDArray[np.bool_]]  # By part, which numbers need a lower and an upper end.
+    both: dict[str, BoolArray]  # By part, which numbers need a lower and an upper end.
 
     @classmethod
     def of(

@@ -29,15 +29,6 @@ from privlp.status import Status
 _EVEN = 1e-3  # Share of delta that is split evenly, so that every part has some.
 
 
-def noise_on(numbers: PrivateNumbers, mechanism: noisy.BoundedNoise) -> NoiseOnNumbers:
-    """How far noise moves the numbers of one part: on b and A its median is its width."""
-    declared = float(np.median(numbers.high - numbers.low))
-    if numbers.part == "c":
-        typical = min(noisy.scale_of(mechanism), mechanism.width)
-        return NoiseOnNumbers("c", typical, mechanism.width, declared)
-    return NoiseOnNumbers(numbers.part, mechanism.width, mechanism.most, declared)
-
-
 def certain_ends(
     numbers: PrivateNumbers, draw: ChargedDraws, values: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -304,9 +295,18 @@ class TruncatedLaplace(NumbersMethod):
         require_bounded(form, numbers, within_ranges=True)
         return numbers, ranges.WorstCase.of(form, numbers)
 
-    def _noise_on(self, request: SolveRequest, *of: Any) -> NoiseOnNumbers:  # noqa: ARG002
-        """How far noise moves the numbers of a part."""
-        return noise_on(*of)
+    def _noise_on(
+        self,
+        request: SolveRequest,  # noqa: ARG002
+        part: PrivateNumbers,
+        mechanism: Any,
+    ) -> NoiseOnNumbers:
+        """How far noise moves the numbers of a part: on b and A its median is its width."""
+        declared = float(np.median(part.high - part.low))
+        if part.part == "c":
+            typical = min(noisy.scale_of(mechanism), mechanism.width)
+            return NoiseOnNumbers("c", typical, mechanism.width, declared)
+        return NoiseOnNumbers(part.part, mechanism.width, mechanism.most, declared)
 
     def _mechanisms(
         self, request: SolveRequest, numbers: list[PrivateNumbers]

@@ -9,10 +9,9 @@ from weakref import WeakKeyDictionary
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray
+from privlp.checks import BoolArray, FloatArray, IntArray
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.base import PlannedRun
 from privlp.methods.noisy_numbers import AdditiveNoise, BoundedNoise, scale_of
@@ -24,10 +23,8 @@ from privlp.problem.highs import row_sizes
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
 
-BoolArray = npt.NDArray[np.bool_]
 
-
-def rows_with(form: StandardForm, numbers: list[PrivateNumbers]) -> npt.NDArray[np.int64]:
+def rows_with(form: StandardForm, numbers: list[PrivateNumbers]) -> IntArray:
     """The user's rows that hold private numbers."""
     found = [form.row[part.at] for part in numbers if part.part == "b"]
     found += [part.at[0] for part in numbers if part.part == "A"]

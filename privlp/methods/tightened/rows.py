@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray
+from privlp.checks import BoolArray, FloatArray, IntArray
 from privlp.problem.data import ProgramData
 from privlp.problem.highs import optimum, priced_optimum, row_sizes
 from privlp.problem.standard_form import StandardForm, sides_of, violated
@@ -29,13 +29,13 @@ class TightenedRows:
     """Rows in variables of one sign each: x_j sums sign_k y_k over the columns k of variable j."""
 
     form: StandardForm
-    column: npt.NDArray[np.int64]  # User's variable behind each y, and its sign.
+    column: IntArray  # User's variable behind each y, and its sign.
     sign: FloatArray
     bounds: FloatArray  # Bounds on y.
     A: sp.csr_array  # Inequality rows A y <= rhs: private ones at their tightest, then public ones.
     rhs: FloatArray
-    side: npt.NDArray[np.int64]  # The private side (``form.row``) behind each of the first p rows.
-    owner: npt.NDArray[np.int64]  # The user's row behind each row.
+    side: IntArray  # The private side (``form.row``) behind each of the first p rows.
+    owner: IntArray  # The user's row behind each row.
 
     @classmethod
     def tightest(cls, form: StandardForm, numbers: list[PrivateNumbers]) -> TightenedRows:
@@ -118,7 +118,7 @@ class TightenedRows:
         np.add.at(prices, np.flatnonzero(lp.row_lower == lp.b), duals[inequalities:])
         return status, y, prices
 
-    def violated(self, x: FloatArray) -> npt.NDArray[np.bool_]:
+    def violated(self, x: FloatArray) -> BoolArray:
         """Which inequality rows x violates in exact arithmetic, (r,)."""
         return violated(self.A, self.split(x), self.rhs)
 
@@ -141,9 +141,7 @@ class TightenedRows:
         return np.clip(x, *self.form.lp.bounds.T)
 
 
-def public_inequalities(
-    lp: ProgramData,
-) -> tuple[Any, FloatArray, npt.NDArray[np.int64], npt.NDArray[np.int8]]:
+def public_inequalities(lp: ProgramData) -> tuple[Any, FloatArray, IntArray, npt.NDArray[np.int8]]:
     """Public rows A x <= rhs; the user's row behind each, and 1 for its upper side, else -1."""
     A = as_sparse(lp.A)
     row, sides, rhs = sides_of(lp, ~lp.private & (lp.row_lower < lp.b))
@@ -248,7 +246,7 @@ def _nudged(
 
 def _towards(
     rows: TightenedRows, x: FloatArray, inside: FloatArray, steps: tuple[float, ...]
-) -> tuple[FloatArray | None, float, npt.NDArray[np.bool_]]:
+) -> tuple[FloatArray | None, float, BoolArray]:
     """The first step at which all rows hold, and the rows that fail at the last one tried."""
     still = np.ones(len(rows.rhs), dtype=bool)
     for step in steps:
@@ -259,7 +257,7 @@ def _towards(
     return None, 1.0, still
 
 
-def point_inside(rows: TightenedRows, chosen: npt.NDArray[np.bool_]) -> FloatArray | None:
+def point_inside(rows: TightenedRows, chosen: BoolArray) -> FloatArray | None:
     """The point farthest inside the chosen rows, in units of their largest coefficients, if any."""
     inward = np.where(chosen, np.maximum(row_sizes(rows.A), _LEAST_SIZE), 0.0)
     found = solved_with(rows, sp.csr_array(inward[:, None]), -1.0, 1.0, PRECISELY)
@@ -267,10 +265,7 @@ def point_inside(rows: TightenedRows, chosen: npt.NDArray[np.bool_]) -> FloatArr
 
 
 def strictly_inside(rows: TightenedRows) -> FloatArray | None:
-    """A point strictly inside the rows that leave room, as far as it is found; public if they are.
-
-    The mean of several, each with the largest sum of slacks over rows that others leave tight.
-    """
+    """A point strictly inside rows that leave room, the mean of several; public if they are."""
     sizes = np.maximum(row_sizes(rows.A), _LEAST_SIZE)
     tight, found = np.ones(len(sizes), dtype=bool), []
     for _ in range(_MOST_POINTS):

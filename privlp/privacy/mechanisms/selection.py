@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray
+from privlp.checks import BoolArray, FloatArray
 from privlp.errors import InvalidParameterError
 from privlp.privacy.mechanisms.additive import (
     CHANCE,
@@ -97,7 +97,7 @@ class ExponentialMechanism(Mechanism):
                 return int(proposals[accepted[0]])
 
 
-def bernoulli_exp(exponents: FloatArray, generator: np.random.Generator) -> npt.NDArray[np.bool_]:
+def bernoulli_exp(exponents: FloatArray, generator: np.random.Generator) -> BoolArray:
     """Independent coins of probability e^-exponent, as products (Canonne, Kamath, Steinke 2020)."""
     flips_left = np.floor(exponents)
     success = generator.random(exponents.shape) < np.exp(flips_left - exponents)
