@@ -313,9 +313,8 @@ def plan(
     programs (alpha's units). How large the least possible violation is, and how many rows are
     tight, is private. So predictions are right within a factor of about two for covering programs
     of many rows, where all rows can be satisfied and most are tight, and up to ten times too low
-    for others. With a range of the optimum, violations and
-    yardstick are those of its upper end. They shrink with the objective; their ratio does not
-    change.
+    for others. With a range of the optimum, violations and yardstick are those of its upper end.
+    They shrink with the objective; their ratio does not change.
 
     Examples
     --------

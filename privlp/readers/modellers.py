@@ -35,14 +35,13 @@ class Modeller:
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        #: Whether messages may name rows.
-        self.quote = True
+        self.quote = True  # Whether messages may name rows.
         #: Places of rows by what identifies a constraint; filled by `read`.
         self.place: dict[Any, int] = {}
 
     def variables(self) -> list[Any]:
         """The variables in their order."""
-        raise NotImplementedError
+        return list(self.model.variables())
 
     def names(self) -> list[str]:
         """Names of the variables."""
@@ -222,9 +221,6 @@ class MathOpt(Modeller):
     relax = "variable.integer = False"
     _TAKEN = ("name", "variables", "objective", "linear_constraints", "linear_constraint_matrix")
 
-    def variables(self) -> list[Any]:
-        return list(self.model.variables())
-
     def read(self) -> dict[str, Any]:
         proto = self.model.export_model()
         columns, rows, goal = proto.variables, proto.linear_constraints, proto.objective
@@ -306,8 +302,7 @@ class Linopy(Modeller):
         kinds = ("integer", "binary", "semi_continuous")
         apart = (n for n, v in model.variables.items() if any(map(v.attrs.get, kinds)))
         columns = place[np.ravel(model.objective.vars.values)]
-        curved = model.objective.is_quadratic
-        self.check(names, apart, (columns >= 0).any(), curved=curved)
+        self.check(names, apart, (columns >= 0).any(), curved=model.objective.is_quadratic)
         weights = np.ravel(model.objective.coeffs.values)[columns >= 0]
         empty, none = np.zeros(0), np.zeros(0, dtype=int)
         blocks, row_names, n = [[empty, none, none, empty, empty.astype("U1")]], list[str](), 0

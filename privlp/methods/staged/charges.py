@@ -76,8 +76,7 @@ class Stage:
     rounds: int  # T.
     step: float  # Step per unit of what is released.
     softness: float  # Violation of a scaled row of norm 1 over which its weight rises.
-    # In a search: how many times s rows are missed at the size of the stage, but for the
-    # push.
+    # In a search: how many times s rows are missed at the size of the stage, but for the push.
     aim: float = 1.0
     push: float = 0.0  # In a search: logarithm by which the size is smaller still.
     share: float = 1.0  # The stage reads this share of the rows (:mod:`privlp.rows.program_rows`).
