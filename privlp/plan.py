@@ -263,7 +263,7 @@ def _said_of_other(request: SolveRequest, verdict: Verdict, other: PlannedRun | 
         return ""
     return (
         "If noisy counts say that private rows ask for more and for less,"
-        f" {prediction.method!r} takes over at the same price: then \"{instead}\"."
+        f' {prediction.method!r} takes over at the same price: then "{instead}".'
     )
 
 

@@ -47,9 +47,7 @@ def warn_of_request(request: SolveRequest) -> None:
     """Warn of a delta or an s with which next to nothing is promised, before a draw is charged."""
     ledger = request.ledger
     warn_of_large_delta(ledger.eps, ledger.delta, request.public.records, stacklevel=4)
-    prices = request.public.prices
-    rows = request.n if prices is None or not prices.hard else prices.hard
-    if request.s is not None and request.s == rows > 1:
+    if request.s is not None and request.s == request.rows_of_s()[0] > 1:
         warnings.warn(
             f"s = {request.s:g} counts all private rows: x may miss each of them, so they ask for"
             " nothing. Give a smaller s, such as s='5%'.",

@@ -119,7 +119,7 @@ class Stages(StagedSearch):
         self._measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy()))
         known = request.start if request.has_noise else None
         self._start = None if known is None else known.x
-        self._k = float(request.public.rows_of_one_record)
+        self._v = float(request.public.vectors_of_one_record)
         self._in_their_place = other
         self._other: StagedSearch | None = None
 
@@ -180,7 +180,7 @@ class Stages(StagedSearch):
             self._search_about(counts.pop(0), stage.aim, _FACTOR)
             yield from self._descend(stage, sums.pop(0))
         self._even_from = self._place
-        left = CountsOfSums(last, [*sums, *counts], self._k)
+        left = CountsOfSums(last, [*sums, *counts], self._v)
         self._search_about(left, self._last_aim, _LAST_FACTOR, _SAFE)
         yield from repeat(None)  # what is charged for other rounds was spent on counts
 
@@ -392,7 +392,8 @@ class Staged(RowsMethod):
     entries of all rows have one sign, rows of norm sqrt(2) take their place, and a row with an
     entry of the other sign counts for nothing. The inner product of two such rows is not negative,
     so the sum moves by at most sqrt(2k^2 + 2k^2) = 2k
-    (:class:`~privlp.rows.on_simplex.RowsOfOneSign`). Counts move by at most k; those by variable,
+    (:class:`~privlp.rows.on_simplex.RowsOfOneSign`). Counts move by at most v, for
+    of a row with two sides no point misses both; those by variable,
     to one of which a row adds 1, by at most sqrt(2) k together, or k. Proof:
     ``docs/proofs.md``, "Staged descent".
 
