@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
+import scipy.sparse as sp
 
 from privlp.checks import FloatArray, positive
 from privlp.linear_program import LinearProgram, require_program
-from privlp.problem.highs import quiet_highs, run, to_highs
+from privlp.problem.highs import power_of_two, quiet_highs, row_sizes, run, to_highs
 from privlp.quiet import unnoticed
 from privlp.readers.model_objects import assign
+from privlp.sparse import as_sparse
 from privlp.status import Status
 
 _TOLERANCE = 1e-5  # HiGHS aims at 1e-7; a certificate worse than this is not called optimal.
+_SMALL = 2.0**-10  # Rows, sides and costs below this size are solved in other units.
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
@@ -62,7 +65,8 @@ class ExactSolution:
         The status in a sentence.
     primal_residual : float
         Largest violation of a row or bound, divided by 1 + abs of its finite side; ``nan`` without
-        x.
+        x. Where rows, typical sides or costs are smaller than a thousandth, this and the next two
+        are those of the program in units in which they are about 1.
     dual_residual : float
         Largest reduced cost of the wrong sign, divided by 1 + max abs(c).
     gap : float
@@ -144,11 +148,74 @@ def solve_exact(lp: LinearProgram, *, time_limit: float | None = None) -> ExactS
     require_program(lp)
     lp = lp.in_memory()
     limit = math.inf if time_limit is None else positive(time_limit, "time_limit")
+    units = _Units.of(lp)
+    if units.usual:
+        return _solved(lp, limit)
+    return units.undone(lp, _solved(units.changed(lp), limit))
+
+
+def _solved(lp: LinearProgram, limit: float) -> ExactSolution:
+    """The certified optimum of a program in memory."""
     highs, model = quiet_highs(time_limit=limit), to_highs(lp)
     if highs.passModel(model) == highspy.HighsStatus.kError:
         return _without_optimum(Status.NUMERICAL_ERROR)
     status = _STATUS.get(run(highs), Status.NUMERICAL_ERROR)
     return _certified(lp, model, highs) if status is Status.OPTIMAL else _without_optimum(status)
+
+
+class _Units(NamedTuple):
+    """Units in which no rows, sides or costs are small: the tolerances of HiGHS are absolute."""
+
+    rows: FloatArray  # Of each row.
+    variables: float
+    costs: float
+
+    @classmethod
+    def of(cls, lp: LinearProgram) -> _Units:
+        """Powers of two; 1 for what is not small."""
+        sizes = row_sizes(as_sparse(lp.A))
+        rows = np.where(sizes < _SMALL, power_of_two(sizes), 1.0)
+        ends = np.abs(np.concatenate([lp.row_lower / rows, lp.b / rows]))
+        ends = ends[np.isfinite(ends) & (ends > 0)]
+        prices = np.empty(0) if lp.penalty is None else np.ravel(lp.penalty.T * rows)
+        largest = np.abs(np.concatenate([lp.c, prices[np.isfinite(prices)]])).max()
+        typical = np.median(ends) if len(ends) else 1.0
+        small = [float(power_of_two(of)) if of < _SMALL else 1.0 for of in (typical, largest)]
+        return cls(rows, *small)
+
+    @property
+    def usual(self) -> bool:
+        """Whether all are 1."""
+        return self.variables == self.costs == 1 and bool((self.rows == 1).all())
+
+    def changed(self, lp: LinearProgram) -> LinearProgram:
+        """The program in these units."""
+        rows, unit, prices = self.rows, self.variables, lp.penalty
+        if prices is not None:
+            prices = (prices.T * rows).T / self.costs
+        return LinearProgram(
+            lp.c / self.costs,
+            sp.csr_array(sp.diags_array(1 / rows) @ lp.A) if lp.is_sparse else lp.A / rows[:, None],
+            lp.b / rows / unit,
+            row_lower=lp.row_lower / rows / unit,
+            bounds=lp.bounds / unit,
+            sense=lp.sense,
+            offset=lp.offset / self.costs / unit,
+            penalty=prices,
+        )
+
+    def undone(self, lp: LinearProgram, found: ExactSolution) -> ExactSolution:
+        """What was found in these units, as the solution of the program."""
+        if found.x is None or found.dual is None or found.objective is None:
+            return found
+        return replace(
+            found,
+            x=found.x * self.variables,
+            objective=found.objective * self.variables * self.costs,
+            dual=found.dual * self.costs / self.rows,
+            variable_names=lp.variable_names,
+            kept=lp.kept,
+        )
 
 
 def _without_optimum(status: Status) -> ExactSolution:

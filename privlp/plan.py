@@ -23,7 +23,7 @@ from privlp.methods.auto import (
     protecting,
     refuse_unused_width,
 )
-from privlp.methods.base import COMPARED, Method, Prediction
+from privlp.methods.base import COMPARED, Method, PlannedRun, Prediction
 from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.request import SolveRequest
 from privlp.pictures import GREY, MARKERS, drawing_on, place_legend
@@ -253,6 +253,20 @@ class Plan:
         return tabulate(table, headers="keys", disable_numparse=True)
 
 
+def _said_of_other(request: SolveRequest, verdict: Verdict, other: PlannedRun | None) -> str:
+    """What is expected of a run that released numbers may let take over, if it is not the same."""
+    if other is None or other.predict is None:
+        return ""
+    prediction = other.predict()
+    instead = advise(request, prediction)[0]
+    if instead is verdict:
+        return ""
+    return (
+        "If noisy counts say that private rows ask for more and for less,"
+        f' {prediction.method!r} takes over at the same price: then "{instead}".'
+    )
+
+
 def _curves(found: dict[str, Prediction]) -> dict[tuple[str, str], float]:
     """What the plot shows at one eps, by method and part of the program."""
     values: dict[tuple[str, str], float] = {}
@@ -353,7 +367,7 @@ def plan(
             methods = [method for method in methods if method.rows_hold == "nearly"]
         methods = [method for method in methods if method.listed or every]
         offered = candidates(request, methods)
-        proposals = Proposals(request).add(methods)
+        proposals = Proposals(replace(request, auto=True)).add(methods)
         chosen = proposals.best(offered)
         if request.lp.penalty is not None:  # hard rows: a listed method may ask for a width
             refuse_unused_width(request, chosen)
@@ -365,13 +379,15 @@ def plan(
         prediction = ordered.get(best)
         verdict, advice = advise(request, prediction)
         foretold = foretell(request, proposals.planned[best])
+        other = _said_of_other(request, verdict, proposals.planned[best].other)
         return Plan(
             best=best,
             predictions=ordered,
             not_applicable={method: str(reason) for method, reason in reasons.items()},
             yardstick=None if prediction is None else prediction.yardstick,
             verdict=verdict,
-            advice=f"{advice} {foretold.words}".rstrip() + said_of_start(request, best),
+            advice=" ".join(filter(None, (advice, foretold.words, other)))
+            + said_of_start(request, best),
             losses=foretold.losses,
             least_loss=foretold.least,
             unit="per ‖Aᵢ‖₂" if request.relation.changes_whole_rows else "in units of A x − b",

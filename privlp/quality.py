@@ -175,7 +175,7 @@ def _change(lp: LinearProgram, x: FloatArray, *, counts: bool) -> float:
             "The program has no private rows, so there is nothing to report."
         )
     if relation.changes_whole_rows:
-        return float(relation.rows_of_one_record(lp))
+        return float(relation.vectors_of_one_record(lp))
     return 1.0 if counts else float(relation.violation_change(public.form)(x))
 
 

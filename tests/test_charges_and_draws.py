@@ -11,6 +11,7 @@ import pytest
 import privlp
 import svm_models
 from privlp import Budget, LinearProgram
+from privlp.methods import SolveRequest
 from privlp.privacy import Ledger
 from privlp.relations import NeighbourRelation
 from svm_models.classifiers.base import PrivateLinearClassifier
@@ -345,3 +346,22 @@ def test_every_private_classifier_has_entries():
         and "eps" in inspect.signature(found).parameters
     }
     assert claimed == private | {"DualPerturbationSVC"}
+
+
+@pytest.mark.parametrize("method", ["chain", "staged", "perturbed"])
+def test_a_row_with_two_sides_is_missed_once_and_noise_is_for_that(method):
+    A = np.random.default_rng(0).uniform(0.2, 1, (400, 3))
+    one = privlp.LinearProgram(np.ones(3), A, np.full(400, 2.0), bounds=(0, 9))
+    two = one.changed(row_lower=np.full(400, 0.5))
+    assert (one.public().rows, two.public().rows, two.public().n) == (400, 400, 800)
+    for lp in (one, two):
+        solution = privlp.solve(lp, 1.0, 1e-6, s="5%", method=method, rng=0)
+        words = "missed", "count violated rows", "the answer misses"
+        found = [of for of in solution.privacy.entries if any(word in of.purpose for word in words)]
+        assert len(found) >= 2
+        assert {of.sensitivity for of in found} == {1.0}
+        assert solution.missed.high <= 400
+    request = SolveRequest.of(two, 1.0, 1e-6, s="5%")
+    assert (request.density(), request.most_missed) == (20.0, 400)
+    with pytest.raises(privlp.InvalidParameterError, match="number of private rows, 400; got 401"):
+        privlp.solve(two, 1.0, 1e-6, s=401)

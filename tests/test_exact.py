@@ -379,3 +379,30 @@ def test_a_solve_by_highs_before_changes_nothing():
     assert solve_exact(LinearProgram([1, 1], [[-1, -1], [-2, -1]], [-1, -1])).success
     other.run()
     assert other.getModelStatus() == highspy.HighsModelStatus.kOptimal
+
+
+@pytest.mark.parametrize("of_rows", [1e-6, 1.0])
+@pytest.mark.parametrize("of_costs", [1e-7, 1.0])
+@pytest.mark.parametrize("of_sides", [1e-6, 1.0])
+@pytest.mark.parametrize("penalty", [None, 0.1])
+def test_small_units_are_solved_as_well_as_others(of_rows, of_costs, of_sides, penalty):
+    """The tolerances of HiGHS are absolute."""
+    rng = np.random.default_rng(0)
+    A, b = -rng.uniform(0.2, 1, (300, 4)), -rng.uniform(0.5, 2, 300)
+    c, bounds = rng.uniform(1, 2, 4), np.array([0.0, 30.0])
+    usual = LinearProgram(c, A, b, bounds=bounds, penalty=penalty, offset=3.0)
+    unit = of_sides / of_rows
+    lp = LinearProgram(
+        of_costs * c,
+        of_rows * A,
+        of_sides * b,
+        bounds=unit * bounds,
+        penalty=None if penalty is None else penalty * of_costs / of_rows,
+        offset=3.0 * of_costs * unit,
+    )
+    exact, small = solve_exact(usual), solve_exact(lp)
+    assert small.success
+    assert small.objective == pytest.approx(of_costs * unit * exact.objective, rel=1e-7)
+    assert small.x == pytest.approx(unit * exact.x, rel=1e-6, abs=1e-7 * unit)
+    assert small.dual == pytest.approx(of_costs / of_rows * exact.dual, rel=1e-6, abs=1e-9)
+    assert ((lp.A @ small.x - lp.b) <= 1e-6 * of_sides).all() or penalty

@@ -291,6 +291,15 @@ def test_levels_are_the_cheapest_that_counts_allow():
     assert levels_of(noisy, 1.0, np.array([1.0, 1.0, 1.0]), 2.0).tolist() == [0.0, 0.5, 1.0]
 
 
+def test_a_plan_says_what_is_expected_of_a_chain_that_may_take_over():
+    rough, enough = (privlp.plan(covering(2000, 20), eps, 1e-6, 100) for eps in (0.5, 4.0))
+    assert (rough.best, enough.best) == ("staged", "staged")
+    assert rough.advice.endswith(
+        "'chain' takes over at the same price: then \"Too few rows for this eps\"."
+    )
+    assert "takes over" not in enough.advice
+
+
 @pytest.mark.parametrize(("eps", "best"), [(0.5, "chain"), (2.0, "staged")])
 def test_auto_takes_a_chain_where_noise_is_large_beside_s(eps, best):
     assert privlp.plan(covering(1000, 20), eps, 1e-6, 50).best == best

@@ -313,3 +313,15 @@ class TestFewRows:
         soft = privlp.plan(covering(20, penalty=1.0, **BOX), 1.0, 1e-6)
         pure = privlp.plan(covering(20), 1.0, 0.0, s=4, opt=4.0)
         assert soft.verdict is pure.verdict is Verdict.TOO_FEW_ROWS
+
+
+def test_variables_of_single_records_are_soft_rows():
+    """A CVaR as it stands in books: a shortfall for each scenario."""
+    n, losses = 60, np.random.default_rng(0).normal(size=(60, 2))
+    A = np.hstack([losses, -np.ones((n, 1)), -np.eye(n)])
+    c = np.r_[0, 0, 1, np.full(n, 0.1)]
+    lp = privlp.LinearProgram(c, A, np.zeros(n), bounds=(0, 10))
+    advice = privlp.plan(lp, 1.0, 1e-6, 6).advice
+    assert "There are 63 variables for 60 records. If each record has one of its own" in advice
+    fewer = privlp.LinearProgram(c[:20], A[:, :20], np.zeros(n), bounds=(0, 10))
+    assert "variables for" not in privlp.plan(fewer, 1.0, 1e-6, 6).advice

@@ -47,9 +47,7 @@ def warn_of_request(request: SolveRequest) -> None:
     """Warn of a delta or an s with which next to nothing is promised, before a draw is charged."""
     ledger = request.ledger
     warn_of_large_delta(ledger.eps, ledger.delta, request.public.records, stacklevel=4)
-    prices = request.public.prices
-    rows = request.n if prices is None or not prices.hard else prices.hard
-    if request.s is not None and request.s == rows > 1:
+    if request.s is not None and request.s == request.rows_of_s()[0] > 1:
         warnings.warn(
             f"s = {request.s:g} counts all private rows: x may miss each of them, so they ask for"
             " nothing. Give a smaller s, such as s='5%'.",
@@ -149,7 +147,8 @@ def _advice_on_difficulty(
         compared += ", and an s beyond that lessens it no further"
     if difficulty > prediction.hopeless:
         verdict = Verdict.TOO_FEW_ROWS
-        more = f", so the result would be mostly noise.{would}{other_relations(request)}"
+        own = _variables_of_records(request)
+        more = f", so the result would be mostly noise.{would}{own or other_relations(request)}"
     elif difficulty > 1:
         of_cost = _NOT_PREDICTED if soft else ""
         of_cost += _IN_ITS_PLACE if soft and request.s is None else ""
@@ -176,6 +175,19 @@ def _enough_eps(request: SolveRequest, difficulty: float) -> float:
 def about(value: float) -> str:
     """A number of rows, rounded up to two digits."""
     return f"{math.ceil(rounded_up(max(value, 1.0))):,.0f}"
+
+
+def _variables_of_records(request: SolveRequest) -> str:
+    """What to do with variables of single records, where there are as many as records."""
+    d, records = request.lp.shape[1], request.public.records
+    if d < records or records < _MANY_RECORDS or request.lp.penalty is not None:
+        return ""
+    return (
+        f" There are {d:,} variables for {records:,} records. If each record has one of its own,"
+        " such as a shortfall that costs (of a CVaR, a regression or a penalty), leave these"
+        " variables out, and make the rows soft: penalty= their costs. Then noise grows with the"
+        " others only."
+    )
 
 
 def other_relations(request: SolveRequest) -> str:
@@ -230,6 +242,7 @@ def _advice_on_noise(
     )
 
 
+_MANY_RECORDS = 50  # With fewer, variables are as many anyway.
 # Of so many records and more that a coordinate may rest on, a factor e^(-m eps) leaves nothing.
 _MOST_EXPONENT = 40.0
 

@@ -246,16 +246,16 @@ _LEAST_TARGET, _MOST_TARGET = 0.8, 0.95
 
 def share_of_check(request: SolveRequest, s: float) -> float:
     """The share of the budget, from public numbers."""
-    k, noise = request.public.rows_of_one_record, noise_of_one_release(request)
-    share = (MissedRows.doubt(k * noise) / (_OF_S * s)) ** 2
+    v, noise = request.public.vectors_of_one_record, noise_of_one_release(request)
+    share = (MissedRows.doubt(v * noise) / (_OF_S * s)) ** 2
     return min(max(share, _LEAST), _MOST)
 
 
 def check_request(request: SolveRequest, share: float, intensity: float) -> ChargeRequest:
     """What a share of the budget buys, where the whole budget allows this intensity."""
-    k = float(request.public.rows_of_one_record)
-    sigma = k * math.sqrt(_COUNTS / share) / intensity
-    return GaussianMechanism(k, sigma), _COUNTS, "count the rows that the answer misses"
+    v = float(request.public.vectors_of_one_record)
+    sigma = v * math.sqrt(_COUNTS / share) / intensity
+    return GaussianMechanism(v, sigma), _COUNTS, "count the rows that the answer misses"
 
 
 def last_target(request: SolveRequest, requests: Sequence[ChargeRequest]) -> float:
@@ -296,7 +296,7 @@ class Checked:
             mean = counts(x)
         else:
             mean, sigma = 0.5 * (first + counts(x)), sigma / math.sqrt(2)
-        missed = MissedRows.of(mean, sigma, self._request.largest_n)
+        missed = MissedRows.of(mean, sigma, self._request.most_missed)
         of_missed, far = missed.warning(s, self._request.ledger.eps), self.search.far(x)
         self._released = replace(
             found,

@@ -54,6 +54,8 @@ class SolveRequest:
     >>> request = SolveRequest.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
     >>> request.n, request.largest_n, request.relation.description
     (2, 2, 'constraint-private: one record (at most 1 row) replaced')
+    >>> request.most_missed, request.rows_of_s()  # of a row with two sides one counts
+    (2, (2, ''))
     >>> request.lp.shape, request.form.n_private  # costs and bounds; private rows are not in it
     ((0, 2), 0)
     >>> request.density(), request.accuracy() is None, request.has_noise, request.has_delta
@@ -95,7 +97,7 @@ class SolveRequest:
         if self.opt is not None:
             require_optimum(self.opt)
         if self.s is not None:
-            object.__setattr__(self, "s", rows_of_share(self.s, self._rows_of_s()[0]))
+            object.__setattr__(self, "s", rows_of_share(self.s, self.rows_of_s()[0]))
             real(self.s, "s")
         if self.width is not None:
             bounds = np.ravel(np.array(self.width, dtype=object))
@@ -153,6 +155,12 @@ class SolveRequest:
         return relation.largest_n(self.n) if isinstance(relation, ConstraintPrivate) else self.n
 
     @property
+    def most_missed(self) -> int:
+        """Public bound on the private rows that a point may miss: of a row, one side at most."""
+        relation, rows = self.relation, self.public.rows
+        return relation.largest_n(rows) if isinstance(relation, ConstraintPrivate) else rows
+
+    @property
     def has_noise(self) -> bool:
         """Whether eps is finite."""
         return math.isfinite(self.ledger.eps)
@@ -170,7 +178,7 @@ class SolveRequest:
                 "s is missing: how many private rows may be missed, a number or a share like '5%'.",
                 parameter="s",
             )
-        s, (most, hard) = real(self.s, "s"), self._rows_of_s()
+        s, (most, hard) = real(self.s, "s"), self.rows_of_s()
         if not 1 <= s <= most:
             raise InvalidParameterError(
                 f"s must be between 1 and the number of {hard}private rows, {most}; got"
@@ -179,10 +187,12 @@ class SolveRequest:
             )
         return s
 
-    def _rows_of_s(self) -> tuple[int, str]:
+    def rows_of_s(self) -> tuple[int, str]:
         """Of how many private rows s is a number: of hard ones, where there are others."""
         prices = self.public.prices
-        return (self.n, "") if prices is None or not prices.hard else (prices.hard, "hard ")
+        return (
+            (self.public.rows, "") if prices is None or not prices.hard else (prices.hard, "hard ")
+        )
 
     def _as_share(self, s: float, n: int) -> str:
         """What to give in place of a number of rows that looks like a share of them."""

@@ -108,7 +108,7 @@ def priced_optimum(
     """Run HiGHS: also the change of the optimum per unit of each row's active side."""
     scaled = _Scaled(A, row_lower, row_upper, bounds)
     none = np.zeros(len(scaled.by_row))
-    largest_cost = float(_power_of_two(np.abs(cost).max(initial=0.0)))
+    largest_cost = float(power_of_two(np.abs(cost).max(initial=0.0)))
     model = scaled.model(cost / largest_cost, sense)
     for presolve in ("choose", "off"):
         highs = quiet_highs(presolve=presolve, **(options or {}))
@@ -134,11 +134,11 @@ class _Scaled:
             held = np.where(bounds[:, 0] < bounds[:, 1], 0.0, bounds[:, 0])
             lower, upper = row_lower - rows @ held, row_upper - rows @ held
             rows = sp.csr_array(rows[:, self.free])
-        self.by_row = by_row = _power_of_two(row_sizes(rows))
+        self.by_row = by_row = power_of_two(row_sizes(rows))
         self.lower, self.upper = lower / by_row, upper / by_row
         ends = np.abs(np.concatenate([self.lower, self.upper]))
         ends = np.sort(ends[np.isfinite(ends) & (ends > 0)])
-        self.unit = float(_power_of_two(ends[(len(ends) - 1) // 2])) if len(ends) else 1.0
+        self.unit = float(power_of_two(ends[(len(ends) - 1) // 2])) if len(ends) else 1.0
         scaled = rows.data / np.repeat(by_row, np.diff(rows.indptr))
         self.rows = sp.csr_array((scaled, rows.indices, rows.indptr), shape=rows.shape).tocsc()
 
@@ -206,7 +206,7 @@ def _canonical(A: sp.csr_array) -> sp.csr_array:
     return A
 
 
-def _power_of_two(size: npt.ArrayLike) -> FloatArray:
+def power_of_two(size: npt.ArrayLike) -> FloatArray:
     """The power of two nearest to each size; 1 for zero."""
     return np.asarray(np.exp2(np.round(np.log2(np.where(np.equal(size, 0), 1.0, size)))))
 

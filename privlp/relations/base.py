@@ -183,6 +183,7 @@ class PublicPart:
     relation: NeighbourRelation  #: What neighbours may differ in.
     description: str  #: The relation in words, as it stands for this program.
     n: int  #: Public number of private ``<=`` rows.
+    rows: int  #: The same, where the two sides of a row may count once: no point misses both.
     #: Public bound on the private rows of one record; 0 where only numbers change.
     rows_of_one_record: int
     vectors_of_one_record: int  #: The same, where the two sides of a row may count once.
@@ -198,18 +199,20 @@ class PublicPart:
         priced, deciding = lp, float(getattr(lp, "deciding", 1.0))
         if lp.in_blocks:
             nominal_n = lp.neighbours.nominal_n
-            n = records = lp.shape[0] if nominal_n is None else nominal_n
+            n = rows = records = lp.shape[0] if nominal_n is None else nominal_n
             lp = few_rows(lp)
             one_price = priced.penalty is None or priced.penalty.strides == (0,)
             priced = lp if one_price else priced
         else:
             form = StandardForm.of(lp)
             n, records = relation.public_rows(form), relation.records(form)
+            rows = n if relation.hides_rows else np.count_nonzero(lp.private & (lp.sides() > 0))
         return cls(
             form=StandardForm.of(relation.conceal(lp)),
             relation=relation,
             description=relation.describe(lp),
             n=n,
+            rows=rows,
             rows_of_one_record=relation.rows_of_one_record(lp),
             vectors_of_one_record=relation.vectors_of_one_record(lp),
             records=records,

@@ -75,7 +75,8 @@ class ChainCharges:
     """The mechanisms of a run, and how many of its draws are for what.
 
     A gradient is a sum of vectors s_i g_i with |g_i| <= 1: it moves between neighbours by what the
-    secret term of a perturbed program is charged for. A count moves by at most k, d counts at
+    secret term of a perturbed program is charged for. A count of missed rows moves by at most v,
+    other counts of sides by at most k, d counts at
     once by at most k sqrt(d), and counts by cells, where a row counts in one, by sqrt(2) k, or by k
     where records come and go.
     """
@@ -111,6 +112,7 @@ class ChainCharges:
     def of(cls, request: SolveRequest, s: float, size: int, *, signs: bool) -> ChainCharges:
         """For so many coordinates, in which entries of rows keep their signs or not."""
         k = float(request.public.rows_of_one_record)
+        v = float(request.public.vectors_of_one_record)
         largest = secret_term(request, 1.0, 0.0).sensitivity
         difficulty = largest * math.sqrt(size) * noise_of_one_release(request) / s
         hard = _hardness(difficulty)
@@ -145,20 +147,20 @@ class ChainCharges:
             widths, of_widths = _WIDTHS, WIDTH_COUNTS
         on_ways = logarithmic + round(between(_LINEAR)) + (COUNTS_BY_CENTRE if centre else 0)
         on_way = _START_AND_CENTRE if centre else _START
-        told_start = looks_tell(OF_START * s, noise(k, on_way, on_ways))
+        told_start = looks_tell(OF_START * s, noise(v, on_way, on_ways))
         looks = LOOKS if request.start is not None and told_start else 0
         by_purpose: list[tuple[float, tuple[float, float, float] | None, int, str]] = [
             (
-                k,
+                v,
                 on_way,
                 on_ways + looks,
                 "count missed rows on a way",
             ),
             (largest, None, round(between(_ROUNDS)), "sum the slopes of violations"),
-            (k, _DEEP, descents, "count missed rows away from rows"),
+            (v, _DEEP, descents, "count missed rows away from rows"),
             (k, _SLACK, _SLACK_COUNTS, "count rows by their slack"),
-            (k, _BETWEEN, (stages + 1) * counts, "count missed rows between stages"),
-            (k, _LAST, round(between(_LAST_COUNTS)), "count missed rows in the last search"),
+            (v, _BETWEEN, (stages + 1) * counts, "count missed rows between stages"),
+            (v, _LAST, round(between(_LAST_COUNTS)), "count missed rows in the last search"),
         ]
         others = [
             (k, _WAY, _WAY_COUNTS, "count rows near a point"),

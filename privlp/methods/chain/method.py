@@ -68,7 +68,8 @@ class Chain(RowsMethod):
     record takes its vectors out and puts others in: the sum moves by at most 2v for v vectors, by
     v where records are added or removed. If noisy counts say that nearly all entries have one sign,
     other rows count for nothing; then no two slopes of violations have a negative inner product,
-    and their sum moves by at most sqrt(2) v where a record is replaced. Counts move by at most k, a
+    and their sum moves by at most sqrt(2) v where a record is replaced. Counts of missed rows
+    move by at most v, because no point misses both sides of a row, others by at most k, a
     vector of d counts, one for each variable, by at most k sqrt(d), and counts by cells of a way,
     in one of which a side is met, by at most sqrt(2) k, or k where records are added or removed.
     All points between are post-processing. Proof: ``docs/proofs.md``, "A chain of descents".

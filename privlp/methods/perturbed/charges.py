@@ -47,6 +47,7 @@ LINE_COUNTS, _FINER = 12, 2.0
 _MOST_COMPARED = 0.1, 0.06
 _OF_SHARES = "sum each variable's share of the norm of rows"
 _OF_MOMENTS = "sum the second moments of rows scaled to norm 1"
+_OF_MISSED = "count missed"
 # There are up to two corners for each vector of each stage, and no more than 2^1023 have a price.
 _MOST_PARTS = 1023
 #: A share of the budget, a number of counts, and what they are for.
@@ -80,16 +81,16 @@ class PerturbedCharges(NamedTuple):
     def hard(cls, request: SolveRequest, s: float) -> PerturbedCharges:
         """For hard rows."""
         before = [
-            (_START, _START_COUNTS, "count missed rows on a public ray"),
+            (_START, _START_COUNTS, f"{_OF_MISSED} rows on a public ray"),
             (_HARD_SHARES, 1, _OF_SHARES),
             (_SCALE, _SCALE_COUNTS, "count rows by the size of their right-hand sides"),
         ]
-        after = [(_BETWEEN, _COUNTS, "count missed rows")] * len(_STAGES)
+        after = [(_BETWEEN, _COUNTS, f"{_OF_MISSED} rows")] * len(_STAGES)
         draft = cls._of(request, before, after, _STAGES, s)
         k = request.public.rows_of_one_record
         share = _LAST_COUNTS * (k / (_LAST_ACCURACY * draft.intensity * s)) ** 2
         last = min(max(share, _LEAST_LAST), _MOST_LAST)
-        after[-1] = (last, _LAST_COUNTS, "count missed rows")
+        after[-1] = (last, _LAST_COUNTS, f"{_OF_MISSED} rows")
         return cls._of(request, before, after, _STAGES, s)
 
     @classmethod
@@ -113,7 +114,7 @@ class PerturbedCharges(NamedTuple):
         if s is not None:
             stages = _MIXED_STAGES
             after = [(*_MIXED_SIZE, purpose)] * len(stages)
-        others = [] if s is None else [(_MISSED, _MISSED_COUNTS, "count missed hard rows")]
+        others = [] if s is None else [(_MISSED, _MISSED_COUNTS, f"{_OF_MISSED} hard rows")]
         return cls._of(request, before, after, stages, s, others, soft=True)
 
     @classmethod
@@ -176,17 +177,20 @@ def _counts(
 ) -> ChargeRequest:
     """Counts of rows, each of which one record changes by at most k.
 
-    Sums of shares are not negative, and those of one record have a norm of at most k. Second
-    moments are positive semidefinite matrices g g^T with |g| <= 1, of Frobenius norm 1 at most; the
-    inner product of two such is (g·h)^2 >= 0. So in both cases two records' sums differ by at most
-    sqrt(2) k. Sums are exact; those of second moments are multiplied by sqrt(2) off the diagonal
-    afterwards, and rows are shorter than 1 by more than that rounding. In a comparison of two
-    points a record adds at most the sum of the prices of its rows, in units of the largest, either
-    way.
+    No point misses both sides of a row: counts of missed rows change by at most v. Sums of
+    shares are not negative, and those of one record have a norm of at most k. Second moments
+    are positive semidefinite matrices g g^T with |g| <= 1, of Frobenius norm 1 at most; the
+    inner product of two such is (g·h)^2 >= 0. So in both cases two records' sums differ by at
+    most sqrt(2) k. Sums are exact; those of second moments are multiplied by sqrt(2) off the
+    diagonal afterwards, and rows are shorter than 1 by more than that rounding. In a comparison
+    of two points a record adds at most the sum of the prices of its rows, in units of the
+    largest, either way.
     """
     k = float(request.public.rows_of_one_record)
     if purpose in (_OF_SHARES, _OF_MOMENTS):
         k *= math.sqrt(2)
+    if purpose.startswith(_OF_MISSED):
+        k = float(request.public.vectors_of_one_record)
     if purpose in (OF_LINE, OF_CHOICE):
         k = _moved_by_prices(request)
     return GaussianMechanism(k, k * math.sqrt(number / share) / intensity), number, purpose

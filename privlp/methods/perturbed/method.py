@@ -51,7 +51,8 @@ class Perturbed(RowsMethod):
     factor of at most e^kappa, kappa = r ln(1 + k/(r h Lambda)), with r = min(v, p) for v rows if
     the two sides of one count once, p coordinates, softness h and strength Lambda of the quadratic.
     The secret term moves by a sum of 2v such vectors (of v for add/remove). So the privacy loss is
-    at most kappa plus the largest of several Gaussian losses. Counts move by at most k. Proof:
+    at most kappa plus the largest of several Gaussian losses. Counts move by at most k, those of
+    missed rows by at most v: no point misses both sides of a row. Proof:
     ``docs/proofs.md``, "One perturbed convex program".
 
     *Hard rows among soft ones* (``s`` counts the hard ones) have the largest price of all, by a

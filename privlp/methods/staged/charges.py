@@ -152,6 +152,7 @@ class StagedCharges:
         """Those of a run on a region with this number of vertices."""
         relation = request.constraint_private("staged")
         k = request.public.rows_of_one_record
+        v = float(request.public.vectors_of_one_record)
         change, noise = noise_of_sum(request)
         s = request.density()
         largest = math.inf
@@ -161,14 +162,14 @@ class StagedCharges:
         make = partial(Stage.of, noise=noise, n=request.n, s=s, size=size, shares=shares)
         stages = [make(shape) for shape in _search(noise, size, s)]
         before = [_Sums(_SIGNS, 1, "sum the signs of rows", 2.0 * k)] if signs else []
-        before.append(_Sums(_START, _START_COUNTS, _COUNT, float(k)))
-        after = [_Sums(_BETWEEN, _COUNTS, _COUNT, float(k))] * (len(stages) - 1)
+        before.append(_Sums(_START, _START_COUNTS, _COUNT, v))
+        after = [_Sums(_BETWEEN, _COUNTS, _COUNT, v)] * (len(stages) - 1)
         moves = math.sqrt(k * change)
         trimmed = share_of_trim(request, moves) if noise > 0 and trim else 0.0
         if trimmed:
             after.append(_Sums(trimmed, 1, "count rows by the variable that they need most", moves))
         last = _LAST_COUNTS + bool(trimmed) if noise > 0 else _EXACT_COUNTS
-        after.append(_Sums(_LAST, last, _COUNT, float(k)))
+        after.append(_Sums(_LAST, last, _COUNT, v))
         requests = _requests(request, before, stages, after, change, largest)
         return cls(requests, stages, signs, bool(trimmed), noise)
 

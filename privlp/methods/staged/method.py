@@ -52,7 +52,8 @@ class Staged(RowsMethod):
     entries of all rows have one sign, rows of norm sqrt(2) take their place, and a row with an
     entry of the other sign counts for nothing. The inner product of two such rows is not negative,
     so the sum moves by at most sqrt(2k^2 + 2k^2) = 2k
-    (:class:`~privlp.rows.on_simplex.RowsOfOneSign`). Counts move by at most k; those by variable,
+    (:class:`~privlp.rows.on_simplex.RowsOfOneSign`). Counts move by at most v, for
+    of a row with two sides no point misses both; those by variable,
     to one of which a row adds 1, by at most sqrt(2) k together, or k. Proof:
     ``docs/proofs.md``, "Staged descent".
 

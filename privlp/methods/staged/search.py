@@ -108,7 +108,7 @@ class Stages(StagedSearch):
         self._measured = rows.keep(partial(MeasuredRows, alpha=request.accuracy()))
         known = request.start if request.has_noise else None
         self._start = None if known is None else known.x
-        self._k = float(request.public.rows_of_one_record)
+        self._v = float(request.public.vectors_of_one_record)
         self._in_their_place = other
         self._other: StagedSearch | None = None
 
@@ -169,7 +169,7 @@ class Stages(StagedSearch):
             self._search_about(counts.pop(0), stage.aim, _FACTOR)
             yield from self._descend(stage, sums.pop(0))
         self._even_from = self._place
-        left = CountsOfSums(last, [*sums, *counts], self._k)
+        left = CountsOfSums(last, [*sums, *counts], self._v)
         self._search_about(left, self._last_aim, _LAST_FACTOR, _SAFE)
         yield from repeat(None)  # what is charged for other rounds was spent on counts
 
