@@ -19,7 +19,8 @@ from privlp.sparse import as_sparse
 from privlp.status import Status
 
 _TOLERANCE = 1e-5  # HiGHS aims at 1e-7; a certificate worse than this is not called optimal.
-_SMALL = 2.0**-10  # Rows, sides and costs below this size are solved in other units.
+# Rows, sides and costs below this size are solved in other units, in which no side is larger.
+_SMALL, _LARGE = 2.0**-10, 1e15
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
@@ -173,14 +174,17 @@ class _Units(NamedTuple):
     @classmethod
     def of(cls, lp: LinearProgram) -> _Units:
         """Powers of two; 1 for what is not small."""
-        sizes = row_sizes(as_sparse(lp.A))
+        sides = np.abs(np.stack([lp.row_lower, lp.b]))
+        sides[~np.isfinite(sides)] = 0.0
+        sizes = np.maximum(row_sizes(as_sparse(lp.A)), sides.max(axis=0))
         rows = np.where(sizes < _SMALL, power_of_two(sizes), 1.0)
-        ends = np.abs(np.concatenate([lp.row_lower / rows, lp.b / rows]))
-        ends = ends[np.isfinite(ends) & (ends > 0)]
+        ends, bounds = (sides / rows)[sides > 0], lp.bounds[np.isfinite(lp.bounds)]
         prices = np.empty(0) if lp.penalty is None else np.ravel(lp.penalty.T * rows)
         largest = np.abs(np.concatenate([lp.c, prices[np.isfinite(prices)]])).max()
         typical = np.median(ends) if len(ends) else 1.0
         small = [float(power_of_two(of)) if of < _SMALL else 1.0 for of in (typical, largest)]
+        if np.abs(np.concatenate([ends, bounds])).max(initial=0.0) > _LARGE * small[0]:
+            small[0] = 1.0
         return cls(rows, *small)
 
     @property
@@ -200,7 +204,6 @@ class _Units(NamedTuple):
             row_lower=lp.row_lower / rows / unit,
             bounds=lp.bounds / unit,
             sense=lp.sense,
-            offset=lp.offset / self.costs / unit,
             penalty=prices,
         )
 
@@ -211,7 +214,7 @@ class _Units(NamedTuple):
         return replace(
             found,
             x=found.x * self.variables,
-            objective=found.objective * self.variables * self.costs,
+            objective=found.objective * self.variables * self.costs + lp.offset,
             dual=found.dual * self.costs / self.rows,
             variable_names=lp.variable_names,
             kept=lp.kept,
