@@ -43,6 +43,7 @@ _REMOTE, _CLEARLY, _SHORTEST, _STRIDE, _AT_MOST, _EACH = 100.0, 2.0, 8, 4.0, 5, 
 # From this noise on, in rows over s, descents may be too short to meet them.
 # Where noise is less, more cost is at stake by this factor than was saved or lost, if it moves.
 _STOPPED, _NOISY, _FAR_MORE = 0.25, 0.18, 20.0
+_SOFT_OF_GAIN = 0.5
 # A search still moves if a descent goes on by so much of the costs at stake.
 _OF_STAKE = 0.01
 # Where the last one has so much more room, the search was far from its end: that is said.
@@ -95,14 +96,17 @@ class Scale:
     thin: bool = False
     back: bool = False
 
-    def change(self, t: float, *, far: bool) -> None:
-        """How the next stage differs from one that went too far by t on its way, or not so far."""
+    def change(self, t: float, gain: float, *, far: bool) -> None:
+        """How the next stage differs from one that went too far by t on its way, or not so far.
+
+        The gain is what it saved, in softnesses of the next one at this width.
+        """
         self.back |= t > _FAR_BACK
         self.force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
         if far:
             self.wider *= _GROWS
         elif self.wider > 1:
-            self.wider /= _GROWS
+            self.wider = max(self.wider / _GROWS, min(_SOFT_OF_GAIN * gain, 1.0) * self.wider)
 
 
 class ChainSearch(DeepSearch):
@@ -175,7 +179,8 @@ class ChainSearch(DeepSearch):
         new, t = self._towards(region, deep, found, target, _BEYOND, left)
         if scale.kept:
             scale.deep = self._all.moved(deep, new - x)
-        scale.change(t, far=far)
+        gain = self._along(region, x, new)[0] / (_SOFTNESS[1 - left] * scale.slack * scale.wider) if left > 1 else 0.0
+        scale.change(t, gain, far=far)
         if far and early and self._is_remote(scale, new):
             new = self._short_descents(scale, new, left - 1)
             most = self._draws.slopes.remaining - _EACH * (left - 1)
