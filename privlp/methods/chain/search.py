@@ -35,6 +35,9 @@ _LENGTH = 8.0
 # than so many softnesses.
 _TO_AN_END, _FAR, _STRAIGHT, _GROWS = 0.9, 0.7, 0.5, 8.0
 _EARLY, _NOT_LARGE, _MANY_STEPS = 2, 0.3, 9.0
+# Less by no more than leaves the next softness this share of what was saved. Rows have so many
+# times as much slack as is at stake, at most: beyond that the softness hides what rows ask for.
+_OF_GAIN, _OF_STAKE_LEFT = 0.5, 2.0
 # Where costs are at stake that are so many times the slack, short descents follow one that went far
 # early: of so many rounds that s rows are so many deviations of noise. Those that go on are
 # prolonged, by this factor and more, by so many counts; so many are left for each later stage.
@@ -43,7 +46,6 @@ _REMOTE, _CLEARLY, _SHORTEST, _STRIDE, _AT_MOST, _EACH = 100.0, 2.0, 8, 4.0, 5, 
 # From this noise on, in rows over s, descents may be too short to meet them.
 # Where noise is less, more cost is at stake by this factor than was saved or lost, if it moves.
 _STOPPED, _NOISY, _FAR_MORE = 0.25, 0.18, 20.0
-_SOFT_OF_GAIN = 0.5
 # A search still moves if a descent goes on by so much of the costs at stake.
 _OF_STAKE = 0.01
 # Where the last one has so much more room, the search was far from its end: that is said.
@@ -95,18 +97,27 @@ class Scale:
     # back after one of these, most of the way there.
     thin: bool = False
     back: bool = False
+    far: bool = False  # Whether the last stage went as far as it could.
+
+    def shrink(self, x: FloatArray, most: float) -> None:
+        """So much slack at most, or as much less as one stage may have; the deep point follows."""
+        share = max(most / self.slack, 1 / _GROWS)
+        if share < 1:
+            self.slack *= share
+            self.deep = x + share * (self.deep - x)
 
     def change(self, t: float, gain: float, *, far: bool) -> None:
         """How the next stage differs from one that went too far by t on its way, or not so far.
 
-        The gain is what it saved, in softnesses of the next one at this width.
+        The gain is what it saved, in softnesses of the next one, if that were as wide.
         """
         self.back |= t > _FAR_BACK
         self.force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
+        self.far = far
         if far:
             self.wider *= _GROWS
         elif self.wider > 1:
-            self.wider = max(self.wider / _GROWS, min(_SOFT_OF_GAIN * gain, 1.0) * self.wider)
+            self.wider *= min(max(_OF_GAIN * gain, 1 / _GROWS), 1.0)
 
 
 class ChainSearch(DeepSearch):
@@ -155,6 +166,10 @@ class ChainSearch(DeepSearch):
         new = self._in_units_of_room(x)
         scale.slack *= _mean_unit(scale.region) / _mean_unit(new)
         scale.region = new
+        size = float(np.linalg.norm(new.cost(self._public.cost)))
+        if size > 0:
+            stake = float(self._public.cost @ (x - self._cheapest)) / size
+            scale.shrink(x, _OF_STAKE_LEFT * stake / scale.wider)
 
     def _stage(self, scale: Scale, x: FloatArray, softness: float, left: int) -> FloatArray:
         """The point that a descent at a price and counts lead to; how the next stage differs."""
@@ -179,7 +194,7 @@ class ChainSearch(DeepSearch):
         new, t = self._towards(region, deep, found, target, _BEYOND, left)
         if scale.kept:
             scale.deep = self._all.moved(deep, new - x)
-        gain = self._along(region, x, new)[0] / (_SOFTNESS[1 - left] * scale.slack * scale.wider) if left > 1 else 0.0
+        gain = self._along(region, x, new)[0] / (0.5 * soft)
         scale.change(t, gain, far=far)
         if far and early and self._is_remote(scale, new):
             new = self._short_descents(scale, new, left - 1)
@@ -242,7 +257,7 @@ class ChainSearch(DeepSearch):
             wide = Scale(scale.region, scale.deep, scale.slack, scale.force, _STILL_FAR)
             found, moved = self._short_descent(wide, x, self._draws.slopes.remaining)
             moves |= moved and float(cost @ (x - found)) > _OF_STAKE * at_stake
-        if scale.wider >= _STILL_FAR or (scale.thin and scale.back):
+        if (scale.far and scale.wider >= _STILL_FAR) or (scale.thin and scale.back):
             self._warning = LOST
         elif moves and not self._warning:
             self._warning = _MOVING
