@@ -38,6 +38,8 @@ _EARLY, _NOT_LARGE, _MANY_STEPS = 2, 0.3, 9.0
 # Less by no more than leaves the next softness this share of what was saved. Rows have so many
 # times as much slack as is at stake, at most: beyond that the softness hides what rows ask for.
 _OF_GAIN, _OF_STAKE_LEFT = 0.5, 2.0
+# Where so many of the last softnesses are all that is at stake at the end, that is said.
+_ALL_COARSE = 5.0
 # Where costs are at stake that are so many times the slack, short descents follow one that went far
 # early: of so many rounds that s rows are so many deviations of noise. Those that go on are
 # prolonged, by this factor and more, by so many counts; so many are left for each later stage.
@@ -82,6 +84,13 @@ _NOTHING_GAINED = (
 )
 
 
+_COARSE = (
+    "The last steps of the search were large beside what the objective could still gain at most: it"
+    " may be many times worse than the optimum. Give bounds of the size of what varies, or a larger"
+    " eps."
+)
+
+
 @dataclass
 class Scale:
     """The region of a stage, and what follows from one stage for the next."""
@@ -89,6 +98,7 @@ class Scale:
     region: ReducedPolytope
     deep: FloatArray
     slack: float  # Of rows at the deep point, in the coordinates.
+    soft: float = 0.0  # Softness of the last stage.
     force: float = 1.0
     wider: float = 1.0
     stopped: bool = False  # Whether rows stopped a descent, after the first.
@@ -145,6 +155,8 @@ class ChainSearch(DeepSearch):
             yield
         self._warn_if_not_arrived(scale, first, x)
         self._end(start, scale.region, scale.deep, x)
+        if not self._warning and 0 < self._stake(scale.region, self._x) < _ALL_COARSE * scale.soft:
+            self._warning = _COARSE
         if not self._warning and self._is_where_it_began(scale.deep, start.corner):
             self._warning = _NOTHING_GAINED
         yield
@@ -166,16 +178,19 @@ class ChainSearch(DeepSearch):
         new = self._in_units_of_room(x)
         scale.slack *= _mean_unit(scale.region) / _mean_unit(new)
         scale.region = new
-        size = float(np.linalg.norm(new.cost(self._public.cost)))
-        if size > 0:
-            stake = float(self._public.cost @ (x - self._cheapest)) / size
-            scale.shrink(x, _OF_STAKE_LEFT * stake / scale.wider)
+        scale.shrink(x, _OF_STAKE_LEFT * self._stake(new, x) / scale.wider)
+
+    def _stake(self, region: ReducedPolytope, x: FloatArray) -> float:
+        """What lies between x and the least cost, in the coordinates; infinite without a cost."""
+        size = float(np.linalg.norm(region.cost(self._public.cost)))
+        return float(self._public.cost @ (x - self._cheapest)) / size if size else math.inf
 
     def _stage(self, scale: Scale, x: FloatArray, softness: float, left: int) -> FloatArray:
         """The point that a descent at a price and counts lead to; how the next stage differs."""
         region, deep = scale.region, scale.deep
         rounds = (self._draws.slopes.remaining - scale.kept) // left
         soft, target = softness * scale.slack * scale.wider, _TARGETS[-left]
+        scale.soft = soft
         found, drift = self._cheaper(region, x, soft, scale.force, rounds)
         self._note("x", found)
         if self._went_back(region, deep, x, found):
@@ -204,9 +219,8 @@ class ChainSearch(DeepSearch):
 
     def _is_remote(self, scale: Scale, x: FloatArray) -> bool:
         """Whether noise is not large and far more cost than the slack of rows is at stake."""
-        size = float(np.linalg.norm(scale.region.cost(self._public.cost)))
-        stake = float(self._public.cost @ (x - self._cheapest))
-        return self._charges.difficulty < _NOT_LARGE and stake > _REMOTE * scale.slack * size
+        stake = self._stake(scale.region, x)
+        return self._charges.difficulty < _NOT_LARGE and math.inf > stake > _REMOTE * scale.slack
 
     def _short_descents(self, scale: Scale, x: FloatArray, stages: int) -> FloatArray:
         """Short descents, after each of which counts look straight on, and the point they lead to.
