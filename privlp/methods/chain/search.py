@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,10 +40,13 @@ _EARLY, _NOT_LARGE, _MANY_STEPS = 2, 0.3, 9.0
 _OF_GAIN, _OF_STAKE_LEFT = 0.5, 2.0
 # Where so many of the last softnesses are all that is at stake at the end, that is said.
 _ALL_COARSE = 5.0
+# That the search still moves is said, too, where less is at stake than these shares of what was
+# before the last stage, and of the most that was there or one stage earlier.
+_FELL = 0.85, 0.5
 # Where costs are at stake that are so many times the slack, short descents follow one that went far
 # early: of so many rounds that s rows are so many deviations of noise. Those that go on are
 # prolonged, by this factor and more, by so many counts; so many are left for each later stage.
-_REMOTE, _CLEARLY, _SHORTEST, _STRIDE, _AT_MOST, _EACH = 100.0, 2.0, 8, 4.0, 5, 2
+_REMOTE, _CLEARLY, _SHORTEST, _STRIDE, _AT_MOST, _EACH = 1000.0, 2.0, 8, 4.0, 5, 2
 # Rows stopped a descent that went less far along the costs than this share of what it would alone.
 # From this noise on, in rows over s, descents may be too short to meet them.
 # Where noise is less, more cost is at stake by this factor than was saved or lost, if it moves.
@@ -98,6 +101,7 @@ class Scale:
     region: ReducedPolytope
     deep: FloatArray
     slack: float  # Of rows at the deep point, in the coordinates.
+    found: FloatArray  # Where the last descent led, before counts moved it.
     soft: float = 0.0  # Softness of the last stage.
     force: float = 1.0
     wider: float = 1.0
@@ -141,25 +145,36 @@ class ChainSearch(DeepSearch):
         yield
         best = self._whole.best(self._whole.cost)
         self._cheapest = deep if best is None else best
-        scale = Scale(self._region, deep, self._slack(self._region, deep))
+        scale = Scale(self._region, deep, self._slack(self._region, deep), deep)
         scale.thin = scale.slack <= _LEAST_SLACK
         stages = self._charges.stages
         x, _ = self._towards(scale.region, deep, start.x, _START_TARGET, 0.0, stages + 1)
         yield
-        softnesses, first = _SOFTNESS if stages > 2 else _OF_FEW, x
+        softnesses, points = _SOFTNESS if stages > 2 else _OF_FEW, [x]
         for stage, softness in enumerate(softnesses[:stages]):
             if stage:
                 self._narrow(scale, x)
             x = self._stage(scale, x, softness, stages - stage)
+            points.append(x)
             self._note("calibrated x", x)
             yield
-        self._warn_if_not_arrived(scale, first, x)
+        self._warn_if_not_arrived(scale, points[0], x)
         self._end(start, scale.region, scale.deep, x)
-        if not self._warning and 0 < self._stake(scale.region, self._x) < _ALL_COARSE * scale.soft:
-            self._warning = _COARSE
+        self._warn_of_end(scale, points)
         if not self._warning and self._is_where_it_began(scale.deep, start.corner):
             self._warning = _NOTHING_GAINED
         yield
+
+    def _warn_of_end(self, scale: Scale, points: list[FloatArray]) -> None:
+        """Warn if steps were large beside what is at stake at the end, or that still fell."""
+        left = self._stake(scale.region, self._x)
+        before = [self._stake(scale.region, x) for x in points[1:]]
+        if self._warning or left == 0:
+            return
+        if left < _ALL_COARSE * scale.soft:
+            self._warning = _COARSE
+        elif len(before) > 2 and left < min(_FELL[0] * before[-2], _FELL[1] * max(before[-3:-1])):
+            self._warning = _MOVING
 
     def _is_where_it_began(self, deep: FloatArray, corner: FloatArray | None) -> bool:
         """Whether the answer is a first point, or as dear as a corner; and a cheaper is public."""
@@ -178,7 +193,8 @@ class ChainSearch(DeepSearch):
         new = self._in_units_of_room(x)
         scale.slack *= _mean_unit(scale.region) / _mean_unit(new)
         scale.region = new
-        scale.shrink(x, _OF_STAKE_LEFT * self._stake(new, x) / scale.wider)
+        left = max(self._stake(new, x), self._stake(new, scale.found) / _GROWS)
+        scale.shrink(x, _OF_STAKE_LEFT * left / scale.wider)
 
     def _stake(self, region: ReducedPolytope, x: FloatArray) -> float:
         """What lies between x and the least cost, in the coordinates; infinite without a cost."""
@@ -192,6 +208,7 @@ class ChainSearch(DeepSearch):
         soft, target = softness * scale.slack * scale.wider, _TARGETS[-left]
         scale.soft = soft
         found, drift = self._cheaper(region, x, soft, scale.force, rounds)
+        scale.found = found
         self._note("x", found)
         if self._went_back(region, deep, x, found):
             scale.wider, scale.stopped = scale.wider / _GROWS, True
@@ -268,7 +285,7 @@ class ChainSearch(DeepSearch):
         noisy = self._charges.difficulty > _NOISY and self._charges.stages > len(_OF_FEW)
         moves = not scale.stopped and at_stake > (saved if noisy else _FAR_MORE * abs(saved))
         if scale.kept:
-            wide = Scale(scale.region, scale.deep, scale.slack, scale.force, _STILL_FAR)
+            wide = replace(scale, wider=_STILL_FAR)
             found, moved = self._short_descent(wide, x, self._draws.slopes.remaining)
             moves |= moved and float(cost @ (x - found)) > _OF_STAKE * at_stake
         if (scale.far and scale.wider >= _STILL_FAR) or (scale.thin and scale.back):
