@@ -578,3 +578,16 @@ def test_a_way_aside_is_looked_for_only_with_enough_counts(s, monkeypatch):
         warnings.simplefilter("ignore")
         found = privlp.solve(lp, 0.3, 1e-6, s, method="chain", rng=1)
     assert np.isfinite(found.x).all()
+
+
+def test_points_far_away_in_wide_bounds_are_found():
+    """A well among people a thousandth of the bounds apart: softness follows what is at stake."""
+    rng = np.random.default_rng(0)
+    people = 1000 * rng.normal(size=(2000, 2)) + [1.3e6, 4e5]
+    u = rng.normal(size=(2000, 2))
+    u /= np.linalg.norm(u, axis=1)[:, None]
+    A, b = np.column_stack([-u, -np.ones(2000)]), -(u * people).sum(axis=1)
+    lp = LinearProgram([0, 0, 1], A, b, bounds=(0, 1e7))
+    found, best = solved(lp, eps=4.0, s=100, rng=1), privlp.solve_exact(lp).objective
+    assert missed(lp, found.x) <= 100
+    assert found.objective <= 1.2 * best
