@@ -37,7 +37,7 @@ _TO_AN_END, _FAR, _STRAIGHT, _GROWS = 0.9, 0.7, 0.5, 8.0
 _EARLY, _NOT_LARGE, _MANY_STEPS = 2, 0.3, 9.0
 # Less by no more than leaves the next softness this share of what was saved. Rows have so many
 # times as much slack as is at stake, at most: beyond that the softness hides what rows ask for.
-_OF_GAIN, _OF_STAKE_LEFT = 0.5, 2.0
+_OF_GAIN, _OF_STAKE_LEFT = 0.5, 5.0
 # Where so many of the last softnesses are all that is at stake at the end, that is said.
 _ALL_COARSE = 5.0
 # That the search still moves is said, too, where less is at stake than these shares of what was
