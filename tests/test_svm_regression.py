@@ -14,11 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import QuantileRegressor
 
-from privlp import (
-    InvalidParameterError,
-    InvalidProblemError,
-    MostlyNoiseWarning,
-)
+from privlp import InvalidParameterError, InvalidProblemError, MostlyNoiseWarning
 from privlp.rows.access import InMemory
 from privlp.rows.parts import slices, using_threads
 from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor, plan
@@ -163,15 +159,6 @@ def test_a_clear_fit_predicts_far_out_records_too():
     assert lost < 1.01 * LPQuantileRegressor(0.5).fit(X, y).objective_
 
 
-def test_support_vectors_at_little_noise():
-    X, y = data(n=5000)
-    fits = [
-        PrivateLPSVR(1.0, 1e-6, epsilon=0.5, **BOUNDS, random_state=s).fit(X, y) for s in range(3)
-    ]
-    best = insensitive(y - LPSVR(C=1e3, epsilon=0.5).fit(X, y).predict(X), 0.5)
-    assert np.mean([insensitive(y - fit.predict(X), 0.5) for fit in fits]) <= 1.02 * best
-
-
 def test_units_do_not_matter():
     """Features and y in other units, with their bounds: the same predictions, by the same noise.
 
@@ -217,15 +204,6 @@ def test_the_ledger_names_what_was_released():
     ]
     assert "one record (x_i, y_i) replaced" in str(fit.privacy_.relation)
     assert not fit.privacy_.seeded
-
-
-def test_a_noisy_count_is_bought_where_the_number_is_private():
-    X, y = data()
-    fit = PrivateQuantileRegressor(1.0, 1e-6, relation="add-remove", **BOUNDS, random_state=0)
-    fit.fit(X, y)
-    assert fit.privacy_.entries[0].purpose == "count the records"
-    assert fit.privacy_.eps <= 1.0
-    assert pinball(y - fit.predict(X), 0.5) <= 1.01 * least_loss(0.5)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -336,10 +314,7 @@ def test_plans_of_one_column_name_the_noise_of_ranks():
     ("change", "y", "message"),
     [
         ({"fit_intercept": False}, [1.0, 2.0], "fit_intercept=False leaves nothing to fit"),
-        ({"y_bounds": None}, [1.0, 2.0], "y_bounds is missing"),
-        ({"quantile": (0.9, 0.1)}, [1.0, 2.0], "rising sequence of such numbers"),
         ({"quantile": (0.1, 0.1)}, [1.0, 2.0], "rising sequence of such numbers"),
-        ({"quantile": (0.1, 1.0)}, [1.0, 2.0], "between 0 and 1"),
         ({}, ["a", "b"], "y must hold real numbers"),
     ],
 )
@@ -477,6 +452,8 @@ REFUSED = [
     ({"delta": 0.0}, "delta must be positive: PrivateQuantileRegressor adds Gaussian noise"),
     ({"quantile": 1.0}, "quantile must be a number between 0 and 1, or a rising sequence"),
     ({"quantile": (0.5, 0.5)}, "or a rising sequence of such numbers"),
+    ({"quantile": (0.9, 0.1)}, "or a rising sequence of such numbers"),
+    ({"quantile": (0.1, 1.0)}, "between 0 and 1"),
     ({"quantile": ()}, "quantile must be"),
     ({"quantile": "median"}, "quantile must be"),
 ]

@@ -116,7 +116,7 @@ def test_parameters(act, message):
 
 
 def test_a_count_in_a_small_integer_type_does_not_overflow():
-    relation = privlp.ConstraintPrivate("add-remove", 1, np.int8(100))
+    relation = privlp.ConstraintPrivate("add-remove", np.int64(1), np.int8(100))
     assert (relation.largest_n(), type(relation.nominal_n)) == (1000, int)
 
 
