@@ -19,7 +19,6 @@ from privlp import (
     BudgetExceededError,
     ConstraintPrivate,
     InvalidParameterError,
-    LinearProgram,
     RelationMismatchError,
 )
 from privlp.privacy import (
@@ -124,20 +123,7 @@ def test_the_number_of_draws_is_a_positive_integer(count):
     assert ledger.entries == ()
 
 
-def test_gaussian_noise_has_no_pure_price():
-    with pytest.raises(BudgetExceededError, match="eps = inf at delta = 0"):
-        charge(Ledger(100.0, 0.0), GaussianMechanism(1.0, 1e6))
-
-
 # composition
-
-
-def test_without_delta_epsilons_add():
-    ledger = Ledger(10.0, 0.0)
-    charge(ledger, selection(0.25), count=8)
-    charge(ledger, LaplaceMechanism(3.0, 6.0), count=3)
-    assert ledger.spent() == pytest.approx(8 * 0.25 + 3 * 0.5, abs=1e-10)
-    assert ledger.spent() >= 3.5
 
 
 def conversion(renyi, delta):
@@ -221,26 +207,18 @@ def test_the_ends_of_calibration():
 # relations
 
 
-def test_one_ledger_one_relation():
-    ledger = Ledger(1.0, 1e-6)
-    charge(ledger, selection(0.1))
-    before = ledger.record()
-    with pytest.raises(RelationMismatchError) as refusal:
-        charge(ledger, selection(0.1), relation=ADD_REMOVE)
-    assert ledger.record() == before
-    assert f"'{REPLACE.description}'" in str(refusal.value)
-    assert f"'{ADD_REMOVE.description}'" in str(refusal.value)
-    assert "Use a Budget of its own for each neighbour relation" in str(refusal.value)
-
-
 def test_one_budget_one_relation_across_its_shares():
     budget = Budget(1.0, 1e-6)
     charge(budget.share(0.5, 1e-6), selection(0.1))
-    child = budget.share(0.5, 1e-6)
-    with pytest.raises(RelationMismatchError):
-        charge(child, selection(0.1), relation=ADD_REMOVE)
-    assert child.entries == ()
-    assert child.record().relation is None
+    before, child = budget.record(), budget.share(0.5, 1e-6)
+    for ledger in (budget, child):
+        with pytest.raises(
+            RelationMismatchError, match="Use a Budget of its own for ea"
+        ) as refusal:
+            charge(ledger, selection(0.1), relation=ADD_REMOVE)
+        for relation in (REPLACE, ADD_REMOVE):
+            assert f"'{relation.description}'" in str(refusal.value)
+    assert (budget.record(), child.entries, child.record().relation) == (before, (), None)
 
 
 # a budget shared by solves
@@ -249,16 +227,13 @@ STAGED = {"s": 10, "opt": 2.0, "method": "staged", "rng": 0}
 
 
 def program(seed=0, n=40, d=3, **options):
-    return LinearProgram(
-        np.ones(d), -np.random.default_rng(seed).uniform(0.2, 1, (n, d)), -np.ones(n), **options
-    )
+    return covering(n, costs=np.ones(d), seed=seed, **options)
 
 
 def solve(budget, eps, rng=0, **options):
     lp = options.pop("lp", None) or program()
-    return privlp.solve(
-        lp, eps, 1e-6, s=8, alpha=1.5, opt=2.0, method="dmw", budget=budget, rng=rng, **options
-    )
+    options |= {"s": 8, "alpha": 1.5, "opt": 2.0, "method": "dmw", "budget": budget}
+    return privlp.solve(lp, eps, 1e-6, rng=rng, **options)
 
 
 def test_two_solves_compose_in_their_budget():
@@ -370,10 +345,7 @@ def test_record_in_a_table():
 
 NO_NUMBER = [("1", "str"), (None, "NoneType"), ([1.0], "list"), (1j, "complex")]
 BAD = [
-    *(
-        (eps, 0.1, r"eps must be positive \(or inf for no privacy\)")
-        for eps in (0, -1.0, -math.inf)
-    ),
+    *((eps, 0.1, r"eps must be positive \(or inf for no pri") for eps in (0, -1.0, -math.inf)),
     (math.nan, 0.1, "eps must be positive .* got nan"),
     *((1.0, delta, rf"delta must be in \[0, 1\), got {float(delta)}") for delta in (-1e-9, 1, 2)),
     (1.0, math.nan, r"delta must be in \[0, 1\), got nan"),

@@ -421,9 +421,8 @@ def tightenable(draw, kinds, entries):
     n, d = draw(st.integers(1, 5)), draw(st.integers(1, 4))
     bounds = draw(st.lists(st.sampled_from(SIGNS), min_size=d, max_size=d))
     low, high = np.array([[-INF if a is None else a, INF if b is None else b] for a, b in bounds]).T
-    x = rng.uniform(
-        np.maximum(low, np.minimum(high, 0) - 3), np.minimum(high, np.maximum(low, 0) + 3)
-    )
+    near = np.maximum(low, np.minimum(high, 0) - 3), np.minimum(high, np.maximum(low, 0) + 3)
+    x = rng.uniform(*near)
     A = entries(rng, (n, d)) * (rng.random((n, d)) < draw(st.sampled_from([0.5, 1.0])))
     half = np.abs(A) * draw(st.sampled_from([0.0, 0.1, 1.0]))
     reach = draw(st.sampled_from([0.0, 0.5, 3.0]))
@@ -460,10 +459,8 @@ def tightenable(draw, kinds, entries):
 
 def solved(case, relation):
     """The program and what the solve released, None where it was refused for a public reason."""
-    lp, budget = (
-        LinearProgram(**case["fields"], neighbours=relation),
-        privlp.Budget(case["eps"], 1e-4),
-    )
+    lp = LinearProgram(**case["fields"], neighbours=relation)
+    budget = privlp.Budget(case["eps"], 1e-4)
     options = {"feasible": "always", "budget": budget, "rng": case["seed"]}
     try:
         method = method_of(f"truncated-{case['method']}")
