@@ -1,7 +1,6 @@
 """The exact solver."""
 
 import dataclasses
-import json
 import math
 import subprocess
 import sys
@@ -131,27 +130,6 @@ def test_refuses_time_limits_that_are_not_positive(time_limit):
         solve_exact(COVERING, time_limit=time_limit)
 
 
-def test_a_time_limit_that_is_hit_gives_no_solution():
-    rng = np.random.default_rng(0)
-    A, b = -rng.uniform(0, 1, (400, 60)), -rng.uniform(1, 2, 400)
-    exact = solve_exact(LinearProgram(rng.uniform(1, 2, 60), A, b), time_limit=1e-9)
-    assert (exact.status, exact.success, exact.x) == (Status.TIME_LIMIT, False, None)
-    assert exact.message == "HiGHS reached the time limit before an optimum was certified."
-
-
-def test_the_result_as_plain_data():
-    lp = LinearProgram(**COVERED, variable_names=["x", "y"])
-    plain = json.loads(json.dumps(solve_exact(lp).to_dict(), allow_nan=False))
-    assert plain["status"] == "optimal"
-    assert plain["x"] == pytest.approx([1.5, 0.5])
-    assert plain["dual"] == pytest.approx([-0.5, -0.5])
-    assert plain["variable_names"] == ["x", "y"]
-    infeasible = solve_exact(LinearProgram([1], [[1], [-1]], [1, -2]))
-    plain = json.loads(json.dumps(infeasible.to_dict(), allow_nan=False))
-    assert plain["status"] == "infeasible"
-    assert plain["x"] is plain["objective"] is plain["dual"] is plain["gap"] is None
-
-
 def test_nothing_is_printed():
     """Not even by HiGHS, which has versions that print their names once a process."""
     code = "import privlp; privlp.solve_exact(privlp.LinearProgram([1.0], [[-1.0]], [-1.0]))"
@@ -224,16 +202,6 @@ def test_soft_rows_by_hand(program, objective, x, storage):
     assert solve_exact(_slacked(lp)).objective == pytest.approx(objective, abs=1e-9)
 
 
-def test_residuals_of_soft_rows_are_certified_too():
-    rng = np.random.default_rng(3)
-    A, b = -rng.uniform(0, 1, (40, 6)), -rng.uniform(1, 2, 40)
-    lp = LinearProgram(rng.uniform(1, 2, 6), A, b, penalty=0.1)
-    exact = solve_exact(lp)
-    assert max(residuals(exact)) < 1e-9
-    missed = np.maximum(lp.A @ exact.x - lp.b, 0.0)
-    assert exact.objective == pytest.approx(lp.objective(exact.x) + 0.1 * missed.sum(), rel=1e-12)
-
-
 ENTRIES = st.integers(-4, 4).map(float)
 
 
@@ -264,9 +232,9 @@ def test_soft_programs_agree_with_slacks_written_out(data):
     assert exact.objective == pytest.approx(written_out.objective, abs=1e-8)
     activity = lp.A @ exact.x
     missed = np.maximum(np.maximum(activity - lp.b, lp.row_lower - activity), 0.0)
-    assert exact.objective == pytest.approx(
-        lp.objective(exact.x) + lp.sign * lp.penalty @ missed, abs=1e-8
-    )
+    paid = lp.objective(exact.x) + lp.sign * lp.penalty @ missed
+    assert exact.objective == pytest.approx(paid, abs=1e-8)
+    assert max(residuals(exact)) < 1e-9
 
 
 # agreement with SciPy, and the certificate
@@ -338,10 +306,7 @@ class _Claims:
 
     def __init__(self, columns, duals):
         self.col_value, self.row_dual = columns, duals
-        self.row_value, self.col_dual = (
-            [-sum(columns)],
-            [1.0 - -1.0 * duals[0] - 0.0, 2.0 - -1.0 * duals[0]],
-        )
+        self.row_value, self.col_dual = [-sum(columns)], [1.0 + duals[0], 2.0 + duals[0]]
 
     def getSolution(self):  # noqa: N802
         return self

@@ -140,9 +140,7 @@ def test_only_examples_may_be_shown_without_a_word(quick, tmp_path):
     lp = examples.kitchen()
     for other in (lp.changed(b=2 * lp.b), lp.changed(A=2 * lp.A), lp.changed(name="mine")):
         assert not pages._is_example(other)
-        with pytest.raises(
-            InvalidParameterError, match=r"none of privlp\.examples\. Say not_private"
-        ):
+        with pytest.raises(InvalidParameterError, match=r"none of privlp\.examples\. Say not_priv"):
             privlp.explore(other, tmp_path / "page.html")
     assert not list(tmp_path.iterdir())
 

@@ -212,9 +212,7 @@ def test_one_budget_one_relation_across_its_shares():
     charge(budget.share(0.5, 1e-6), selection(0.1))
     before, child = budget.record(), budget.share(0.5, 1e-6)
     for ledger in (budget, child):
-        with pytest.raises(
-            RelationMismatchError, match="Use a Budget of its own for ea"
-        ) as refusal:
+        with pytest.raises(RelationMismatchError, match="Use a Budget of its own for e") as refusal:
             charge(ledger, selection(0.1), relation=ADD_REMOVE)
         for relation in (REPLACE, ADD_REMOVE):
             assert f"'{relation.description}'" in str(refusal.value)

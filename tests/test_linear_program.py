@@ -221,10 +221,7 @@ def test_the_length_of_the_longest_text_is_not_told(entries, kind):
     [
         ([1], r"groups has shape \(1,\); it needs one record id for each of the 2 rows"),
         ([[1, 2]], r"groups has shape \(1, 2\); it needs one record id"),
-        (
-            "ab",
-            "groups must hold one .*: groups='ab' would name a column of a table, and A is none",
-        ),
+        ("ab", "groups must hold one .*: groups='ab' would name a column of a table, and A is non"),
         ([[1], [1, 2]], r"groups .*one record id"),
         ([1, None], r"groups .*record id"),
     ],

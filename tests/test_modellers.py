@@ -114,9 +114,7 @@ def test_values_are_read_as_after_a_solve_of_the_library(made):
     other, _ = made(last="eggs")
     with pytest.raises(InvalidParameterError, match=r"variables of the .* are not those of"):
         exact.assign(other)
-    with pytest.raises(
-        InvalidParameterError, match="problem must be the model that was read: a lin"
-    ):
+    with pytest.raises(InvalidParameterError, match="problem must be the model that was read: a l"):
         exact.assign("model")
     with pytest.raises(InvalidParameterError, match="holds no x"):
         solve_exact(LinearProgram([1], [[1]], [-1])).assign(model)
@@ -241,9 +239,7 @@ def test_bad_input_is_named_before_anything_is_read(library, fault):
     with warnings.catch_warnings(action="ignore", category=MissedRowsWarning):
         with pytest.raises((InvalidProblemError, InvalidParameterError, ReadError), match=message):
             read(model, **options(own, other))
-        with pytest.raises(
-            InvalidParameterError, match=r"LinearProgram, got .*from_model makes one"
-        ):
+        with pytest.raises(InvalidParameterError, match=r"LinearProgram, got .*from_model makes o"):
             solve(model, eps=1.0, delta=1e-6, s=1)
 
 
@@ -370,9 +366,7 @@ def test_linopy_slacks_that_no_price_says_stay_variables():
         model.add_constraints(number * slack.sel(i=3) + model["x"].sum() >= 0, name="other")
         names[number] = read(model, private=["patient", "other"]).variable_names
     assert names[0.0] == names[0.5]
-    with pytest.raises(
-        InvalidParameterError, match="softened constraints, with prices of their own"
-    ):
+    with pytest.raises(InvalidParameterError, match="softened constraints, with prices of their o"):
         read(model, private="patient", penalty=1.0)
     assert read(model, penalty={"stock": 3.0}).penalty[40] == 3
     model, private = MODELS["linopy"]()

@@ -797,9 +797,7 @@ def test_cvxpy_constraints_by_object_label_and_pattern():
     for private in (rows[1], [rows[1]], {rows[1]}):
         lp = LinearProgram.from_model(problem, private=private)
         assert lp.private.tolist() == [False] * 2 + [True] * 3 + [False] * 2
-    with pytest.raises(
-        PrivLPError, match=r"matches private='staff\*'. Labels: none has one. Label a"
-    ):
+    with pytest.raises(PrivLPError, match=r"matches private='staff\*'. Labels: none has one. Labe"):
         LinearProgram.from_model(problem, private="staff*")
     for k, row in enumerate(rows[:2]):
         row.set_label(f"client {k}")

@@ -266,10 +266,7 @@ NAMED = tuple(f"x{k}" for k in range(D))
         (np.ones(3), r"start has shape \(3,\), but the program has 16 variables"),
         (np.full(D, np.nan), "The start holds NaN"),
         ("yesterday", "start must be a vector of real numbers, or a solution"),
-        (
-            -np.ones(D),
-            r"start is outside the bounds of variable 'x0'\. It must be a point of the same",
-        ),
+        (-np.ones(D), r"start is outside the bounds of variable 'x0'\. It must be a point of the"),
         (np.full(D, 50.0), "start breaks 1 public rows"),
     ],
 )

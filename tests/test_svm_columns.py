@@ -78,22 +78,13 @@ def test_records_that_data_norm_cuts_down():
     raw = np.column_stack([rng.uniform(18, 90, 2000), rng.uniform(0, 100, 2000)])
     y = np.where(raw @ [0.8, 1.0] > 90, 1, -1)
     machine = given(sm.PrivateLPSVC(1.0, 1e-6, rounds=5, fallback=False))
-    with pytest.warns(
-        MostlyNoiseWarning, match=r"to data_norm: on average to \d+% of their length"
-    ):
+    with pytest.warns(MostlyNoiseWarning, match=r"to data_norm: on average to \d+% of their lengt"):
         machine.fit(raw, y)
     for declared in ({"X_bounds": (0, 100)}, {"data_norm": 80.0}, {"fit_intercept": False}):
         assert clone(machine).set_params(**declared).fit(raw, y).coef_.shape == (1, 2)
     said = "Neither X_bounds nor data_norm is declared"
     assert said in sm.plan(machine, 2000, 2).advice
     assert said not in sm.plan(given(machine, X_bounds=(0, 100)), 2000, 2).advice
-
-
-def test_no_other_intercept():
-    with pytest.raises(InvalidParameterError, match="fit_intercept must be True or False"):
-        sm.PrivateLPSVC(fit_intercept="yes", classes=(-1, 1)).fit(X, Y)
-    with pytest.raises(InvalidParameterError, match="fit_intercept must be True or False"):
-        sm.plan(sm.PrivateLPSVC(fit_intercept="yes"), 100, 3)
 
 
 # public ranges and categories
@@ -194,18 +185,12 @@ def test_no_record_is_longer_than_its_norm_and_each_is_made_ready_by_itself():
             {**DECLARED, "age": [18, 90]},
             r"X_bounds\['age'\] must be a range, a tuple \(low, high\)",
         ),
-        (
-            {**DECLARED, "sector": ["a", "a"]},
-            r"X_bounds\['sector'\] must be .* different categories",
-        ),
+        ({**DECLARED, "sector": ["a", "a"]}, r"X_bounds\['sector'\] must be .* different categori"),
         ({**DECLARED, "sector": [None, "a"]}, r"X_bounds\['sector'\] must be .*, texts or numbers"),
         ({**DECLARED, "age": 3}, r"X_bounds\['age'\] must be a pair \(low, high\) of public"),
         ({**DECLARED, "age": ([1, 2], 3)}, r"X_bounds\['age'\] must be two numbers"),
         ({**DECLARED, "sector": (0, 1)}, "X holds text in column 'sector'"),
-        (
-            {**DECLARED, "sector": (0, 1), "hours": ["a", "b"]},
-            r"X\['sector'\] must hold real numbers, not text",
-        ),
+        ({**DECLARED, "sector": (0, 1), "hours": ["a", "b"]}, r"X\['sector'\] must hold real numb"),
         ((0, 1), "X holds text in column 'sector'"),
     ],
 )

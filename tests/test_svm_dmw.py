@@ -108,12 +108,6 @@ def test_the_tight_method_spends_all_that_is_left_after_the_radius():
     assert 0.95 < svm.privacy_.eps <= 1.0
 
 
-def test_a_public_radius_costs_nothing():
-    svm = DMWSVC(1.0, 1e-6, radius=8.0, random_state=0).fit(X, Y)
-    assert [entry.purpose for entry in svm.privacy_.entries] == ["select a vertex each round"]
-    assert svm.radius_ == 8.0
-
-
 def test_s_is_a_share_below_one_and_a_number_above():
     share = DMWSVC(1.0, 1e-6, s=0.5, radius=8.0, random_state=0).fit(X, Y)
     number = DMWSVC(1.0, 1e-6, s=750, radius=8.0, random_state=0).fit(X, Y)

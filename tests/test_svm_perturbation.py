@@ -427,23 +427,6 @@ def test_the_default_loss_is_logistic(named, default):
 # messages
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"reg": math.inf}, "reg must be a positive finite number"),
-        ({"reg": "auto"}, "reg must be a positive finite number"),
-        ({"data_norm": math.nan}, "data_norm must be "),
-        ({"classes": (1, 1)}, "classes must name two different labels"),
-        ({"classes": (1, 2, 3)}, "classes must name two different labels"),
-        ({"classes": 1}, "classes must name two different labels"),
-    ],
-)
-def test_parameters_out_of_their_domain(parameters, message):
-    for estimator in (sm.OutputPerturbationSVC, sm.ObjectivePerturbationSVC):
-        with pytest.raises(InvalidParameterError, match=message):
-            estimator(**parameters).fit(X, Y)
-
-
 @pytest.mark.parametrize("estimator", [OUTPUT[-1], OBJECTIVE[-1]])
 @pytest.mark.parametrize("loss", ["hinge", np.abs, sm.MarginLoss])
 def test_a_loss_of_another_type(estimator, loss):

@@ -435,6 +435,7 @@ def test_a_fit_loses_about_what_its_plan_says():
         ({**ADDED, "nominal_n": 10**400}, None, 5, "nominal_n must be at most"),
         ({"delta": 0.0}, 9, 5, "delta must be positive: PrivateQuantileRegressor adds Gaussian"),
         ({"y_bounds": None}, 9, 5, "y_bounds is missing: declare"),
+        ({"fit_intercept": "yes"}, 9, 5, "fit_intercept must be True or False"),
         ({"X_bounds": ([0, 0], [1, 1])}, 9, 5, "X_bounds must be two numbers, or two arrays of 5"),
     ],
 )

@@ -207,10 +207,7 @@ def test_beyond_a_share_of_the_rows_a_larger_s_is_said_not_to_help(s):
 @pytest.mark.parametrize(
     ("lp", "said"),
     [
-        (
-            covering(400, **BOX),
-            "'auto' takes 'chain', by trials, where whole rows are private, in boxes, with",
-        ),
+        (covering(400, **BOX), "'auto' takes 'chain', by trials, where whole rows are private, in"),
         (PACKING, "'auto' takes 'staged': what would come first does not apply (chain)."),
         (NUMBERS, "'auto' takes 'mw' for the least predicted violation."),
     ],

@@ -80,9 +80,7 @@ def test_each_draw_has_the_noise_of_its_number():
     assert [made.mechanism for made in tape.releases] == [mechanism.of_draw(t, 3) for t in range(3)]
     sigmas = [made.mechanism.sigma for made in tape.releases]
     np.testing.assert_allclose(np.multiply(sigmas, [1, 2, 3]), sigmas[0])
-    with pytest.raises(
-        BudgetExceededError, match=r"All paid draws of the weighted Gaussian mechanism are used"
-    ):
+    with pytest.raises(BudgetExceededError, match=r"All paid draws of the weighted Gaussian mecha"):
         release(0.0)
 
 
