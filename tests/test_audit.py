@@ -105,9 +105,7 @@ def test_delta_forgives_what_it_may_and_no_more():
 def test_a_mechanism_that_ignores_its_data_has_no_measured_epsilon():
     """The first of three claims draws at random: false-alarm rate 0.001, seed fixed."""
     outcomes = lambda rng: int(rng.integers(3)), lambda rng: "always", lambda rng: np.zeros(3)
-    found = [
-        audit(lambda x, rng, of=of: of(rng), 0, 1, 0.1, 0.0, runs=200, rng=0) for of in outcomes
-    ]
+    found = [audit(lambda x, rng, f=f: f(rng), 0, 1, 0.1, 0.0, runs=200, rng=0) for f in outcomes]
     assert found[0].eps_lower < 0.1
     assert found[1].eps_lower == found[2].eps_lower == 0.0
     assert audit(lambda x, rng: x, 0, 1, math.inf, 0.0, runs=200, rng=0).passed

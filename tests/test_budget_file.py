@@ -241,9 +241,7 @@ CALLS = st.builds(
 @given(CALLS)
 def test_a_call_is_read_as_it_was_written(call):
     text = json.dumps(charges.call_to_dict(call), allow_nan=False)
-    recorded = {
-        text: RecordedRelation(text, relation.key) for text, relation in call.relations.items()
-    }
+    recorded = {text: RecordedRelation(text, of.key) for text, of in call.relations.items()}
     assert charges.call_from_dict(json.loads(text)) == replace(call, relations=recorded)
 
 

@@ -10,13 +10,7 @@ from sklearn.base import RegressorMixin
 
 import privlp
 import svm_models
-from privlp.privacy import (
-    EuclideanLaplaceMechanism,
-    Mechanism,
-    ObjectivePerturbation,
-    Randomness,
-    mechanisms,
-)
+from privlp import privacy
 from tests.conformance_estimators import ESTIMATORS
 from tests.conformance_kit import (
     Bug,
@@ -108,7 +102,7 @@ def draws_cost_what_the_ledger_says(subject):
 @pytest.mark.parametrize("p", [1, 2, 20])
 @pytest.mark.parametrize(
     "mechanism",
-    [EuclideanLaplaceMechanism(1.0, 0.7), ObjectivePerturbation(1.0, 0.7, 0.1)],
+    [privacy.EuclideanLaplaceMechanism(1.0, 0.7), privacy.ObjectivePerturbation(1.0, 0.7, 0.1)],
     ids=["released", "secret"],
 )
 def test_single_vectors_follow_their_law(mechanism, p):
@@ -116,7 +110,7 @@ def test_single_vectors_follow_their_law(mechanism, p):
 
     False-alarm rate 1e-6 per test, seed fixed.
     """
-    randomness = Randomness(5)
+    randomness = privacy.Randomness(5)
     centre = np.arange(float(p))
     single = np.array([mechanism.release(centre, randomness) for _ in range(3_000)]) - centre
     many = law_of_euclidean_laplace(mechanism, randomness.generator, (3_000, p))
@@ -157,10 +151,10 @@ PRIVATE = {
 
 
 def test_every_mechanism_is_registered():
-    named = {cls.__name__ for cls in concrete(Mechanism) if not cls.__name__.startswith("_")}
+    named = {c.__name__ for c in concrete(privacy.Mechanism) if not c.__name__.startswith("_")}
     assert named >= {"ExponentialMechanism", "GaussianObjectivePerturbation"}
-    for cls in concrete(Mechanism):
-        assert cls.__module__.startswith(f"{mechanisms.__name__}.")
+    for cls in concrete(privacy.Mechanism):
+        assert cls.__module__.startswith(f"{privacy.mechanisms.__name__}.")
     assert named <= COVERED
 
 
@@ -186,7 +180,5 @@ def test_every_private_regression_has_a_plan():
             fitted = estimator.fit(np.eye(3)[:, :2], [0.0, 0.5, 1.0])
         found = svm_models.plan(estimator, 3, 2)
         assert str(caught[0].message) == found.advice
-        draws = (
-            sum(each.draws for each in all_) for all_ in (found.parts, fitted.privacy_.entries)
-        )
+        draws = (sum(e.draws for e in of) for of in (found.parts, fitted.privacy_.entries))
         assert len(set(draws)) == 1

@@ -37,9 +37,7 @@ ROWS = r"private must be a boolean mask, row indices in \[0, 2\), or row names"
 PRICE = r"penalty must be a positive number, or one positive number \(inf"
 NAMED = {"row_names": ["ann", "bob"]}
 SENSE, OFFSET = "sense must be 'min' or 'max', got ", "offset must be "
-RELATION = (
-    r"must be a neighbour relation, got (str|NoneType|the class Constr.*)\. Where whole rows are"
-)
+RELATION = r"must be a neighbour relation, got (str|NoneType|the class Constr.*)\. Where whole"
 #: What is given for an argument, and what is said of it.
 WRONG = {
     "A": [

@@ -16,9 +16,7 @@ from tests.programs import ALL
 ROOT = Path(__file__).parents[1]
 PROOFS = (ROOT / "docs" / "proofs.md").read_text()
 SECTIONS = set(re.findall(r"^## (.+)$", PROOFS, flags=re.MULTILINE))
-SOURCES = sorted(
-    path for package in ("privlp", "svm_models") for path in (ROOT / package).rglob("*.py")
-)
+SOURCES = sorted(path for of in ("privlp", "svm_models") for path in (ROOT / of).rglob("*.py"))
 
 
 def sections_named(text):

@@ -170,9 +170,7 @@ class TestPublishedConstants:
         A = np.random.default_rng(0).uniform(-1, 1, (50, 4))
         clipped, b = A.copy(), -np.ones(50)
         A[7], clipped[7], b[7] = 100.0, 1.0, -0.01
-        programs = (
-            privlp.LinearProgram(np.ones(4), *rows) for rows in ((A, -np.ones(50)), (clipped, b))
-        )
+        programs = (privlp.LinearProgram(np.ones(4), *r) for r in ((A, -np.ones(50)), (clipped, b)))
         results = [run(p, "dmw-published", s=10, opt=3.0, alpha=10.0).x for p in programs]
         assert np.array_equal(*results)
 

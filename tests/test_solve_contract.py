@@ -40,9 +40,7 @@ def test_one_budget_pays_for_several_solves_and_then_for_no_more(name, method, m
     spent = budget.spent()
     assert 0 < spent <= 1.4 + 1e-9
     assert budget.entries == solved[0].entries + solved[1].entries
-    monkeypatch.setattr(
-        ChargedDraws, "__call__", lambda *_: pytest.fail("drew before the budget was checked")
-    )
+    monkeypatch.setattr(ChargedDraws, "__call__", lambda *_: pytest.fail("drew too early"))
     if method != "dmw-published":  # which costs a part of what it may
         message = "(?s)would bring the total to eps = .*Nothing was drawn and nothing was charged"
         with pytest.raises(privlp.BudgetExceededError, match=message):

@@ -142,9 +142,7 @@ def test_a_saved_start_gives_the_same_bits(boxed_yesterday, tmp_path):
 def test_a_deep_point_that_is_none_is_passed_over(boxed_yesterday, deep):
     """Such as that of a damaged file."""
     broken = replace(boxed_yesterday, trace={"deep point": np.array(deep)})
-    points = [
-        solve(boxed(1), 4.0, method="chain", start=of).x for of in (broken, boxed_yesterday.x)
-    ]
+    points = [solve(boxed(1), 4.0, method="chain", start=s).x for s in (broken, boxed_yesterday.x)]
     assert (points[0] == points[1]).all()
 
 
@@ -205,9 +203,7 @@ def test_counts_say_by_more_than_noise_whether_a_start_is_taken(found, looks, ta
 @pytest.mark.parametrize(("eps", "looks"), [(0.3, 0), (1.0, 0), (4.0, LOOKS), (16.0, LOOKS)])
 def test_looks_at_a_start_cost_a_small_share(boxed_yesterday, eps, looks):
     """So many more counts on ways; noise of no draw grows by much. None where noise is large."""
-    none, known = (
-        solve(boxed(1), eps, method="chain", start=start) for start in (None, boxed_yesterday)
-    )
+    none, known = (solve(boxed(1), eps, method="chain", start=of) for of in (None, boxed_yesterday))
     before, after = none.privacy.entries, known.privacy.entries
     assert after[0].draws == before[0].draws + looks
     assert [of.draws for of in after[1:]] == [of.draws for of in before[1:]]

@@ -222,9 +222,7 @@ def test_the_statement_names_the_person():
 
 def test_a_plan_takes_the_rows_of_a_person():
     for estimator in (sm.PrivateLPSVC(), sm.PrivateQuantileRegressor(**OF_Y)):
-        one, ten = (
-            sm.plan(estimator.set_params(rows_per_record=rows), 20_000, 3) for rows in (1, 10)
-        )
+        one, ten = (sm.plan(estimator.set_params(rows_per_record=r), 20_000, 3) for r in (1, 10))
         assert ten.prediction_noise == pytest.approx(10 * one.prediction_noise, rel=0.1)
     assert sm.plan(sm.PrivateLPSVC(), 20_000, 3) == sm.plan(
         sm.PrivateLPSVC(rows_per_record=1), 20_000, 3

@@ -110,9 +110,7 @@ HOSTILE = {
 
 def rows_of(row):
     """All records as lists of stored entries; the last is `row`."""
-    return [[(j, v) for j, v in enumerate(record) if v != 0] for record in COMMON[:-1].tolist()] + [
-        row
-    ]
+    return [[(j, v) for j, v in enumerate(r) if v != 0] for r in COMMON[:-1].tolist()] + [row]
 
 
 def csr(rows, array=sp.csr_array, width=P, index=np.int32, dtype=float):
@@ -459,9 +457,7 @@ def test_an_unsorted_row_leaves_equal_columns_of_another_in_their_order():
     rng = np.random.default_rng(0)
     row = [(0, v) for v in (rng.normal(size=200) * 10.0 ** rng.integers(-8, 8, 200)).tolist()]
     sorted_, unsorted = [(0, 0.1), (1, 0.2)], [(1, 0.2), (0, 0.1)]
-    one, two = (
-        within_norm(csr([row, other], width=2), 1e13).toarray() for other in (sorted_, unsorted)
-    )
+    one, two = (within_norm(csr([row, of], width=2), 1e13).toarray() for of in (sorted_, unsorted))
     assert bits(one) == bits(two)
 
 

@@ -170,9 +170,7 @@ def corners_at(eps, sigma, one_sided, extra=0.0):
     """Sum of the Gaussian curves of all corners. Together with Gaussian noise of squared parameter `extra`."""
     mu = 1.0 / sigma
     numbers = [(1, mu), (2, mu / 2), (1, 0.0)] if one_sided else [(4, mu), (1, 0.0)]
-    return sum(
-        number * delta_of(eps, math.hypot(each, math.sqrt(extra))) for number, each in numbers
-    )
+    return sum(k * delta_of(eps, math.hypot(each, math.sqrt(extra))) for k, each in numbers)
 
 
 @pytest.mark.parametrize("one_sided", [False, True])

@@ -301,9 +301,7 @@ def test_the_tolerance_follows_the_noise_of_objective_perturbation(monkeypatch):
 
     seen = []
     minimise = RegularizedRisk.minimise
-    monkeypatch.setattr(
-        RegularizedRisk, "minimise", lambda risk: seen.append(risk) or minimise(risk)
-    )
+    monkeypatch.setattr(RegularizedRisk, "minimise", lambda r: seen.append(r) or minimise(r))
     M = np.random.default_rng(0).normal(0, 0.1, (3, 50))
     for eps in (1e-5, 1.0):
         risk, ledger = RegularizedRisk.in_memory(M, logistic(), 1e-3, 1.0), Ledger(eps, 0.0)

@@ -57,9 +57,7 @@ def test_gaussian_parameters_of_the_classes_add_up_by_squares():
     """Each class gets mu/sqrt(k), where a part of eps and delta would be about mu/k."""
     fitted = several(sm.PrivateLPSVC(rounds=5)).fit(X, Y)
     parts = [mu_of(one.eps, one.delta) for one in fitted.estimators_]
-    assert len(fitted.privacy_.entries) == sum(
-        len(one.privacy_.entries) for one in fitted.estimators_
-    )
+    assert len(fitted.privacy_.entries) == sum(len(o.privacy_.entries) for o in fitted.estimators_)
     np.testing.assert_allclose(parts, mu_of(2.0, 1e-6) / 2, rtol=1e-6)
     assert math.hypot(*parts) <= mu_of(2.0, 1e-6)
 

@@ -20,14 +20,8 @@ from privlp.rows.parts import slices, using_threads
 from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor, plan
 from svm_models.account import Neighbours
 from svm_models.records.grid import RecordGrid, Whitening
+from svm_models.regression import losses
 from svm_models.regression.descent import _Descent, towards
-from svm_models.regression.losses import (
-    EpsilonInsensitive,
-    Pinball,
-    Together,
-    public_levels,
-    selected,
-)
 from svm_models.regression.plan import sensitivity_of_slopes
 from svm_models.regression.records import (
     MeasuredPairs,
@@ -241,7 +235,7 @@ def changes(quantiles, moved):
 @pytest.mark.parametrize("moved", [1, 2])
 @pytest.mark.parametrize("quantiles", [(0.2,), (0.01, 0.5), NINE, (0.3, 0.3, 0.9), (0.999, 0.9999)])
 def test_counts_released_together_move_by_one_at_most(quantiles, moved):
-    together = Together.counts(quantiles, moved == 2)
+    together = losses.Together.counts(quantiles, moved == 2)
     farthest = max(np.linalg.norm(together.shape @ change) for change in changes(quantiles, moved))
     assert farthest <= 1 + 1e-9
     if len(quantiles) > 1:
@@ -251,8 +245,8 @@ def test_counts_released_together_move_by_one_at_most(quantiles, moved):
 
 def test_nine_counts_together_are_less_than_twice_as_noisy_as_one():
     """Apart they would be sqrt(9) times as noisy."""
-    assert Together.counts(NINE, True).noise.max() < 1.8
-    assert Together.counts(NINE, False).noise.max() < 1.1
+    assert losses.Together.counts(NINE, True).noise.max() < 1.8
+    assert losses.Together.counts(NINE, False).noise.max() < 1.1
 
 
 def rank_errors(found, y):
@@ -360,7 +354,7 @@ def test_no_record_contributes_more_than_is_charged(entries, bound, bounds, cons
     with np.errstate(all="ignore"):
         for record in values:
             pairs, matrix = on_grid(record[None, :2], record[2:], whiten, bounds, constant=constant)
-            for loss in (Pinball((0.1, 0.5, 0.9)), EpsilonInsensitive(0.3)):
+            for loss in (losses.Pinball((0.1, 0.5, 0.9)), losses.EpsilonInsensitive(0.3)):
                 points = np.ones((loss.count, 2 + constant))
                 moments, whole, slopes = sums_of(pairs, matrix, bound, loss, points)
                 assert np.linalg.norm(moments) <= 1
@@ -370,7 +364,7 @@ def test_no_record_contributes_more_than_is_charged(entries, bound, bounds, cons
 
 @pytest.mark.parametrize("bounds", [(-3, 3), (0, 1), ([1, -2, 0], [2, -1, 1])])
 @pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize("loss", [Pinball((0.5,)), Pinball((0.2, 0.9))])
+@pytest.mark.parametrize("loss", [losses.Pinball((0.5,)), losses.Pinball((0.2, 0.9))])
 def test_sums_are_the_same_bits_in_any_order_and_form(bounds, constant, loss, monkeypatch):
     """Of records in another order, sparse, or a few at a time."""
     rng = np.random.default_rng(0)
@@ -431,7 +425,7 @@ def test_sparse_records_are_never_stored_dense():
 
 @given(st.lists(st.floats(0.01, 0.99), min_size=1, max_size=4, unique=True))
 def test_slopes_are_those_of_the_loss_far_from_its_kinks(levels):
-    loss = Pinball(tuple(sorted(levels)))
+    loss = losses.Pinball(tuple(sorted(levels)))
     r = np.array([[-3.0], [3.0]]) * np.ones((2, loss.count))
     slopes = loss.slopes(r, np.full(loss.count, 0.1)) + loss.centre
     assert slopes == pytest.approx(np.array([np.array(sorted(levels)) - 1, sorted(levels)]))
@@ -576,10 +570,10 @@ def least_scored(scores):
 @pytest.mark.parametrize("quantile", [0.25, 0.5, 0.7])
 def test_a_level_selected_without_noise_is_the_quantile(quantile):
     y = np.sort(np.random.default_rng(0).uniform(-1, 1, 999))
-    levels = public_levels()
+    levels = losses.public_levels()
     assert -1 == levels[0] < levels[-1] == 1
     assert (np.diff(levels) >= 0).all()
-    found = selected(up_to((None, y), levels), least_scored, quantile)
+    found = losses.selected(up_to((None, y), levels), least_scored, quantile)
     assert abs(np.mean(y <= found) - quantile) < 2e-3
 
 
@@ -616,8 +610,6 @@ def test_a_range_that_values_of_y_go_beyond_is_warned_of(bounds, warned):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y)
-    said = [
-        str(of.message).startswith("The released quantile of y alone is at an") for of in caught
-    ]
+    said = [str(w.message).startswith("The released quantile of y alone is at an") for w in caught]
     assert said == [True] * warned
     assert not warned or str(bounds) in str(caught[0].message)
