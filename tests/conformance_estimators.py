@@ -38,16 +38,9 @@ from svm_models.regression.base import PrivateLinearRegressor
 from svm_models.regression.losses import Together
 from svm_models.whitening import PURPOSE_AGAIN, shortened
 from tests import conformance_kit as kit
+from tests import conformance_subjects
 from tests.conformance_kit import Patch
-from tests.conformance_subjects import (
-    NOT_OF_EQUAL_RANGE,
-    ONE_DRAW,
-    _faults,
-    played,
-    replaced,
-    stops_when,
-    together,
-)
+from tests.conformance_subjects import ONE_DRAW, _faults, played, replaced, stops_when, together
 from tests.effort import THOROUGH
 
 Records = tuple[np.ndarray, np.ndarray]
@@ -473,7 +466,7 @@ def _selected(score: str) -> kit.Played:
     name = f"DMWSVC: selection by {score}"
     given = {"s": 19.9, "alpha": 0.09, "radius": 2.0, "score": score, "data_norm": 10.0}
     data = tuple(_records([size], *_STILL) for size in (10.0, -10.0))
-    scale = Patch(NOT_OF_EQUAL_RANGE)
+    scale = Patch(conformance_subjects.NOT_OF_EQUAL_RANGE)
     return played(
         *(name, _fit(sm.DMWSVC, eps=1.0, delta=1e-6, **given), data, "select a vertex"),
         covers="DMWSVC",

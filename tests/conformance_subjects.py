@@ -18,17 +18,7 @@ from unittest import mock
 import numpy as np
 
 import privlp
-from privlp import (
-    Allocation,
-    ColumnPrivate,
-    ConstraintPrivate,
-    LinearProgram,
-    ObjectivePrivate,
-    PersonPrivate,
-    RowPrivate,
-    ScalarPrivate,
-    privacy,
-)
+from privlp import ConstraintPrivate, LinearProgram, RowPrivate, ScalarPrivate, privacy
 from privlp.allocation.demand import People
 from privlp.methods.published import dmw as published
 from privlp.privacy.mechanisms.additive import LaplaceCount
@@ -36,18 +26,8 @@ from privlp.relations.numbers import PrivateNumbers
 from privlp.rows.in_coordinates import RowsInCoordinates, _divisors
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, RowsOnGrid, RowsOnSimplex
 from privlp.status import Status
-from tests.conformance_kit import (
-    Answer,
-    Bug,
-    Claim,
-    Mechanical,
-    Pair,
-    Patch,
-    Played,
-    Subject,
-    sharpest,
-    with_law,
-)
+from tests import conformance_kit
+from tests.conformance_kit import Bug, Claim, Mechanical, Pair, Patch, Played, Subject, with_law
 from tests.programs import method_of
 
 # mechanisms
@@ -55,7 +35,7 @@ from tests.programs import method_of
 
 def _numbers(mechanism: Any, name: str | None = None, count: int = 1) -> Mechanical:
     """An additive mechanism on one number, or one for each draw, that moves by the sensitivity."""
-    pair = Pair(sharpest(mechanism), np.zeros(count), np.ones(count))
+    pair = Pair(conformance_kit.sharpest(mechanism), np.zeros(count), np.ones(count))
     return Mechanical(name or mechanism.name, pair)
 
 
@@ -258,7 +238,7 @@ def played(
     *what: Any,
     sharp: float = 0.95,
     covers: str = "",
-    answer: Answer | None = None,
+    answer: conformance_kit.Answer | None = None,
     rare: int = 1,
     **faults: Any,
 ) -> Played:
@@ -547,8 +527,10 @@ def _scalar(norm: str) -> ScalarPrivate:
     return ScalarPrivate(_D, norm, lower=0, upper=100)
 
 
-_OF_A_ROW, _OF_A_COLUMN = (kind(_D, lower=-100, upper=100) for kind in (RowPrivate, ColumnPrivate))
-_COSTS, _FIRST_OF_3 = ObjectivePrivate(_D, lower=-9, upper=9), _D * np.eye(3)[0]
+_OF_A_ROW, _OF_A_COLUMN = (
+    kind(_D, lower=-100, upper=100) for kind in (RowPrivate, privlp.ColumnPrivate)
+)
+_COSTS, _FIRST_OF_3 = privlp.ObjectivePrivate(_D, lower=-9, upper=9), _D * np.eye(3)[0]
 _USER_UNITS = "numbers are released in the user's units"
 #: Neighbours of one relation, in a program that declares another.
 _SWAPPED = {
@@ -615,7 +597,7 @@ _SELECT, _SELECTED = "select a violated row", "release the selected row"
 
 _GAUSSIAN = _numbers_of(_scalar("inf"), n=16, b=_D)
 _MOVING = tuple(ScalarPrivate(_D, norm, lower=-100, upper=100) for norm in ("inf", "1"))
-_ROW, _COLUMN = RowPrivate(_D, **_RANGE), ColumnPrivate(_D, **_RANGE)
+_ROW, _COLUMN = RowPrivate(_D, **_RANGE), privlp.ColumnPrivate(_D, **_RANGE)
 #: At the first point the rows hold, or do not.
 _SIDES = tuple(np.array([b, 90.0]) for b in (4.75, 4.25))
 _MW_STOPS = Patch(
@@ -669,7 +651,7 @@ SMALL_CHANGES: list[Subject] = [
     played(
         "mw: row, Laplace",
         *(_MW(1.0, 0.0, opt=1.0), _violated(_COLUMN, _UP @ np.eye(2)[:1]), _SELECTED),
-        SCALE=Patch(_before_the_change_of_variables(ColumnPrivate)),
+        SCALE=Patch(_before_the_change_of_variables(privlp.ColumnPrivate)),
         STOP=_ROUNDS_ABOVE,
         RELATION=Patch(data=_violated(_COLUMN, _UP @ np.ones((1, 2)))),
     ),
@@ -709,10 +691,10 @@ REPORTS: list[Subject] = [
 # allocations
 
 
-def _wanting(*persons: Any) -> Allocation:
+def _wanting(*persons: Any) -> privlp.Allocation:
     """People who come and go, and want one of two supplies, of which there is plenty."""
-    relation = PersonPrivate("add-remove", nominal_n=9)
-    return Allocation(np.array(persons), [60.0] * 2, largest_value=1.0, neighbours=relation)
+    relation = privlp.PersonPrivate("add-remove", nominal_n=9)
+    return privlp.Allocation(np.array(persons), [60.0] * 2, largest_value=1.0, neighbours=relation)
 
 
 def _take_as_they_are(values: Any, uses: Any, limits: Any, closed: Any, units: Any) -> People:

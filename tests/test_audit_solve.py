@@ -11,18 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import privlp
-from privlp import (
-    ColumnPrivate,
-    ConstraintPrivate,
-    InvalidParameterError,
-    InvalidProblemError,
-    LinearProgram,
-    ObjectivePrivate,
-    RowPrivate,
-    ScalarPrivate,
-    UnsupportedProblemError,
-    audit_solve,
-)
+from privlp import ConstraintPrivate, LinearProgram, RowPrivate, ScalarPrivate, audit_solve
 from privlp.audits.solve import price_faults
 from privlp.audits.tape import Tape, changes, differences, largest_changes
 from privlp.game.loop import Released
@@ -97,8 +86,8 @@ LITTLE = {
     "b, each": ScalarPrivate(0.5, lower=1, upper=10),
     "row": RowPrivate(0.1, lower=0, upper=1.2),
     "row, zeros public": RowPrivate(0.1, lower=0, upper=1.2, zeros="public"),
-    "column": ColumnPrivate(0.1, lower=0, upper=1.2),
-    "costs": ObjectivePrivate(0.3, lower=0, upper=4),
+    "column": privlp.ColumnPrivate(0.1, lower=0, upper=1.2),
+    "costs": privlp.ObjectivePrivate(0.3, lower=0, upper=4),
 }
 LITTLE["b and row"] = LITTLE["b, sum"], LITTLE["row"]
 LITTLE["b, column and costs"] = LITTLE["b, each"], LITTLE["column"], LITTLE["costs"]
@@ -198,7 +187,7 @@ def test_a_sensitivity_10_percent_too_small(monkeypatch, relation):
     ),
 )
 def test_numbers_that_move_10_percent_too_far(monkeypatch, method, relation):
-    for kind in (ScalarPrivate, RowPrivate, ColumnPrivate, ObjectivePrivate):
+    for kind in (ScalarPrivate, RowPrivate, privlp.ColumnPrivate, privlp.ObjectivePrivate):
         patched(monkeypatch, kind, "_numbers", shrunk)
     lp, effort = packing(LITTLE[relation]), {"pairs": 4, "runs": 0, "rng": 0}
     found = audit_solve(lp, 1.0, 1e-4, method=method_of(method), **effort)
@@ -240,10 +229,8 @@ def test_draws_that_the_ledger_does_not_count(monkeypatch, count):
     original = Ledger.charge_together
 
     def forgetful(self, requests, *details, **words):
-        alike = [
-            (GaussianMechanism(m.sensitivity, m.sigma), min(n, count), purpose)
-            for m, n, purpose in requests
-        ]
+        noises = ((GaussianMechanism(m.sensitivity, m.sigma), n, why) for m, n, why in requests)
+        alike = [(noise, min(n, count), why) for noise, n, why in noises]
         draws = original(self, alike, *details, **words)
         for draw, (_, n, _) in zip(draws, requests, strict=True):
             draw.remaining = n
@@ -358,7 +345,7 @@ class Solver:
         if careless == "warning" and self._least < -2:
             warnings.warn("very small right-hand sides", UserWarning, stacklevel=2)
         if careless == "error" and self._least < -2:
-            raise UnsupportedProblemError("very small right-hand sides")
+            raise privlp.UnsupportedProblemError("very small right-hand sides")
         if careless == "rounds":
             self.rounds = 1 + int(self._least < -2)
 
@@ -388,10 +375,8 @@ def summing(careless, seen=None):
         least = 0.0 if seen is None else abs(float(seen[-1].b.min()))
         draws = 2 if careless == "early stop" else 1
         mechanism = LaplaceMechanism(1.0 + least, draws * (1.0 + least) / task.ledger.eps)
-        return PlannedRun(
-            [(mechanism, draws, "release a sum")],
-            lambda rows, charged: Solver(rows, charged, careless),
-        )
+        charges = [(mechanism, draws, "release a sum")]
+        return PlannedRun(charges, lambda rows, charged: Solver(rows, charged, careless))
 
     return of_ones_own(plan)
 
@@ -459,7 +444,7 @@ def pairs_of(lp, count=60):
     while len(found) < count:
         try:
             found.append(lp.neighbours.extreme_pair(form, rng, [0]))
-        except InvalidProblemError:
+        except privlp.InvalidProblemError:
             continue
     return found
 
@@ -505,11 +490,8 @@ def test_replaced_records_are_neighbours(grouped, sparse):
 
 def test_removed_records_are_neighbours():
     relation = ConstraintPrivate("add-remove", rows_per_record=3, nominal_n=10)
-    fields = {
-        "row_lower": [1.0, *[-np.inf] * 8],
-        "groups": np.arange(9),
-        "row_names": [f"row {i}" for i in range(9)],
-    }
+    fields = {"row_lower": [1.0, *[-np.inf] * 8], "groups": np.arange(9)}
+    fields["row_names"] = [f"row {i}" for i in range(9)]
     lp = LinearProgram(
         COSTS, NEEDS[:9], np.ones(9), neighbours=relation, private=np.arange(9) < 8, **fields
     )
@@ -552,8 +534,8 @@ def test_moved_numbers_are_neighbours(name, sparse):
         sizes = {
             ScalarPrivate: rhs.sum() if together else rhs.max(),
             RowPrivate: entries.max() if rows <= 1 else math.inf,
-            ColumnPrivate: entries.max() if columns <= 1 else math.inf,
-            ObjectivePrivate: costs.sum(),
+            privlp.ColumnPrivate: entries.max() if columns <= 1 else math.inf,
+            privlp.ObjectivePrivate: costs.sum(),
         }
         assert rhs[7] == 0
         assert not entries[7].any()
@@ -561,8 +543,8 @@ def test_moved_numbers_are_neighbours(name, sparse):
             assert sizes[kind] <= part.sensitivity * (1 + 1e-15)
             reached[kind] = max(reached[kind], sizes[kind] / part.sensitivity)
         assert ScalarPrivate in parts or not rhs.any()
-        assert {RowPrivate, ColumnPrivate} & parts.keys() or not entries.any()
-        assert ObjectivePrivate in parts or not costs.any()
+        assert {RowPrivate, privlp.ColumnPrivate} & parts.keys() or not entries.any()
+        assert privlp.ObjectivePrivate in parts or not costs.any()
         if name == "row, zeros public":
             assert ((dense(two) != 0) == (dense(lp) != 0)).all()
     assert all(ratio > 0.999 for ratio in reached.values())
@@ -718,13 +700,13 @@ def test_an_interruption_comes_through(monkeypatch):
     ],
 )
 def test_refusals(options, message):
-    with pytest.raises(InvalidParameterError, match=message):
+    with pytest.raises(privlp.InvalidParameterError, match=message):
         whole(**{"method": "dmw", **options})
 
 
 def test_a_program_without_private_rows_is_refused():
     public = covering(private=[], bounds=(0, 9))
-    with pytest.raises(UnsupportedProblemError, match="no private rows"):
+    with pytest.raises(privlp.UnsupportedProblemError, match="no private rows"):
         audit_solve(public, 1.0, 1e-9, 1, opt=3.0, method="chain")
 
 

@@ -203,10 +203,8 @@ def test_sides_of_which_one_sums_far_more_numbers_than_another_move_alike():
     """Where one sum moved as many times as much, all sides would get the noise of that one."""
     lp = stock(norm="inf", **CARRIED)
     released = lp.with_recourse("y*")
-    one, other = (
-        of.with_recourse("y*").b[:T]
-        for of in (lp, lp.changed(b=lp.b + np.r_[[0.1] * T, 0], row_lower=lp.row_lower + 0.1))
-    )
+    more = lp.changed(b=lp.b + np.r_[[0.1] * T, 0], row_lower=lp.row_lower + 0.1)
+    one, other = (of.with_recourse("y*").b[:T] for of in (lp, more))
     assert other - one == pytest.approx(np.full(T, -0.1))
     found = solve(released, 4.0, 1e-6, feasible="always", rng=0)
     kept = lp.recourse("y*", found.x)
@@ -216,14 +214,8 @@ def test_sides_of_which_one_sums_far_more_numbers_than_another_move_alike():
 def test_a_sum_that_hardly_moves_is_not_blown_up():
     """A number of 1e-12 stands for rounding: the row keeps a size that double precision holds."""
     A = np.array([[1.0, 0, 1, 0], [0, 1, 1e-12, 1]])
-    lp = LinearProgram(
-        [1, 1, 2, 2],
-        A,
-        [5.0, 3.0],
-        row_lower=[5.0, 3.0],
-        bounds=(0, 9),
-        neighbours=ScalarPrivate(0.1, lower=[4, 3], upper=[6, 3]),
-    )
+    fields = {"neighbours": ScalarPrivate(0.1, lower=[4, 3], upper=[6, 3]), "bounds": (0, 9)}
+    lp = LinearProgram([1, 1, 2, 2], A, [5.0, 3.0], row_lower=[5.0, 3.0], **fields)
     released = lp.with_recourse([2, 3])
     assert abs(released.A).max() <= 2.0**20
     found = solve(released, 4.0, 1e-6, feasible="always", rng=0)

@@ -11,18 +11,9 @@ from sklearn.base import RegressorMixin
 import privlp
 import svm_models
 from privlp import privacy
+from tests import conformance_kit
 from tests.conformance_estimators import ESTIMATORS
-from tests.conformance_kit import (
-    Bug,
-    Exact,
-    Mechanical,
-    Played,
-    Statistical,
-    audited,
-    law_of_euclidean_laplace,
-    overspent,
-    share_of_the_price,
-)
+from tests.conformance_kit import Bug, Played, audited, overspent, share_of_the_price
 from tests.conformance_subjects import SUBJECTS
 from tests.effort import THOROUGH
 from tests.programs import ALL as METHODS
@@ -59,7 +50,7 @@ def test_release(subject):
         neighbours_are_as_far_apart_as_is_charged(subject)
         draws_cost_what_the_ledger_says(subject)
     # What is played draws by a mechanism whose law has a row of its own.
-    many = 10_000 if THOROUGH or isinstance(subject, Mechanical) else 2_000
+    many = 10_000 if THOROUGH or isinstance(subject, conformance_kit.Mechanical) else 2_000
     cases = [(subject.correct(), many)]
     if many == 10_000:
         cases.append((subject.fresh(), 1_000))
@@ -71,9 +62,9 @@ def test_release(subject):
         if bug in (*ONCE, *OF_A_DRAW) and isinstance(subject, Played):
             continue
         case = subject.twin(bug)
-        if isinstance(case, Exact) and not case.caught:
+        if isinstance(case, conformance_kit.Exact) and not case.caught:
             missed[bug] = case.how
-        if isinstance(case, Statistical):
+        if isinstance(case, conformance_kit.Statistical):
             runs = {**RUNS, **ONCE}.get(bug, RUNS_OF_OTHERS) * getattr(subject, "rare", 1)
             result = audited(case.sampler, case.claim, runs, 1)
             if result.passed:
@@ -113,7 +104,7 @@ def test_single_vectors_follow_their_law(mechanism, p):
     randomness = privacy.Randomness(5)
     centre = np.arange(float(p))
     single = np.array([mechanism.release(centre, randomness) for _ in range(3_000)]) - centre
-    many = law_of_euclidean_laplace(mechanism, randomness.generator, (3_000, p))
+    many = conformance_kit.law_of_euclidean_laplace(mechanism, randomness.generator, (3_000, p))
     for noise in (single, many):
         lengths = np.linalg.norm(noise, axis=1)
         assert stats.kstest(lengths, stats.gamma(p, scale=0.7).cdf).pvalue > 1e-6

@@ -73,10 +73,9 @@ class TestToTheLastBit:
     def test_rows_that_are_there_or_not(self, d, kind, storage, kept):
         """The sum is that of some rows plus that of the others, without any error."""
         A, b = table(61, d)
-        whole, some, others = (
-            Summed(A[own], b[own], kind, STORAGE[storage])
-            for own in (slice(None), slice(kept), slice(kept, None))
-        )
+        both, parts = (A, b), (slice(None), slice(kept), slice(kept, None))
+        cut = ((rows[part] for rows in both) for part in parts)
+        whole, some, others = (Summed(*rows, kind, STORAGE[storage]) for rows in cut)
         apart = np.append(some.violations, others.violations)
         np.testing.assert_array_equal(whole.violations, apart)
         np.testing.assert_array_equal(whole.sum, some.sum + others.sum)

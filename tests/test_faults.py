@@ -25,20 +25,11 @@ from sklearn.exceptions import NotFittedError
 
 import privlp
 from benchmarks.scores import ResultStore
-from privlp import LinearProgram, PrivLPError, Solution, Status
+from privlp import LinearProgram, PrivLPError, Solution, Status, privacy
 from privlp.cli import main
 from privlp.files import write_whole
 from privlp.pictures import save_figure
-from privlp.privacy import (
-    ChargedDraws,
-    GaussianMechanism,
-    Ledger,
-    Randomness,
-    accountant,
-    budget_rule,
-    ledger,
-    randomness,
-)
+from privlp.privacy import ChargedDraws, Ledger, accountant, budget_rule, ledger, randomness
 from privlp.privacy import budget as budget_module
 from privlp.problem import highs
 from svm_models import LPSVC, make_separable_sphere
@@ -135,7 +126,7 @@ def test_an_interruption_before_any_line_of_the_ledger_leaves_no_draw_unpaid(dra
 
         def run():
             draws = budget.share(0.5, 1e-6).charge(
-                GaussianMechanism(1.0, 40.0), 2, "test", RELATION, Randomness(0)
+                privacy.GaussianMechanism(1.0, 40.0), 2, "test", RELATION, privacy.Randomness(0)
             )
             draws(np.zeros(2))
             draws(np.zeros(2))
@@ -593,10 +584,8 @@ def test_lines_of_several_writers_of_a_store_do_not_mix(tmp_path):
 def test_readers_see_one_writer_s_file_or_the_other_s(tmp_path):
     path, texts, seen = tmp_path / "file", ["a" * 300_000, "b" * 200_000], []
     write_whole(path, texts[0])
-    in_threads(
-        *(lambda text=text: [write_whole(path, text) for _ in range(30)] for text in texts),
-        lambda: seen.extend(path.read_text() for _ in range(200)),
-    )
+    writers = (lambda text=text: [write_whole(path, text) for _ in range(30)] for text in texts)
+    in_threads(*writers, lambda: seen.extend(path.read_text() for _ in range(200)))
     assert set(seen) <= set(texts)
     assert os.listdir(tmp_path) == ["file"]
 
@@ -646,10 +635,8 @@ MODEL_STATUS = highspy.HighsModelStatus
 FAILURES = "Notset PresolveError PostsolveError LoadError ModelError Interrupt IterationLimit"
 FAILURES += " SolveError Unknown TimeLimit"
 FAILURES = [getattr(MODEL_STATUS, f"k{name}") for name in FAILURES.split()]
-LIMITS = {
-    MODEL_STATUS.kTimeLimit: Status.TIME_LIMIT,
-    MODEL_STATUS.kIterationLimit: Status.ITERATION_LIMIT,
-}
+LIMITS = {MODEL_STATUS.kTimeLimit: Status.TIME_LIMIT}
+LIMITS |= {MODEL_STATUS.kIterationLimit: Status.ITERATION_LIMIT}
 
 
 @pytest.fixture
@@ -665,11 +652,8 @@ def failing(monkeypatch):
             return returned if len(runs) <= after else highspy.HighsStatus.kError
 
         monkeypatch.setattr(highspy.Highs, "run", failed)
-        monkeypatch.setattr(
-            highspy.Highs,
-            "getModelStatus",
-            lambda highs: status(highs) if len(runs) <= after else failure,
-        )
+        told = lambda highs: status(highs) if len(runs) <= after else failure  # noqa: E731
+        monkeypatch.setattr(highspy.Highs, "getModelStatus", told)
         return runs
 
     return fail

@@ -14,22 +14,8 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 import privlp
-from privlp import (
-    Budget,
-    BudgetExceededError,
-    ConstraintPrivate,
-    InvalidParameterError,
-    RelationMismatchError,
-)
-from privlp.privacy import (
-    ExponentialMechanism,
-    GaussianMechanism,
-    LaplaceMechanism,
-    Ledger,
-    PrivacyRecord,
-    Randomness,
-    exchanged,
-)
+from privlp import Budget, BudgetExceededError, ConstraintPrivate, InvalidParameterError, privacy
+from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Randomness, exchanged
 from tests.effort import examples
 from tests.programs import covering
 
@@ -43,7 +29,7 @@ def charge(ledger, mechanism, count=1, purpose="test", relation=REPLACE, rng=0):
 
 
 def selection(eps):
-    return ExponentialMechanism(1.0, eps)
+    return privacy.ExponentialMechanism(1.0, eps)
 
 
 class BrokenMechanism(LaplaceMechanism):
@@ -212,7 +198,9 @@ def test_one_budget_one_relation_across_its_shares():
     charge(budget.share(0.5, 1e-6), selection(0.1))
     before, child = budget.record(), budget.share(0.5, 1e-6)
     for ledger in (budget, child):
-        with pytest.raises(RelationMismatchError, match="Use a Budget of its own for e") as refusal:
+        with pytest.raises(
+            privlp.RelationMismatchError, match="Use a Budget of its own for e"
+        ) as refusal:
             charge(ledger, selection(0.1), relation=ADD_REMOVE)
         for relation in (REPLACE, ADD_REMOVE):
             assert f"'{relation.description}'" in str(refusal.value)
@@ -243,7 +231,7 @@ def test_two_solves_compose_in_their_budget():
     for result in (first, second):
         entry = result.privacy.entries[0]
         eps = float(entry.parameter.removeprefix("eps = "))
-        charge(both, ExponentialMechanism(entry.sensitivity, eps), count=entry.draws)
+        charge(both, privacy.ExponentialMechanism(entry.sensitivity, eps), count=entry.draws)
     assert budget.spent() == pytest.approx(both.spent(), rel=1e-4)
     assert max(first.privacy.eps, second.privacy.eps) < budget.spent() <= 1.3
     assert [entry.draws for entry in budget.entries] == [first.iterations, second.iterations]
@@ -314,7 +302,7 @@ def test_record_round_trip(record):
         words = "NOT PRIVATE: computed with eps = inf, that is, without noise. Do not release."
         assert (str(record.statement()), record.statement()["eps"]) == (words, "inf")
     for data in (record.to_dict(), json.loads(json.dumps(record.to_dict(), allow_nan=False))):
-        assert PrivacyRecord.from_dict(data) == record
+        assert privacy.PrivacyRecord.from_dict(data) == record
 
 
 def test_a_ledger_that_has_drawn_charges_no_more():
@@ -410,7 +398,7 @@ def test_copies_of_a_budget_are_the_budget_and_pickles_are_refused(duplicate):
 
 
 def test_a_price_that_is_no_number_is_refused():
-    class Odd(ExponentialMechanism):
+    class Odd(privacy.ExponentialMechanism):
         pure_eps = float("nan")
 
     with pytest.raises(BudgetExceededError):
@@ -518,10 +506,8 @@ def test_no_draws_are_had_for_less(asked):
 def test_draws_are_given_back_once_and_to_the_ledger_that_was_charged():
     """Even where another charge is equal, whose draws are left."""
     mechanism, ledgers = GaussianMechanism(1.0, 4.0), [Ledger(9.0, 1e-6) for _ in range(2)]
-    (one, other), (of_another, _) = (
-        ledger.charge_together([(mechanism, 1, "a")] * 2, ConstraintPrivate(), Randomness(0))
-        for ledger in ledgers
-    )
+    asked = [(mechanism, 1, "a")] * 2, ConstraintPrivate()
+    (one, other), (of_another, _) = (of.charge_together(*asked, Randomness(0)) for of in ledgers)
     for draws in ([one, one], [one, of_another]):
         with pytest.raises(BudgetExceededError, match="each once"):
             exchanged(draws, [(mechanism, 2, "b")])

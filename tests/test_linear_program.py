@@ -247,10 +247,8 @@ def test_prices_of_two_sides():
 
 def test_two_prices_of_records_that_come_and_go_do_not_show():
     relation = ConstraintPrivate("add-remove", 2, nominal_n=2)
-    one, other = (
-        program(penalty=penalty, neighbours=relation).public()
-        for penalty in ([1.0, 2.0], [[1.0, 3.0], [2.0, 2.0]])
-    )
+    both = ([1.0, 2.0], [[1.0, 3.0], [2.0, 2.0]])
+    one, other = (program(penalty=p, neighbours=relation).public() for p in both)
     assert one == other
 
 

@@ -10,14 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import (
-    ColumnPrivate,
-    ConstraintPrivate,
-    LinearProgram,
-    ObjectivePrivate,
-    RowPrivate,
-    ScalarPrivate,
-)
+from privlp import ColumnPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate
 from privlp.methods.published.low_sensitivity import MovingRows
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
@@ -642,13 +635,16 @@ class TestTuples:
         for parts in ((few, many), (many, few)):
             assert Combined(parts).records(form) == 3
 
-    ADD = ConstraintPrivate("add-remove", nominal_n=9)
+    ADD = privlp.ConstraintPrivate("add-remove", nominal_n=9)
     NESTED = Combined((RowPrivate(0.5), ScalarPrivate(1.0)))
 
     @pytest.mark.parametrize(
         ("parts", "message"),
         [
-            ((ConstraintPrivate(), ScalarPrivate(1.0)), "tuple, not: constraint-private: one rec"),
+            (
+                (privlp.ConstraintPrivate(), ScalarPrivate(1.0)),
+                "tuple, not: constraint-private: one rec",
+            ),
             ((ScalarPrivate(1.0), ADD), "in a tuple, not: constraint-private"),
             ((NESTED, ObjectivePrivate(1.0)), "not: all at once: row-private"),
             ((ScalarPrivate(1.0), "row"), "in a tuple, not: str"),

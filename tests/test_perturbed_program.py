@@ -571,11 +571,8 @@ def test_doubles_give_up_soon_where_they_stand_still():
     lp, eps = hostile_regions.program("degenerate", 1019, hard=True)
     real = PerturbedProgram._certified
     spy = mock.patch.object(PerturbedProgram, "_certified", autospec=True, side_effect=real)
-    with (
-        spy as certified,
-        hostile_regions.Watched() as watched,
-        warnings.catch_warnings(action="ignore"),
-    ):
+    quiet = warnings.catch_warnings(action="ignore")
+    with spy as certified, hostile_regions.Watched() as watched, quiet:
         solve(lp, eps, 1e-6, lp.private.sum() // 10, method="perturbed", rng=1019)
     assert watched.exact > 0
     assert certified.call_count <= 8 * watched.minima

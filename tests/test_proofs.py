@@ -22,11 +22,8 @@ SOURCES = sorted(path for of in ("privlp", "svm_models") for path in (ROOT / of)
 def sections_named(text):
     """Section titles that follow a mention of the proofs; titles may be broken over lines."""
     flat = re.sub(r"\s+", " ", text or "")
-    return [
-        title
-        for mention in re.findall(r"docs/proofs\.md``,((?: ?\"[^\"]+\",?)+)", flat)
-        for title in re.findall('"([^"]+)"', mention)
-    ]
+    mentions = re.findall(r"docs/proofs\.md``,((?: ?\"[^\"]+\",?)+)", flat)
+    return [title for mention in mentions for title in re.findall('"([^"]+)"', mention)]
 
 
 def subclasses(kind):

@@ -8,15 +8,7 @@ import pytest
 from scipy.stats import binom
 
 import privlp
-from privlp import (
-    Budget,
-    ColumnPrivate,
-    LinearProgram,
-    ObjectivePrivate,
-    RowPrivate,
-    ScalarPrivate,
-    examples,
-)
+from privlp import LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate, examples
 from privlp.methods import METHODS, SolveRequest
 from privlp.methods.tightened.method import Margins, QuantileNoise
 from privlp.methods.tightened.worst_case import needed_ends
@@ -85,7 +77,7 @@ PROGRAMS = {
     "b, Gaussian": (boxes(60, ScalarPrivate(1.0)), 1.0, 1e-6),
     "one b": (boxes(1, ScalarPrivate(1.0)), 1.0, 0.0),
     "A": (boxes(4, RowPrivate(0.01, lower=0, upper=2), bounds=(0, 90)), 1.0, 0.0),
-    "A, x of either sign": (boxes(3, ColumnPrivate(0.01), bounds=(-90, 90)), 1.0, 0.0),
+    "A, x of either sign": (boxes(3, privlp.ColumnPrivate(0.01), bounds=(-90, 90)), 1.0, 0.0),
     "A, b and c": (boxes(3, EVERY_PART, bounds=(-90, 90)), 2.0, 0.0),
 }
 
@@ -136,10 +128,8 @@ def true_rows_fail(lp, x):
 
 def failures_of_solutions(lp, probability, count, **options):
     """In how many solves some true row fails, in exact arithmetic."""
-    found = [
-        privlp.solve(lp, 1.0, 0.0, feasible=probability, rng=seed, **options)
-        for seed in range(count)
-    ]
+    options["feasible"] = probability
+    found = [privlp.solve(lp, 1.0, 0.0, rng=seed, **options) for seed in range(count)]
     assert {solution.method for solution in found} == {"tightened"}
     return sum(true_rows_fail(lp, solution.x) for solution in found)
 
@@ -228,7 +218,7 @@ def test_without_ranges_contradictory_rows_end_as_infeasible():
     lp = LinearProgram([1.0], [[1.0], [1.0]], [2.0, INF], **fields)
     plan = privlp.plan(lp, 0.1, 0.0, feasible=0.99)
     assert "may contradict each other; then the solve ends as infeasible" in plan.advice
-    budget = Budget(1.0, 0.0)
+    budget = privlp.Budget(1.0, 0.0)
     solution = privlp.solve(lp, 0.1, 0.0, feasible=0.99, budget=budget, rng=0)
     assert (solution.status, solution.x) == (privlp.Status.INFEASIBLE, None)
     assert not solution.success

@@ -14,15 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from privlp import (
-    ConstraintPrivate,
-    LinearProgram,
-    ObjectivePrivate,
-    ScalarPrivate,
-    Status,
-    solve,
-    solve_exact,
-)
+import privlp
+from privlp import ConstraintPrivate, LinearProgram, ScalarPrivate, Status, solve, solve_exact
 from privlp.errors import InvalidParameterError, InvalidProblemError, PrivLPError, ReadError
 from privlp.readers.mps_check import _rows_of_sides
 from tests.effort import each, examples
@@ -820,7 +813,7 @@ def test_cvxpy_has_a_value_and_a_status_after_assign():
     solution = solve(lp, 1.0, 1e-6, feasible=0.99, rng=0)
     solution.assign(problem)
     assert (problem.value, problem.status) == (solution.objective, "optimal_inaccurate")
-    hidden = lp.changed(neighbours=ObjectivePrivate(0.1), private=None, bounds=(0, 5))
+    hidden = lp.changed(neighbours=privlp.ObjectivePrivate(0.1), private=None, bounds=(0, 5))
     solution = solve(hidden, 1.0, 0, rng=0)
     solution.assign(problem)
     assert problem.value == solution.objective != float(np.sum(x.value))

@@ -100,10 +100,8 @@ def test_errors_of_double_precision_are_bounded(law, words, size):
 def test_double_precision_and_interval_arithmetic_agree(law, words, size, value, log_scale, down):
     """The same bits give the same release, however it is computed."""
     scale = 10**log_scale
-    releases = [
-        rounded_sum(np.full(size, value), scale, which, Words(words), down=down)
-        for which in (law, Uncertain(law))
-    ]
+    both, values = (law, Uncertain(law)), np.full(size, value)
+    releases = [rounded_sum(values, scale, which, Words(words), down=down) for which in both]
     assert np.array_equal(*releases)
     assert np.isfinite(releases[0]).all()
 
@@ -184,10 +182,8 @@ def test_threads_that_draw_at_the_same_time_draw_what_each_draws_alone():
     """They share interval arithmetic, at more than one precision."""
 
     def drawn(seed):
-        law, uniform = (
-            [*LAWS.values()][seed % len(LAWS)],
-            UniformReals(16, np.random.default_rng(seed)),
-        )
+        law = [*LAWS.values()][seed % len(LAWS)]
+        uniform = UniformReals(16, np.random.default_rng(seed))
         refinements = uniform.refinements()
         return [str(law.within([0, 1], 2, next(refinements))) for _ in range(1 + seed % 3)]
 

@@ -357,10 +357,8 @@ def test_a_record_moves_counts_of_which_it_is_in_one_by_at_most_the_root_of_two(
     other_A, other_b = A.copy(), b.copy()
     other_A[0], other_b[0] = rng.normal(size=3) * data.draw(st.sampled_from([0, 1, 1e14])), 0
     x, ends = rng.normal(size=3), rng.normal(size=3)
-    one, other = (
-        LinearProgram(np.ones(3), *of).rows().keep(MeasuredRows).total(kernel, x, ends, 5)
-        for of in ((A, b), (other_A, other_b))
-    )
+    both = (LinearProgram(np.ones(3), *of).rows() for of in ((A, b), (other_A, other_b)))
+    one, other = (of.keep(MeasuredRows).total(kernel, x, ends, 5) for of in both)
     assert np.linalg.norm(one - other) <= math.sqrt(2)
 
 

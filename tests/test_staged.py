@@ -245,10 +245,8 @@ def test_hints_change_little(eps):
     n = runs(5000, 2000)
     lp = covering(n)
     exact = privlp.solve_exact(lp).objective
-    costs = {
-        str(hint): solve(lp, eps, n // 40, opt=hint).objective / exact
-        for hint in (None, exact / 2, 2 * exact, (0.0, 20 * exact))
-    }
+    hints = (None, exact / 2, 2 * exact, (0.0, 20 * exact))
+    costs = {str(of): solve(lp, eps, n // 40, opt=of).objective / exact for of in hints}
     assert max(costs.values()) <= 1.1 * min(costs.values()), costs
 
 

@@ -9,13 +9,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+import privlp
 import svm_models as sm
-from privlp import (
-    Budget,
-    InvalidProblemError,
-    NotPrivateWarning,
-    RelationMismatchError,
-)
+from privlp import Budget, InvalidProblemError, RelationMismatchError
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
 from svm_models.account import Account, Neighbours, counted
 from svm_models.classifiers.base import PrivateLinearClassifier
@@ -224,7 +220,7 @@ def test_messages_hold_no_number_of_records(records, labels):
 
 
 def test_a_large_delta_is_measured_by_the_nominal_number():
-    with pytest.warns(NotPrivateWarning, match="delta = 0.1 is at least 1/n = 0.05:"):
+    with pytest.warns(privlp.NotPrivateWarning, match="delta = 0.1 is at least 1/n = 0.05:"):
         sm.PrivateLPSVC(delta=0.1, classes=(-1, 1), random_state=0, **DECLARED).fit(X[:30], Y[:30])
 
 
@@ -253,13 +249,8 @@ def test_noise_is_drawn_after_all_is_charged(monkeypatch):
 def test_no_reg_is_refused_after_a_count_was_paid_for(kind, whiten):
     """One record would add enough regularisation, and so many do not."""
     X, y = sm.make_separable_sphere(400, random_state=0)
-    given = {
-        "reg": 1e-12,
-        "delta": 1e-6,
-        "whiten": whiten,
-        "classes": (-1, 1),
-        "relation": "add-remove",
-    }
+    given = {"reg": 1e-12, "delta": 1e-6, "whiten": whiten}
+    given |= {"classes": (-1, 1), "relation": "add-remove"}
     assert kind(eps=300.0, random_state=0, **given).fit(X, y).privacy_.eps <= 300
     with refused_for_free("too small for the minimiser") as budget:
         kind(eps=300.0, nominal_n=400, budget=budget, **given).fit(X, y)

@@ -11,13 +11,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import privlp
 import svm_models as sm
-from privlp import (
-    InvalidParameterError,
-    InvalidProblemError,
-    MostlyNoiseWarning,
-    NotPrivateWarning,
-)
+from privlp import InvalidParameterError, InvalidProblemError, NotPrivateWarning
 from svm_models.records.columns import Columns
 from tests.test_svm_estimators import ESTIMATORS
 
@@ -78,7 +74,9 @@ def test_records_that_data_norm_cuts_down():
     raw = np.column_stack([rng.uniform(18, 90, 2000), rng.uniform(0, 100, 2000)])
     y = np.where(raw @ [0.8, 1.0] > 90, 1, -1)
     machine = given(sm.PrivateLPSVC(1.0, 1e-6, rounds=5, fallback=False))
-    with pytest.warns(MostlyNoiseWarning, match=r"to data_norm: on average to \d+% of their lengt"):
+    with pytest.warns(
+        privlp.MostlyNoiseWarning, match=r"to data_norm: on average to \d+% of their lengt"
+    ):
         machine.fit(raw, y)
     for declared in ({"X_bounds": (0, 100)}, {"data_norm": 80.0}, {"fit_intercept": False}):
         assert clone(machine).set_params(**declared).fit(raw, y).coef_.shape == (1, 2)
@@ -241,12 +239,8 @@ def test_labels_and_categories_of_one_table(kind):
     ill = np.where(columns["age"] > 50, "yes", "no")
     frame = (pd.DataFrame if kind == "pandas" else pl.DataFrame)({**columns, "ill": ill})
     frame = frame.lazy() if kind == "lazy" else frame
-    make = partial(
-        sm.PrivateLPSVC,
-        X_bounds={"age": (0, 100), "sector": ["a", "b"]},
-        classes=("no", "yes"),
-        random_state=0,
-    )
+    given = {"X_bounds": {"age": (0, 100), "sector": ["a", "b"]}, "classes": ("no", "yes")}
+    make = partial(sm.PrivateLPSVC, **given, random_state=0)
     by_name, apart = make().fit(frame, "ill"), make().fit(pd.DataFrame(columns), ill)
     np.testing.assert_array_equal(by_name.coef_, apart.coef_)
     np.testing.assert_array_equal(by_name.intercept_, apart.intercept_)

@@ -20,13 +20,8 @@ from scipy import stats
 from sklearn.utils import Bunch
 
 import privlp
-from svm_models.datasets import (
-    fetch_adult,
-    fetch_kddcup99,
-    make_nested_balls,
-    make_separable_sphere,
-    make_unseparable_ball,
-)
+from svm_models import datasets
+from svm_models.datasets import fetch_adult, fetch_kddcup99, make_unseparable_ball
 from svm_models.datasets.sources import ADULT, KDDCUP99, Numeric
 from tests.effort import examples
 
@@ -130,11 +125,9 @@ def openml(monkeypatch):
             frame[name] = frame[name].mask(frame[name] == "?").astype("category")
         asked = []
         monkeypatch.delenv("PRIVLP_DATA", raising=False)
-        monkeypatch.setattr(
-            sklearn.datasets,
-            "fetch_openml",
-            lambda **options: asked.append(options) or Bunch(frame=frame[frame.columns[::-1]]),
-        )
+        made = Bunch(frame=frame[frame.columns[::-1]])
+        fetched = lambda **options: asked.append(options) or made  # noqa: E731
+        monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetched)
         return asked
 
     return install
@@ -151,18 +144,14 @@ def kddcup99(monkeypatch):
             return value.encode()
 
         data = np.empty((len(records), 41), dtype=object)
-        data[:] = [
-            [cell(*pair) for pair in zip(KDDCUP99.columns, record[:-1], strict=True)]
-            for record in records
-        ]
+        pairs = (zip(KDDCUP99.columns, record[:-1], strict=True) for record in records)
+        data[:] = [[cell(*pair) for pair in row] for row in pairs]
         target = np.array([record[-1].encode() for record in records], dtype=object)
         asked = []
         monkeypatch.delenv("PRIVLP_DATA", raising=False)
-        monkeypatch.setattr(
-            sklearn.datasets,
-            "fetch_kddcup99",
-            lambda **options: asked.append(options) or Bunch(data=data, target=target),
-        )
+        made = Bunch(data=data, target=target)
+        fetched = lambda **options: asked.append(options) or made  # noqa: E731
+        monkeypatch.setattr(sklearn.datasets, "fetch_kddcup99", fetched)
         return asked
 
     return install
@@ -262,11 +251,8 @@ def by_hand(records, schema, preprocessing):
             elif preprocessing == "public" and column.log:
                 row.append(2 * math.log1p(min(number, high)) / math.log1p(high) - 1)
             else:
-                row.append(
-                    2 * (min(max(number, low), high) - low) / (high - low) - 1
-                    if high > low
-                    else 0.0
-                )
+                share = (min(max(number, low), high) - low) / ((high - low) or 1)
+                row.append(2 * share - 1 if high > low else 0.0)
     for values, categories in blocks:
         for row, value in zip(rows, values, strict=True):
             row += [float(value == category) for category in categories]
@@ -356,10 +342,8 @@ def test_all_of_kddcup99(connections):
     assert sum("=" not in name for name in connections.feature_names) == 38
     assert round(100 * np.mean(connections.target == 1), 2) == 19.69
     constant = [k for k in range(38) if not connections.data[:, k].any()]
-    assert [connections.feature_names[k] for k in constant] == [
-        "num_outbound_cmds",
-        "is_host_login",
-    ]
+    names = [connections.feature_names[k] for k in constant]
+    assert names == ["num_outbound_cmds", "is_host_login"]
 
 
 # what is refused
@@ -514,7 +498,7 @@ def test_bad_subsamples(folder, n):
     refused(fetch_kddcup99, message, privlp.InvalidParameterError, n=n)
 
 
-SIMULATIONS = (make_nested_balls, make_separable_sphere, make_unseparable_ball)
+SIMULATIONS = (datasets.make_nested_balls, datasets.make_separable_sphere, make_unseparable_ball)
 
 
 @pytest.mark.parametrize("make", [*SIMULATIONS, fetch_kddcup99])
@@ -539,7 +523,7 @@ def hyperplane(seed, d):
 @settings(deadline=None, max_examples=examples(50))
 @given(st.integers(1, 300), SEEDS)
 def test_nested_balls(n, seed):
-    X, y = make_nested_balls(n, random_state=seed)
+    X, y = datasets.make_nested_balls(n, random_state=seed)
     radius = np.linalg.norm(X, axis=1)
     assert X.shape == (n, 5)
     assert y.shape == (n,)
@@ -553,7 +537,7 @@ def test_nested_balls(n, seed):
 @settings(deadline=None, max_examples=examples(50))
 @given(st.integers(1, 300), DIMENSIONS, st.floats(0, 0.95), SEEDS)
 def test_separable_sphere(n, d, margin, seed):
-    X, y = make_separable_sphere(n, n_features=d, margin=margin, random_state=seed)
+    X, y = datasets.make_separable_sphere(n, n_features=d, margin=margin, random_state=seed)
     assert X.shape == (n, d)
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0, rtol=1e-12)
     assert (y * (X @ hyperplane(seed, d))).min() >= margin - 1e-12
@@ -590,7 +574,7 @@ def p_values_of_uniform_directions(X):
 @pytest.mark.statistical
 def test_nested_balls_have_the_right_masses():
     """Fourteen p-values, each below 1e-6 with probability 1e-6: false-alarm rate 1.4e-5."""
-    X, y = make_nested_balls(40_000, random_state=0)
+    X, y = datasets.make_nested_balls(40_000, random_state=0)
     radius = np.linalg.norm(X, axis=1)
     regions = [(0.0, 0.1), (0.1, 0.2), (0.2, 0.5)]
     inside = [(radius > low) & (radius <= high) for low, high in regions]
@@ -610,7 +594,7 @@ def test_separable_sphere_agrees_with_rejection(d, margin):
 
     Five p-values: false-alarm rate 5e-6; seeds fixed.
     """
-    X, y = make_separable_sphere(20_000, n_features=d, margin=margin, random_state=11)
+    X, y = datasets.make_separable_sphere(20_000, n_features=d, margin=margin, random_state=11)
     normal = hyperplane(11, d)
     assert stats.binomtest(int((y == 1).sum()), 20_000).pvalue > 1e-6
     other = np.random.default_rng(12).standard_normal((60_000, d))
@@ -622,7 +606,7 @@ def test_separable_sphere_agrees_with_rejection(d, margin):
 
 
 def test_separable_sphere_far_from_the_hyperplane():
-    X, y = make_separable_sphere(
+    X, y = datasets.make_separable_sphere(
         500, n_features=200, margin=0.9, random_state=0
     )  # mass 1e-73: no rejection would find it
     distance = y * (X @ hyperplane(0, 200))

@@ -57,11 +57,8 @@ def test_no_count_score_changes_by_more_than_one_over_s(seed, s, phi):
     A, b = rng.uniform(-1, 1, (12, 3)), rng.uniform(-1, 1, 12)
     log_weights = rng.normal(0, 3, 12)
     other_A, other_b, other_log_weights = A.copy(), b.copy(), log_weights.copy()
-    other_A[0], other_b[0], other_log_weights[0] = (
-        rng.uniform(-1, 1, 3),
-        rng.uniform(-1, 1),
-        rng.normal(0, 10),
-    )
+    other_A[0], other_b[0] = rng.uniform(-1, 1, 3), rng.uniform(-1, 1)
+    other_log_weights[0] = rng.normal(0, 10)
     scores = []
     for a, rhs, logs in ((A, b, log_weights), (other_A, other_b, other_log_weights)):
         rows = counted(LinearProgram(np.ones(3), a, rhs), phi)

@@ -109,25 +109,17 @@ def test_broken_twins_are_seen(name, twin, monkeypatch):
 )
 def test_a_person_is_charged_as_many_rows(name):
     X, y, _ = with_person(0.7, 1)
-    whole, one = (
-        given(ESTIMATORS[name], rows_per_record=rows).fit(X[::5], y[::5]).privacy_.entries
-        for rows in (ROWS, 1)
-    )
-    ratios = [
-        three.sensitivity / single.sensitivity
-        for three, single in zip(whole, one, strict=True)
-        if not single.purpose.startswith("cover")
-    ]
+    fits = (given(ESTIMATORS[name], rows_per_record=r).fit(X[::5], y[::5]) for r in (ROWS, 1))
+    pairs = zip(*(fit.privacy_.entries for fit in fits), strict=True)
+    pairs = [(three, one) for three, one in pairs if not one.purpose.startswith("cover")]
+    ratios = [three.sensitivity / one.sensitivity for three, one in pairs]
     assert ratios == pytest.approx([ROWS] * len(ratios), rel=1e-6)
 
 
 def test_rows_of_one_person_go_to_one_part_of_a_selector(monkeypatch):
     parts = []
-    monkeypatch.setattr(
-        selection.PrivateModelSelector,
-        "_mistakes",
-        lambda self, candidate, part, randomness, train, test: parts.append((*train, *test)) or 0,
-    )
+    noted = lambda self, _, part, randomness, *of: parts.append((*of[0], *of[1])) or 0  # noqa: E731
+    monkeypatch.setattr(selection.PrivateModelSelector, "_mistakes", noted)
     owner = RNG.permutation(np.repeat(np.arange(60), 3))
     given(ESTIMATORS["selector"]).fit(owner[:, None].astype(float), owner % 2 * 2 - 1, owner)
     one, two, held_out = ({*np.ravel(some)} for some in (parts[0][0], parts[1][0], parts[0][2]))

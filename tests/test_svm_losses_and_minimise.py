@@ -235,10 +235,8 @@ def test_agreement_with_scipy(loss):
 def test_sparse_is_dense(loss, n, p, seed):
     M = signed_records(n, p, seed)
     M[np.random.default_rng(seed).random(M.shape) < 0.5] = 0.0
-    risk, sparse = (
-        RegularizedRisk.in_memory(form(M), loss, 0.1, 1.0, linear=linear_term(p, seed))
-        for form in (np.asarray, sp.csr_array)
-    )
+    made, linear = RegularizedRisk.in_memory, linear_term(p, seed)
+    risk, sparse = (made(of, loss, 0.1, 1.0, linear=linear) for of in (M, sp.csr_array(M)))
     w = sparse.minimise()
     assert sparse.certified(w)
     np.testing.assert_allclose(w, risk.minimise(), atol=2 * risk.tolerance / risk.reg)

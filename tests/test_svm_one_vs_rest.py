@@ -67,10 +67,8 @@ def test_a_twin_that_gives_every_class_the_whole_budget_is_refused():
         return {"eps": eps, "delta": delta}, Budget(eps, delta, composition="planned")
 
     refused = several(sm.PrivateLPSVC(rounds=5))
-    with (
-        mock.patch.object(sm.PrivateOneVsRestClassifier, "_split", whole),
-        pytest.raises(Exception, match="budget"),
-    ):
+    patch = mock.patch.object(sm.PrivateOneVsRestClassifier, "_split", whole)
+    with patch, pytest.raises(Exception, match="budget"):
         refused.fit(X, Y)
     assert not hasattr(refused, "estimators_")
 

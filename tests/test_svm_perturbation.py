@@ -29,16 +29,9 @@ from tests.effort import examples, pairs
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
-OUTPUT = [
-    sm.OutputPerturbationSVC,
-    sm.OutputPerturbationLogisticRegression,
-    sm.OutputPerturbationClassifier,
-]
-OBJECTIVE = [
-    sm.ObjectivePerturbationSVC,
-    sm.ObjectivePerturbationLogisticRegression,
-    sm.ObjectivePerturbationClassifier,
-]
+KINDS = ("SVC", "LogisticRegression", "Classifier")
+OUTPUT = [getattr(sm, f"OutputPerturbation{kind}") for kind in KINDS]
+OBJECTIVE = [getattr(sm, f"ObjectivePerturbation{kind}") for kind in KINDS]
 ALL = OUTPUT + OBJECTIVE
 SETTINGS = settings(deadline=None, max_examples=examples(60))
 
@@ -142,11 +135,7 @@ def test_a_delta_does_not_get_into_reg_by_its_position(estimator):
 
 FORMULAS = pytest.mark.parametrize(
     ("n", "eps", "reg", "data_norm", "loss"),
-    [
-        (7, 0.5, 0.3, 1.0, huber()),
-        (50, 1.0, 2.0, 3.0, logistic()),
-        (20, 4.0, 0.01, 0.25, huber(0.1)),
-    ],
+    [(7, 0.5, 0.3, 1, huber()), (50, 1.0, 2.0, 3, logistic()), (20, 4.0, 0.01, 0.25, huber(0.1))],
 )
 
 
@@ -318,10 +307,8 @@ def test_determinants_of_some_neighbours_differ_by_as_much():
     """Within 10 %, through the Hessians of the code."""
     n, reg, w = 3, 0.05, np.array([1.0, 0.0])
     common = np.array([[0.0, 0.3], [0.0, -0.2]])
-    first, second = (
-        RegularizedRisk.in_memory(np.vstack([common, [last]]), huber(), reg, 1.0).hessian(w)
-        for last in ([1.0, 0.0], [0.0, 0.0])
-    )
+    both = (np.vstack([common, [last]]) for last in ([1.0, 0.0], [0.0, 0.0]))
+    first, second = (RegularizedRisk.in_memory(M, huber(), reg, 1.0).hessian(w) for M in both)
     ratio = np.linalg.slogdet(first)[1] - np.linalg.slogdet(second)[1]
     cost = perturbation.curvature_cost(
         RegularizedRisk.in_memory(np.zeros((n, 2)), huber(), reg, 1.0)
@@ -357,10 +344,8 @@ def test_long_records_are_scaled_down_each_by_itself(estimator, form):
     lengths = rng.uniform(1, 50, len(X)), rng.uniform(0.1, 1, len(X))
     stretched = X * np.where(rng.random(len(X)) < 0.5, *lengths)[:, None]
     shortened = stretched / np.maximum(1.0, np.linalg.norm(stretched, axis=1))[:, None]
-    first, second = (
-        estimator(random_state=5, fit_intercept=False).fit(side, Y)
-        for side in (form(stretched), shortened)
-    )
+    sides, made = (form(stretched), shortened), {"random_state": 5, "fit_intercept": False}
+    first, second = (estimator(**made).fit(side, Y) for side in sides)
     np.testing.assert_allclose(first.coef_, second.coef_, rtol=1e-6)
     assert first.privacy_ == second.privacy_
 

@@ -162,13 +162,10 @@ def test_units_do_not_matter():
     low, high = np.array(BOUNDS["X_bounds"], dtype=float)
     fit = PrivateQuantileRegressor(2.0, 1e-6, **BOUNDS, random_state=0).fit(X, y)
     scale, shift = np.array([1e-3, 1e6, 4.0]), np.array([7.0, -2e6, 1.0])
-    other = PrivateQuantileRegressor(
-        2.0,
-        1e-6,
-        X_bounds=(low * scale + shift, high * scale + shift),
-        y_bounds=(-20 * 64 + 5, 30 * 64 + 5),
-        random_state=0,
-    ).fit(X * scale + shift, y * 64 + 5)
+    ranges = {"X_bounds": (low * scale + shift, high * scale + shift)}
+    ranges["y_bounds"] = (-20 * 64 + 5, 30 * 64 + 5)
+    other = PrivateQuantileRegressor(2.0, 1e-6, **ranges, random_state=0)
+    other.fit(X * scale + shift, y * 64 + 5)
     assert other.predict(X * scale + shift) == pytest.approx(
         fit.predict(X) * 64 + 5, rel=1e-5, abs=1e-4
     )
@@ -288,10 +285,8 @@ def test_without_noise_quantiles_of_one_column_are_exact(y, relation):
 def test_scores_of_several_quantiles_are_their_mean():
     X, y = data(n=400)
     several = LPQuantileRegressor((0.2, 0.7)).fit(X, y)
-    each = [
-        1 - pinball(y - p, q) / pinball(y - np.quantile(y, q), q)
-        for q, p in zip((0.2, 0.7), several.predict(X).T, strict=True)
-    ]
+    pairs = zip((0.2, 0.7), several.predict(X).T, strict=True)
+    each = [1 - pinball(y - p, q) / pinball(y - np.quantile(y, q), q) for q, p in pairs]
     assert several.score(X, y) == pytest.approx(np.mean(each), rel=1e-6)
 
 
@@ -498,12 +493,8 @@ def test_drawing_together_lowers_the_squared_error_near_and_far():
         truth = np.array([distance, 7.0, 0.0, 0.0, 0.0, 0.0])
         seen = truth + 1.5 * rng.normal(size=(draws, 6))
         seen_middle = middle + 0.8 * rng.normal(size=(draws, 6))
-        drawn = np.array(
-            [
-                towards(s[None], np.array([1.5**2]), m, 0.8**2, left_out)[0]
-                for s, m in zip(seen, seen_middle, strict=True)
-            ]
-        )
+        pairs, square = zip(seen, seen_middle, strict=True), np.array([1.5**2])
+        drawn = np.array([towards(s[None], square, m, 0.8**2, left_out)[0] for s, m in pairs])
         assert drawn[:, 1] == pytest.approx(seen[:, 1])
         slopes = [0, 2, 3, 4, 5]
         error = np.square(drawn - truth)[:, slopes].sum(axis=1).mean()
@@ -521,10 +512,9 @@ def test_outer_quantiles_of_five_thousand_people(eps, most):
     """Mean of some fits, seeds fixed: of ten, the means are about three quarters of it, or less."""
     X, y = data(n=5000)
     best = LPQuantileRegressor(0.9).fit(X, y).objective_
-    fits = [
-        PrivateQuantileRegressor(eps, 1e-6, 0.9, **BOUNDS, random_state=s).fit(X, y)
-        for s in range(runs(10, 4))
-    ]
+    seeds = range(runs(10, 4))
+    made = (PrivateQuantileRegressor(eps, 1e-6, 0.9, **BOUNDS, random_state=s) for s in seeds)
+    fits = [one.fit(X, y) for one in made]
     assert np.mean([pinball(y - fit.predict(X), 0.9) for fit in fits]) <= best * most
 
 

@@ -298,10 +298,8 @@ def test_what_is_not_installed(module, table, message, monkeypatch):
 @pytest.mark.parametrize("table", EAGER)
 def test_models_read_names(table):
     content = table({"oats": [1.0], "milk": [2.0]})
-    assert privlp.models.diet([1.0, 3.0], content, [[1.0], [2.0]]).variable_names == (
-        "oats",
-        "milk",
-    )
+    lp = privlp.models.diet([1.0, 3.0], content, [[1.0], [2.0]])
+    assert lp.variable_names == ("oats", "milk")
 
 
 # labels of rows
@@ -328,11 +326,10 @@ def test_what_is_given_for_rows_is_matched_by_their_labels(order):
     found, plain = (LinearProgram([1, 2, 3], A, **fields) for fields in (given, by_order))
     for field in FIELDS:
         assert np.array_equal(getattr(found, field), getattr(plain, field))
-    found, plain = (
-        LinearProgram.from_linprog([1, 2, 3], A, b_ub=fields.pop("b"), **fields)
-        for fields in (dict(part) for part in (given, by_order))
-        if fields.pop("row_lower") is not None
-    )
+    for fields in (given, by_order):
+        fields["b_ub"] = fields.pop("b")
+        del fields["row_lower"]
+    found, plain = (LinearProgram.from_linprog([1, 2, 3], A, **of) for of in (given, by_order))
     for field in FIELDS:
         assert np.array_equal(getattr(found, field), getattr(plain, field))
 
