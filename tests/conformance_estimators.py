@@ -38,15 +38,9 @@ from svm_models.regression.base import PrivateLinearRegressor
 from svm_models.regression.losses import Together
 from svm_models.whitening import PURPOSE_AGAIN, shortened
 from tests import conformance_kit as kit
-from tests.conformance_subjects import (
-    NOT_OF_EQUAL_RANGE,
-    ONE_DRAW,
-    _faults,
-    played,
-    replaced,
-    stops_when,
-    together,
-)
+from tests import conformance_subjects
+from tests.conformance_kit import Patch
+from tests.conformance_subjects import ONE_DRAW, _faults, played, replaced, stops_when, together
 from tests.effort import THOROUGH
 
 Records = tuple[np.ndarray, np.ndarray]
@@ -64,7 +58,7 @@ def _opposite(size: float = 1.0) -> tuple[Records, Records]:
     return _records([size]), _records([-size])
 
 
-def _fit(estimator: Callable[..., Any], **options: Any) -> Callable[[Records], Any]:
+def _fit(estimator: Callable[..., Any], /, **options: Any) -> Callable[[Records], Any]:
     given = {"classes": (-1, 1), "random_state": 0, **options}
     if estimator is not sm.PrivateModelSelector and estimator is not sm.PrivateOneVsRestClassifier:
         given.setdefault("fit_intercept", False)  # audits are sharpest in one dimension
@@ -86,15 +80,14 @@ def _halved(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arguments: 0.5 * function(*arguments)
 
 
-def _one_draw(**faults: Any) -> dict[kit.Bug, kit.Patch | str]:
+def _one_draw(**faults: Any) -> dict[kit.Bug, Patch | str]:
     """Faults of a release of which there is one draw."""
     return {**_faults(**faults), kit.Bug.COUNT: ONE_DRAW}
 
 
 #: A minimiser that stops after one step, and is taken for converged.
-_ONE_NEWTON_STEP = together(
-    replaced(risk, "_NEWTON_STEPS", 1), replaced(RegularizedRisk, "certified", lambda *_: True)
-)
+_CERTIFIED = replaced(RegularizedRisk, "certified", lambda *_: True)
+_ONE_NEWTON_STEP = together(replaced(risk, "_NEWTON_STEPS", 1), _CERTIFIED)
 
 
 @contextmanager
@@ -122,11 +115,8 @@ _HALF_A_RECORD_ADDED = replaced(Neighbours, "adding", classmethod(lambda cls, n:
 #: Half of the noise where a record is added or removed.
 _HALF_A_SLOPE = replaced(perturbation, "_slope", _halved(perturbation._slope))
 #: The true number of records, where it is private.
-_TRUE_NUMBER = replaced(
-    base.PrivateLinearClassifier,
-    "_neighbours",
-    lambda self, n, account: Neighbours.adding(max(n, 1)),
-)
+_OF_TRUE_NUMBER = lambda self, n, account: Neighbours.adding(max(n, 1))  # noqa: E731
+_TRUE_NUMBER = replaced(base.PrivateLinearClassifier, "_neighbours", _OF_TRUE_NUMBER)
 _MANY = np.ones((1_000, 1))
 _ONE_REPLACED = _records(*_MANY), _records([0.0], *_MANY[1:])
 
@@ -140,21 +130,16 @@ _AS_SVC = "as for the SVC: the same code"
 def _minimiser(name: str, call: Any, data: Any, scale: Any, relation: Any, **given: Any) -> Any:
     """The draw of output perturbation, of which there is one."""
     given = {"MINIMISER": _AS_REPLACED, "COUNT": ONE_DRAW, **given}
-    faults = {"SCALE": kit.Patch(*scale), "RELATION": kit.Patch(relation)}
+    faults = {"SCALE": Patch(*scale), "RELATION": Patch(relation)}
     return played(name, call, data, "perturb the minimiser", **{**faults, **given})
 
 
 def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> kit.Played:
-    call, weakly = (
-        _fit(estimator, eps=2.0, delta=delta, reg=reg, **options) for reg in (4.0, 0.2631)
-    )
-    exact = kit.Patch(_ONE_NEWTON_STEP, _ONE_REPLACED, weakly) if sharp > 0.9 else _AS_SVC
+    call, weakly = (_fit(estimator, eps=2.0, delta=delta, reg=r, **options) for r in (4.0, 0.2631))
+    exact = Patch(_ONE_NEWTON_STEP, _ONE_REPLACED, weakly) if sharp > 0.9 else _AS_SVC
     return _minimiser(
         f"{estimator.__name__}: minimiser{', Gaussian' if delta else ''}",
-        call,
-        _opposite(),
-        (_UNSCALED, _opposite(3.0)),
-        _REMOVED,
+        *(call, _opposite(), (_UNSCALED, _opposite(3.0)), _REMOVED),
         sharp=sharp,
         MINIMISER=_AS_SVC if options else exact,
         **_where_steep(sharp),
@@ -169,7 +154,7 @@ def _output_added(estimator: Any, delta: float, sharp: float) -> kit.Played:
         (_UNSCALED, _without_the_first(_records([3.0]))),
         _HALF_A_SLOPE,
         sharp=sharp,
-        STOP=kit.Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
+        STOP=Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
         **_where_steep(sharp),
     )
 
@@ -203,7 +188,7 @@ class Perturbed(kit.Subject):
     name: str
     covers: frozenset[str]
     call: Callable[[Records], Any]
-    faults: dict[kit.Bug, kit.Patch | str]
+    faults: dict[kit.Bug, Patch | str]
     data: tuple[Records, Records] = _opposite()
     steep: bool = True
 
@@ -224,28 +209,21 @@ class Perturbed(kit.Subject):
         return np.array(found)
 
     def _paid(self, records: Records) -> Any:
-        return next(
-            r.mechanism
-            for r in kit.play(self.call, records).tape.releases
-            if r.purpose == self._PURPOSE
-        )
+        made = kit.play(self.call, records).tape.releases
+        return next(r.mechanism for r in made if r.purpose == self._PURPOSE)
 
-    def _maps(
-        self, patch: kit.Patch | None = None
-    ) -> tuple[Any, list[Callable[[np.ndarray], np.ndarray]]]:
+    def _maps(self, patch: Patch | None = None) -> tuple[Any, list[Callable[..., np.ndarray]]]:
         """The linear term's mechanism with the noise that audits best, and both minimisers."""
-        patch = patch or kit.Patch()
+        patch = patch or Patch()
         data = patch.data or self.data
         with patch.inject():
             mechanism = kit.sharpest(self._paid(data[0]))
             scale = getattr(mechanism, "sigma", None) or mechanism.scale
             tables = [self._minimisers(records, scale) for records in data]
-        return mechanism, [
-            lambda noise, table=table: np.interp(noise, _GRID * scale, table) for table in tables
-        ]
+        return mechanism, [partial(np.interp, xp=_GRID * scale, fp=table) for table in tables]
 
     @cached_property
-    def _right(self) -> tuple[Any, list[Callable[[np.ndarray], np.ndarray]]]:
+    def _right(self) -> tuple[Any, list[Callable[..., np.ndarray]]]:
         return self._maps()
 
     def _claim(self, mechanism: Any) -> kit.Claim:
@@ -255,11 +233,7 @@ class Perturbed(kit.Subject):
         return replace(claim, eps=claim.eps + mechanism.curvature_cost) if gaussian else claim
 
     def _audit_of(
-        self,
-        mechanism: Any,
-        maps: Any,
-        claim: kit.Claim,
-        release: Callable[..., np.ndarray] = kit.release_many,
+        self, mechanism: Any, maps: Any, claim: kit.Claim, release: Any = kit.release_many
     ) -> kit.Statistical:
         def sample(side: int, rng: np.random.Generator, runs: int) -> Any:
             return maps[side](release(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0]).tolist()
@@ -303,12 +277,9 @@ class Perturbed(kit.Subject):
         mechanism = kit.noisier(mechanism)
 
         def sample(side: int, rng: np.random.Generator, runs: int) -> Any:
-            one = kit.release_many(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0]
-            two = (
-                kit.release_many(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0]
-                if fresh
-                else one
-            )
+            draws = partial(kit.release_many, mechanism, np.zeros(1), runs=runs)
+            one = draws(Randomness(rng))[:, 0]
+            two = draws(Randomness(rng))[:, 0] if fresh else one
             return (maps[side](one) - maps[1 - side](two)).tolist()
 
         claim, cost = kit.claim_of_two(mechanism), mechanism.curvature_cost
@@ -321,9 +292,9 @@ def _objective(
     """Where a record is replaced, or `added`."""
     long, half = (_records([3.0]), _HALF_A_SLOPE) if added else (_opposite(3.0), _REMOVED)
     faults = _one_draw(
-        SCALE=kit.Patch(_UNSCALED, _without_the_first(long) if added else long),
-        RELATION=kit.Patch(half) if steep else _LESS_STEEP,
-        MINIMISER=_AS_REPLACED if added else kit.Patch(_loose_tolerance, _ONE_REPLACED),
+        SCALE=Patch(_UNSCALED, _without_the_first(long) if added else long),
+        RELATION=Patch(half) if steep else _LESS_STEEP,
+        MINIMISER=_AS_REPLACED if added else Patch(_loose_tolerance, _ONE_REPLACED),
     )
     options |= _added(1) if added else {}
     return Perturbed(
@@ -342,6 +313,7 @@ _NOTHING = [[0.0, 0.0]] * 300
 _SUMS = "release the sum of weighted records"
 _HALF = "release half of the sum of records"
 _BEFORE_ALL = "it is released before the first round"
+_COUNTED_ONCE = "a record counts once, however long"
 
 
 def _right_or_wrong() -> tuple[Records, Records]:
@@ -360,10 +332,7 @@ def _impatient_fit() -> Iterator[None]:
         return read(estimator, X, y, **options)
 
     done = stops_when(lambda w: not np.any(records[-1]))
-    with (
-        mock.patch.object(private_lp_svc, "read", remembered),
-        mock.patch.object(private_lp_svc, "drive", done),
-    ):
+    with mock.patch.multiple(private_lp_svc, read=remembered, drive=done):
         yield
 
 
@@ -382,13 +351,10 @@ _ANY_LENGTH = replaced(records_on_grid, "bounded", lambda part, grid: part)
 _NOT_SHORT = partial(RecordsOnGrid.second_moments, shorten=False)
 _LONG_MOMENTS = together(replaced(whitened_twice, "moments_again", _NOT_SHORT), _ANY_LENGTH)
 #: Long records are neither scaled down nor left out.
-_LONG = together(
-    replaced(records_on_grid, "within_norm", lambda X, data_norm: X), _UNSCALED, _ANY_LENGTH
-)
+_NEVER_SCALED = replaced(records_on_grid, "within_norm", lambda X, data_norm: X)
+_LONG = together(_NEVER_SCALED, _UNSCALED, _ANY_LENGTH)
 #: Less noise than second moments need, or than two counts.
-_HALF_A_MOMENT, _HALF_A_COUNT = (
-    replaced(Neighbours, "moved_moments", moved) for moved in (0.25, 0.5)
-)
+_HALF_A_MOMENT, _HALF_A_COUNT = (replaced(Neighbours, "moved_moments", m) for m in (0.25, 0.5))
 
 
 def _negative_for_everyone(mechanism: Any, value: Any, purpose: str) -> Any:
@@ -404,85 +370,55 @@ _HALF_A_RECORD = replaced(lp_svc_charges, "CENTRE", 0.25)
 #: Numbers of records between which the rule adds a round.
 _ROUNDS_DIFFER = _without_the_first(_records([1.0, 0.0], *_NOTHING[:298]))
 
-_ACROSS, _FLIPPED = (
-    (_records([1.0, 0.0], *_NOTHING), _records(other, *_NOTHING))
-    for other in ([0.0, 1.0], [-1.0, 0.0])
-)
-_ONE_MORE = _without_the_first(_records([1.0, 0.0], *_NOTHING))
+_ALONG, _BESIDE, _BACK = (_records(of, *_NOTHING) for of in ([1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]))
+_ACROSS, _FLIPPED, _ONE_MORE = (_ALONG, _BESIDE), (_ALONG, _BACK), _without_the_first(_ALONG)
 
 
 def _lp(what: str, purpose: str, data: Any, call: Any = _LP_ROUTE, **given: Any) -> kit.Played:
     return played(f"PrivateLPSVC: {what}", call, data, purpose, **given)
 
 
+_HALVED = Patch(_REMOVED)
+_SUMMED: dict[str, Any] = {"SCALE": Patch(_unshortened()), "RELATION": _HALVED}
+_OTHER_ROUNDS = Patch(_TRUE_NUMBER, _ROUNDS_DIFFER)
+_FAR_ACROSS = _records([3.0, 0.0], *_NOTHING), _records([0.0, 3.0], *_NOTHING)
+_TWICE = _fit(sm.PrivateLPSVC, eps=_MEASURED_TWICE, delta=1e-6)
+_LONG_OR_NOT = _without_the_first(_records([3.0, 0.0], *_NOTHING))
+_OF_300 = _fit(sm.PrivateLPSVC, eps=1.0, delta=1e-6, **_added(300))
 _PRIVATE_LP = [
+    _lp("second moments", _MOMENTS, _ACROSS, SCALE=Patch(_LONG, _FAR_ACROSS), RELATION=_HALVED),
     _lp(
-        "second moments",
-        _MOMENTS,
-        _ACROSS,
-        SCALE=kit.Patch(_LONG, (_records([3.0, 0.0], *_NOTHING), _records([0.0, 3.0], *_NOTHING))),
-        RELATION=kit.Patch(_REMOVED),
+        *("second moments again", PURPOSE_AGAIN, _ACROSS, _TWICE),
+        SCALE=Patch(_LONG_MOMENTS),
+        RELATION=_HALVED,
     ),
-    _lp(
-        "second moments again",
-        PURPOSE_AGAIN,
-        _ACROSS,
-        _fit(sm.PrivateLPSVC, eps=_MEASURED_TWICE, delta=1e-6),
-        SCALE=kit.Patch(_LONG_MOMENTS),
-        RELATION=kit.Patch(_REMOVED),
-    ),
-    _lp(
-        "sum",
-        _SUMS,
-        _FLIPPED,
-        SCALE=kit.Patch(_unshortened()),
-        RELATION=kit.Patch(_REMOVED),
-        STOP=kit.Patch(_impatient_fit, _right_or_wrong()),
-    ),
-    _lp(
-        "half of the sum",
-        _HALF,
-        _FLIPPED,
-        SCALE=kit.Patch(_unshortened()),
-        RELATION=kit.Patch(_REMOVED),
-        STOP=_BEFORE_ALL,
-    ),
+    _lp("sum", _SUMS, _FLIPPED, **_SUMMED, STOP=Patch(_impatient_fit, _right_or_wrong())),
+    _lp("half of the sum", _HALF, _FLIPPED, **_SUMMED, STOP=_BEFORE_ALL),
     *(
         _lp(
-            f"{name}{of_which}",
-            purpose,
-            data,
-            _fit(sm.PrivateLPSVC, eps=1.0, delta=1e-6, **options),
-            SCALE="a record counts once, however long",
-            RELATION=kit.Patch(relation),
-            STOP=kit.Patch(_TRUE_NUMBER, _ROUNDS_DIFFER) if options else _BEFORE_ALL,
+            *(f"{name}{of_which}", purpose, data, call),
+            SCALE=_COUNTED_ONCE,
+            RELATION=Patch(relation),
+            STOP=stop,
             answer=_negative_for_everyone,
         )
-        for of_which, options, data, relation in (
-            ("", {}, _FLIPPED, _REMOVED),
-            (", record added", _added(300), _ONE_MORE, _HALF_A_RECORD_ADDED),
+        for of_which, call, data, relation, stop in (
+            ("", _LP_ROUTE, _FLIPPED, _REMOVED, _BEFORE_ALL),
+            (", record added", _OF_300, _ONE_MORE, _HALF_A_RECORD_ADDED, _OTHER_ROUNDS),
         )
         for name, purpose in (("larger class", OF_ANSWER), ("comparison with one class", OF_CHOICE))
     ),
     *(
         _lp(
-            f"{name}, record added",
-            purpose,
-            _ONE_MORE,
-            _fit(sm.PrivateLPSVC, eps=1.0, delta=1e-6, **_added(300)),
+            *(f"{name}, record added", purpose, _ONE_MORE, _OF_300),
             SCALE=scale,
-            RELATION=kit.Patch(half),
-            STOP=kit.Patch(_TRUE_NUMBER, _ROUNDS_DIFFER),
+            RELATION=Patch(half),
+            STOP=_OTHER_ROUNDS,
         )
         for name, purpose, half, scale in (
-            (
-                "second moments",
-                _MOMENTS,
-                _HALF_A_MOMENT,
-                kit.Patch(_LONG, _without_the_first(_records([3.0, 0.0], *_NOTHING))),
-            ),
-            ("sum", _SUMS, _HALF_A_RECORD, kit.Patch(_unshortened())),
-            ("half of the sum", _HALF, _HALF_A_RECORD, kit.Patch(_unshortened())),
+            ("second moments", _MOMENTS, _HALF_A_MOMENT, Patch(_LONG, _LONG_OR_NOT)),
+            ("sum", _SUMS, _HALF_A_RECORD, Patch(_unshortened())),
+            ("half of the sum", _HALF, _HALF_A_RECORD, Patch(_unshortened())),
         )
     ),
 ]
@@ -503,35 +439,20 @@ def _evened(what: str, purpose: str, pair: Any, swapped: Any, **options: Any) ->
         fit = sm.PrivateLPSVC(4.0, 1e-6, **given).fit
         return fit(*people[:2], sensitive_features=people[2])
 
-    scale = "a record counts once, however long"
-    if purpose == OF_DIRECTION:
-        scale = kit.Patch(_unshortened())
-    faults = {"SCALE": scale, "RELATION": kit.Patch(swapped), "STOP": _AFTER_ALL}
+    scale = Patch(_unshortened()) if purpose == OF_DIRECTION else _COUNTED_ONCE
+    faults = {"SCALE": scale, "RELATION": Patch(swapped), "STOP": _AFTER_ALL}
     covers = frozenset(["PrivateLPSVC"])
     return kit.Played(f"PrivateLPSVC: {what}", covers, call, pair, purpose, _faults(**faults))
 
 
 _AFTER_ALL = "all counts are paid for, whatever they say"
+_MEMBER, _BACKWARD = _of_groups(1.0, 0.0), _of_groups(-1.0, 0.0)
+_OF_NONE = _of_groups(1.0, 0.0, member=0)
+_LESS_ONE, _MORE = (_MEMBER, tuple(part[1:] for part in _MEMBER)), "counts of groups, record added"
 _FAIR = [
-    _evened(
-        "direction between groups",
-        OF_DIRECTION,
-        (_of_groups(1.0, 0.0), _of_groups(-1.0, 0.0)),
-        _REMOVED,
-    ),
-    _evened(
-        "counts of groups",
-        OF_GROUPS,
-        (_of_groups(1.0, 0.0), _of_groups(1.0, 0.0, member=0)),
-        _REMOVED,
-    ),
-    _evened(
-        "counts of groups, record added",
-        OF_GROUPS,
-        (_of_groups(1.0, 0.0), tuple(part[1:] for part in _of_groups(1.0, 0.0))),
-        _HALF_A_COUNT,
-        **_added(300),
-    ),
+    _evened("direction between groups", OF_DIRECTION, (_MEMBER, _BACKWARD), _REMOVED),
+    _evened("counts of groups", OF_GROUPS, (_MEMBER, _OF_NONE), _REMOVED),
+    _evened(_MORE, OF_GROUPS, _LESS_ONE, _HALF_A_COUNT, **_added(300)),
 ]
 
 # multiplicative weights
@@ -543,15 +464,11 @@ _LARGE = 3.0
 
 def _selected(score: str) -> kit.Played:
     name = f"DMWSVC: selection by {score}"
-    call = _fit(
-        sm.DMWSVC, eps=1.0, delta=1e-6, s=19.9, alpha=0.09, radius=2.0, score=score, data_norm=10.0
-    )
-    scale = kit.Patch(NOT_OF_EQUAL_RANGE)
+    given = {"s": 19.9, "alpha": 0.09, "radius": 2.0, "score": score, "data_norm": 10.0}
+    data = tuple(_records([size], *_STILL) for size in (10.0, -10.0))
+    scale = Patch(conformance_subjects.NOT_OF_EQUAL_RANGE)
     return played(
-        name,
-        call,
-        tuple(_records([size], *_STILL) for size in (10.0, -10.0)),
-        "select a vertex",
+        *(name, _fit(sm.DMWSVC, eps=1.0, delta=1e-6, **given), data, "select a vertex"),
         covers="DMWSVC",
         SCALE="rows are counted, however long" if score == "count" else scale,
         STOP="the rounds are those of dmw",
@@ -572,10 +489,10 @@ _DMW = [
     played(
         "DMWSVC: hinge losses, for the radius",
         _fit(sm.DMWSVC, eps=1.0, delta=1e-6, s=1.5, alpha=50.0, form="soft"),
-        (_records([1.0], [0.0]), _records([-1.0], [0.0])),
+        tuple(_records([one], [0.0]) for one in (1.0, -1.0)),
         "sum of hinge losses",
         answer=_radius,
-        SCALE=kit.Patch(_UNSCALED, (_records([3.0], [0.0]), _records([-3.0], [0.0]))),
+        SCALE=Patch(_UNSCALED, tuple(_records([one], [0.0]) for one in (3.0, -3.0))),
         MINIMISER=_AS_OBJECTIVE,
         COUNT=ONE_DRAW,
     ),
@@ -585,22 +502,17 @@ _DMW = [
 
 
 def _tune(records: Records) -> Any:
-    candidates = [
-        sm.OutputPerturbationSVC(eps=1.0, reg=1.0, fit_intercept=False),
-        sm.OutputPerturbationSVC(eps=1.0, reg=2.0, fit_intercept=False),
-    ]
-    return sm.PrivateModelSelector(candidates, eps=1.0, classes=(-1, 1), random_state=0).fit(
-        *records
-    )
+    one, two = (sm.OutputPerturbationSVC(1.0, reg=r, fit_intercept=False) for r in (1.0, 2.0))
+    options = {"eps": 1.0, "classes": (-1, 1), "random_state": 0}
+    return sm.PrivateModelSelector([one, two], **options).fit(*records)
 
 
 def _for_and_against(mechanism: Any, value: Any, purpose: str) -> Any:
     """One candidate takes all records for positive, the other for negative."""
     if isinstance(mechanism, ExponentialMechanism):
         return 0
-    return np.array(
-        [1.0 if mechanism.sensitivity > 0.5 else -1.0]
-    )  # the candidate of the weaker regularisation
+    weaker_regularisation = mechanism.sensitivity > 0.5
+    return np.array([1.0 if weaker_regularisation else -1.0])
 
 
 def _held_out() -> tuple[Records, Records]:
@@ -613,27 +525,18 @@ def _held_out() -> tuple[Records, Records]:
     return (X, y), (X, other)
 
 
+_OF_THREE = {"eps": 6.0, "delta": 0.0, "classes": (-1, 1, 2)}
+_OF_EACH = sm.OutputPerturbationSVC(reg=4.0, fit_intercept=False)
 _ONE_VS_REST = _minimiser(
     "PrivateOneVsRestClassifier: minimiser",
-    lambda records: sm.PrivateOneVsRestClassifier(
-        sm.OutputPerturbationSVC(reg=4.0, fit_intercept=False),
-        eps=6.0,
-        delta=0.0,
-        classes=(-1, 1, 2),
-        random_state=0,
-    ).fit(*records),
-    _opposite(),
-    (_UNSCALED, _opposite(3.0)),
-    _REMOVED,
+    _fit(sm.PrivateOneVsRestClassifier, estimator=_OF_EACH, **_OF_THREE),
+    *(_opposite(), (_UNSCALED, _opposite(3.0)), _REMOVED),
     MINIMISER=_AS_SVC,
 )
 
 _PARTS_PAY = "each part of the records pays for one draw"
 _CHOICE = played(
-    "PrivateModelSelector: choice",
-    _tune,
-    _held_out(),
-    "choose a candidate",
+    *("PrivateModelSelector: choice", _tune, _held_out(), "choose a candidate"),
     answer=_for_and_against,
     RELATION="n is public; a record costs one mistake",
     MINIMISER="candidates pay for themselves",
@@ -654,34 +557,27 @@ def _whitened(**options: Any) -> Callable[[Records], Any]:
     return call
 
 
-_LEFT_LONG = replaced(
-    whitened_twice,
-    "shortened",
-    lambda block, shorten, **options: shortened(block, shorten=False, **options),
-)
+def _as_long_as_it_is(block: Any, shorten: bool, **options: Any) -> Any:
+    return shortened(block, shorten=False, **options)
+
+
+_LEFT_LONG = replaced(whitened_twice, "shortened", _as_long_as_it_is)
 
 
 def _whitened_minimiser(name: str, data: Any, **options: Any) -> Perturbed:
-    faults = _one_draw(
-        SCALE=kit.Patch(_LEFT_LONG), RELATION=kit.Patch(_HALF_A_SLOPE), MINIMISER=_AS_REPLACED
-    )
-    return Perturbed(
-        f"ObjectivePerturbationSVC: minimiser, whitened{name}",
-        frozenset(["ObjectivePerturbationSVC", "GaussianObjectivePerturbation"]),
-        _whitened(**options),
-        faults,
-        data,
-    )
+    faults = {"SCALE": Patch(_LEFT_LONG), "RELATION": Patch(_HALF_A_SLOPE)}
+    covers = frozenset(["ObjectivePerturbationSVC", "GaussianObjectivePerturbation"])
+    name = f"ObjectivePerturbationSVC: minimiser, whitened{name}"
+    faults = _one_draw(**faults, MINIMISER=_AS_REPLACED)
+    return Perturbed(name, covers, _whitened(**options), faults, data)
 
 
 def _whitened_moments(name: str, data: Any, scale: Any, **options: Any) -> kit.Played:
     return played(
         f"ObjectivePerturbationSVC: second moments, whitened{name}",
-        _whitened(**options),
-        data,
-        _MOMENTS,
-        SCALE=kit.Patch(_LONG, scale),
-        RELATION=kit.Patch(_HALF_A_MOMENT),
+        *(_whitened(**options), data, _MOMENTS),
+        SCALE=Patch(_LONG, scale),
+        RELATION=Patch(_HALF_A_MOMENT),
         MINIMISER="moments are released before",
         COUNT=ONE_DRAW,
     )
@@ -690,15 +586,9 @@ def _whitened_moments(name: str, data: Any, scale: Any, **options: Any) -> kit.P
 _WHITENED: list[kit.Subject] = [
     _whitened_minimiser("", _opposite()),
     _whitened_minimiser(", record added", _without_the_first(_records([1.0])), **_added(1)),
+    _whitened_moments("", *((_records([a, 0.0]), _records([0.0, a])) for a in (1.0, 3.0))),
     _whitened_moments(
-        "",
-        (_records([1.0, 0.0]), _records([0.0, 1.0])),
-        (_records([3.0, 0.0]), _records([0.0, 3.0])),
-    ),
-    _whitened_moments(
-        ", record added",
-        _without_the_first(_records([1.0, 0.0])),
-        _without_the_first(_records([3.0, 0.0])),
+        *(", record added", *(_without_the_first(_records([a, 0.0])) for a in (1.0, 3.0))),
         **_added(1),
     ),
 ]
@@ -706,9 +596,8 @@ _WHITENED: list[kit.Subject] = [
 # weights of classes, and a threshold
 
 #: Weights as they are given, instead of in units of the largest.
-_NOT_NORMALISED = replaced(
-    threshold, "class_weights", lambda given, classes: given and (1.0, (1.0, 3.0))
-)
+_AS_GIVEN = lambda given, classes: given and (1.0, (1.0, 3.0))  # noqa: E731
+_NOT_NORMALISED = replaced(threshold, "class_weights", _AS_GIVEN)
 
 
 def _of_the_heavy_class(*rest: Any) -> tuple[Records, Records]:
@@ -723,17 +612,14 @@ _WEIGHTED = [
     _minimiser(
         "OutputPerturbationSVC: minimiser, weighted classes",
         _fit(sm.OutputPerturbationSVC, eps=2.0, reg=12.0, class_weight={1: 3.0}),
-        _of_the_heavy_class(),
-        (_NOT_NORMALISED,),
-        _REMOVED,
+        *(_of_the_heavy_class(), (_NOT_NORMALISED,), _REMOVED),
     ),
     played(
         "PrivateLPSVC: sum, weighted classes",
         _fit(sm.PrivateLPSVC, eps=1.0, delta=1e-6, class_weight={1: 3.0}),
-        _of_the_heavy_class(*_NOTHING),
-        _SUMS,
-        SCALE=kit.Patch(_NOT_NORMALISED),
-        RELATION=kit.Patch(_REMOVED),
+        *(_of_the_heavy_class(*_NOTHING), _SUMS),
+        SCALE=Patch(_NOT_NORMALISED),
+        RELATION=Patch(_REMOVED),
         STOP="as with equal weights",
     ),
 ]
@@ -742,18 +628,15 @@ _CLASSIFIER = _fit(sm.PrivateClassifier, eps=1.0, delta=1e-6)
 _DOUBLE_DUALS = replaced(records_on_grid, "expit", lambda z, out=None: 2 * special.expit(z))
 _LOGISTIC = [
     played(
-        f"PrivateClassifier: {what}",
-        call,
-        _FLIPPED,
-        purpose,
-        SCALE=kit.Patch(_unshortened()),
-        RELATION=kit.Patch(relation),
+        *(f"PrivateClassifier: {what}", _CLASSIFIER, _FLIPPED, purpose),
+        SCALE=Patch(_unshortened()),
+        RELATION=Patch(relation),
         STOP=_BEFORE_ALL if purpose == _HALF else "as for PrivateLPSVC: the same code",
     )
-    for what, call, purpose, relation in (
-        ("half of the sum", _CLASSIFIER, _HALF, _REMOVED),
-        ("sum", _CLASSIFIER, _SUMS, _REMOVED),
-        ("sum, a dual weight of 2", _CLASSIFIER, _SUMS, _DOUBLE_DUALS),
+    for what, purpose, relation in (
+        ("half of the sum", _HALF, _REMOVED),
+        ("sum", _SUMS, _REMOVED),
+        ("sum, a dual weight of 2", _SUMS, _DOUBLE_DUALS),
     )
 ]
 
@@ -765,22 +648,17 @@ def _one_weight(mechanism: Any, value: Any, purpose: str) -> Any:
     return np.array([1.0]) if purpose == "perturb the minimiser" else value
 
 
-def _thresholds(
-    name: str, data: Any, half: Any, each_side: int, **options: Any
-) -> list[kit.Played]:
+def _thresholds(name: str, data: Any, half: Any, each: int, **options: Any) -> list[kit.Played]:
     """With so few candidates that audits are sharp."""
     fit = _fit(sm.OutputPerturbationSVC, eps=1.0, reg=1.0, threshold_share=0.1, **options)
 
     def call(records: Records) -> Any:
-        with mock.patch.object(threshold, "_EACH_SIDE", each_side):
+        with mock.patch.object(threshold, "_EACH_SIDE", each):
             return fit(records)
 
     return [
         played(
-            f"private classifiers: {words}{name}",
-            call,
-            data,
-            purpose,
+            *(f"private classifiers: {words}{name}", call, data, purpose),
             answer=_one_weight,
             covers="OutputPerturbationSVC",
             RELATION=relation,
@@ -789,7 +667,7 @@ def _thresholds(
         )
         for words, purpose, relation in (
             ("number of each class", "count the classes", "moves by one either way"),
-            ("threshold", "choose a threshold", kit.Patch(half)),
+            ("threshold", "choose a threshold", Patch(half)),
         )
     ]
 
@@ -798,17 +676,12 @@ def _one_record(x: float, label: int) -> Records:
     return np.array([[x]]), np.array([label])
 
 
+_ADDED_BELOW = _without_the_first(_one_record(-0.5, 1))
 _THRESHOLDS = [
     # About as many candidates on either side of the record's decision.
     *_thresholds("", (_one_record(0.0, 1), _one_record(0.0, -1)), _REMOVED, 1),
     # One of nine below it: odds of about exp(-2), which the record turns.
-    *_thresholds(
-        ", record added",
-        _without_the_first(_one_record(-0.5, 1)),
-        _HALF_A_RECORD_ADDED,
-        4,
-        **_added(1),
-    ),
+    *_thresholds(", record added", _ADDED_BELOW, _HALF_A_RECORD_ADDED, 4, **_added(1)),
 ]
 
 
@@ -820,23 +693,18 @@ def _after_all(prepare: Any, X: Any) -> np.ndarray:
 _INTERCEPT = _minimiser(
     "private classifiers: minimiser, with an intercept",
     _fit(sm.OutputPerturbationSVC, eps=2.0, reg=40.0, fit_intercept=True),
-    _opposite(),
-    (replaced(scaled.Preparation, "__call__", _after_all),),
-    _REMOVED,
+    *(_opposite(), (replaced(scaled.Preparation, "__call__", _after_all),), _REMOVED),
     covers="OutputPerturbationSVC",
 )
 
 
 #: Neither moved into declared ranges nor scaled down.
-_BEYOND_THEIR_RANGES = together(
-    replaced(scaled.Preparation, "_scaled", lambda prepare, X, low, high: X), _UNSCALED
-)
+_ANYWHERE = replaced(scaled.Preparation, "_scaled", lambda prepare, X, low, high: X)
+_BEYOND_THEIR_RANGES = together(_ANYWHERE, _UNSCALED)
 _RANGES = _minimiser(
     "private classifiers: minimiser, columns with ranges",
     _fit(sm.OutputPerturbationSVC, eps=2.0, reg=40.0, X_bounds={0: (-2, 2)}),
-    _opposite(3.0),
-    (_BEYOND_THEIR_RANGES,),
-    _REMOVED,
+    *(_opposite(3.0), (_BEYOND_THEIR_RANGES,), _REMOVED),
     covers="OutputPerturbationSVC",
 )
 
@@ -846,9 +714,9 @@ _COUNT = played(
     _without_the_first(_records([1.0])),
     "count the records",
     covers="OutputPerturbationSVC",
-    SCALE="a record counts once, however long",
+    SCALE=_COUNTED_ONCE,
     RELATION="the number is public where a record is replaced",
-    STOP=kit.Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
+    STOP=Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
     MINIMISER="nothing is minimised",
     COUNT=ONE_DRAW,
 )
@@ -880,9 +748,7 @@ def _for_or_against(mechanism: Any, value: Any, purpose: str) -> Any:
 
 
 _CHOICE_ADDED = played(
-    "PrivateModelSelector: choice, record added",
-    _tune_added,
-    _dealt_to_the_last_part(),
+    *("PrivateModelSelector: choice, record added", _tune_added, _dealt_to_the_last_part()),
     "choose a candidate",
     answer=_for_or_against,
     RELATION="half of the sensitivity is charged already; its twins are those of the draw",
@@ -917,15 +783,11 @@ def _short(entries: Any, whiten: Any, *, real: Any = records_on_grid._products) 
 
 #: Records are ten times as long as they are said to be.
 _OF_ANY_LENGTH = together(replaced(records_on_grid, "_products", _short), _ANY_LENGTH)
-_TRUE_NUMBER_OF_PAIRS = replaced(
-    PrivateLinearRegressor,
-    "_neighbours",
-    lambda self, n, account: (Neighbours.adding(max(n, 1)), account),
-)
+_AND_ACCOUNT = lambda self, n, account: (Neighbours.adding(max(n, 1)), account)  # noqa: E731
+_TRUE_NUMBER_OF_PAIRS = replaced(PrivateLinearRegressor, "_neighbours", _AND_ACCOUNT)
 _IN_THE_MIDDLE = [(0.0, 0.0)] * 60
 _SPREAD = [(0.0, y) for y in np.linspace(-1, 1, 60)]
 _ROUNDS_ARE_PLANNED = "the number of rounds is fixed before a record is read"
-_COUNTED_ONCE = "a record counts once, however long"
 _EITHER_WAY = "a count moves by one either way"
 _NO_CONSTANT: dict[str, Any] = {"quantile": 0.9, "fit_intercept": False}
 
@@ -947,15 +809,11 @@ def _compared(**options: Any) -> Callable[[Records], Any]:
     return call
 
 
-def _comparison(
-    which: str, options: dict[str, Any], data: Any, fault: kit.Patch, stop: Any
-) -> kit.Played:
+def _comparison(which: str, options: Any, data: Any, fault: Patch, stop: Any) -> kit.Played:
     return played(
         f"PrivateQuantileRegressor: comparison with a constant{which}",
-        _compared(**options),
-        data,
-        OF_CHOICE,
-        SCALE=kit.Patch(replaced(regression_records, "lost", _lost)),
+        *(_compared(**options), data, OF_CHOICE),
+        SCALE=Patch(replaced(regression_records, "lost", _lost)),
         RELATION=fault,
         STOP=stop,
     )
@@ -974,32 +832,28 @@ _RELEASED: list[tuple[str, str, dict[str, Any], Any, Any, list[Any]]] = [
 
 
 def _regression(
-    name: str, purpose: str, options: dict[str, Any], one: Any, other: Any, rest: list[Any]
+    name: str, purpose: str, options: Any, one: Any, other: Any, rest: Any
 ) -> Iterator[kit.Played]:
     """A release where a record is replaced, and where it is added."""
     counts = purpose.startswith("count")
-    scale = _COUNTED_ONCE if counts else kit.Patch(_OF_ANY_LENGTH)
+    scale = _COUNTED_ONCE if counts else Patch(_OF_ANY_LENGTH)
     yield played(
         f"PrivateQuantileRegressor: {name}",
-        _regress(**options),
-        (_numbers(one, *rest), _numbers(other, *rest)),
-        purpose,
+        *(_regress(**options), (_numbers(one, *rest), _numbers(other, *rest)), purpose),
         SCALE=scale,
-        RELATION=_EITHER_WAY if counts else kit.Patch(_REMOVED),
+        RELATION=_EITHER_WAY if counts else Patch(_REMOVED),
         STOP=_ROUNDS_ARE_PLANNED,
     )
     two = _without_the_first(_numbers(one, (0.0, 0.0)))
     yield played(
         f"PrivateQuantileRegressor: {name}, record added",
-        _regress(**options, **_added(60)),
-        _without_the_first(_numbers(one, *rest)),
-        purpose,
+        *(_regress(**options, **_added(60)), _without_the_first(_numbers(one, *rest)), purpose),
         # What is counted is compared with a share of the records.
         sharp=0.3 if counts else 0.95,
         rare=4 if counts else 1,
         SCALE=scale,
-        RELATION=_EITHER_WAY if counts else kit.Patch(_HALF_A_RECORD_ADDED),
-        STOP=kit.Patch(_TRUE_NUMBER_OF_PAIRS, two),
+        RELATION=_EITHER_WAY if counts else Patch(_HALF_A_RECORD_ADDED),
+        STOP=Patch(_TRUE_NUMBER_OF_PAIRS, two),
     )
 
 
@@ -1009,9 +863,8 @@ def _twice_as_far(self: Together, draws: Any, sums: Any) -> Any:
 
 
 def _of_y_alone(quantile: Any, **options: Any) -> Any:
-    made = sm.PrivateQuantileRegressor(
-        1.0, 1e-6, quantile, y_bounds=(-1, 1), random_state=0, **options
-    )
+    options = {"y_bounds": (-1, 1), "random_state": 0, **options}
+    made = sm.PrivateQuantileRegressor(1.0, 1e-6, quantile, **options)
 
     def call(records: Records) -> Any:
         two = np.array([-0.5, 0.5])  # two levels are the hardest case of a selection
@@ -1031,16 +884,16 @@ def _counted_twice(beyond: Any, *rest: Any, real: Any = regression_descent.selec
 def _selection(which: str, data: Any, quantile: float = 0.5, **options: Any) -> kit.Played:
     return played(
         f"PrivateQuantileRegressor: a level of y alone{which}",
-        _of_y_alone(quantile, **options),
-        data,
-        OF_ANSWER,
-        SCALE=kit.Patch(replaced(regression_descent, "selected", _counted_twice)),
+        *(_of_y_alone(quantile, **options), data, OF_ANSWER),
+        SCALE=Patch(replaced(regression_descent, "selected", _counted_twice)),
         RELATION=_EITHER_WAY,
         STOP="it is the only draw",
         COUNT=ONE_DRAW,
     )
 
 
+_UP_OR_DOWN = tuple(_numbers((1.0, y), *_IN_THE_MIDDLE) for y in (1.0, -1.0))
+_SEVERAL = _regress(quantile=(0.2, 0.5, 0.9), fit_intercept=False)
 _REGRESSION: list[kit.Subject] = [
     _selection("", (_numbers((0.0, 1.0), (0.0, 0.0)), _numbers((0.0, -1.0), (0.0, 0.0)))),
     _selection(
@@ -1054,40 +907,26 @@ _REGRESSION: list[kit.Subject] = [
         _of_y_alone((0.1, 0.3, 0.5, 0.9)),
         (_numbers((0.0, 1.0), *_SPREAD), _numbers((0.0, -1.0), *_SPREAD)),
         OF_ANSWER,
-        SCALE=kit.Patch(replaced(Together, "released", _twice_as_far)),
+        SCALE=Patch(replaced(Together, "released", _twice_as_far)),
         RELATION=_EITHER_WAY,
         STOP=_ROUNDS_ARE_PLANNED,
     ),
     *(played for released in _RELEASED for played in _regression(*released)),
+    _comparison("", {}, _UP_OR_DOWN, Patch(_REMOVED), _ROUNDS_ARE_PLANNED),
     _comparison(
-        "",
-        {},
-        (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
-        kit.Patch(_REMOVED),
-        _ROUNDS_ARE_PLANNED,
-    ),
-    _comparison(
-        ", record added",
-        _added(60),
-        _without_the_first(_numbers((1.0, 1.0), *_IN_THE_MIDDLE)),
-        kit.Patch(_HALF_A_RECORD_ADDED),
-        kit.Patch(_TRUE_NUMBER_OF_PAIRS, _without_the_first(_numbers((1.0, 1.0), (0.0, 0.0)))),
+        *(", record added", _added(60), _without_the_first(_UP_OR_DOWN[0])),
+        Patch(_HALF_A_RECORD_ADDED),
+        Patch(_TRUE_NUMBER_OF_PAIRS, _without_the_first(_numbers((1.0, 1.0), (0.0, 0.0)))),
     ),
     *(
         played(
-            name,
-            call,
-            (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
-            "sum the slopes",
-            SCALE=kit.Patch(_OF_ANY_LENGTH),
-            RELATION=kit.Patch(_REMOVED),
+            *(name, call, _UP_OR_DOWN, "sum the slopes"),
+            SCALE=Patch(_OF_ANY_LENGTH),
+            RELATION=Patch(_REMOVED),
             STOP=_ROUNDS_ARE_PLANNED,
         )
         for name, call in (
-            (
-                "PrivateQuantileRegressor: slopes of several quantiles",
-                _regress(quantile=(0.2, 0.5, 0.9), fit_intercept=False),
-            ),
+            ("PrivateQuantileRegressor: slopes of several quantiles", _SEVERAL),
             ("PrivateLPSVR: slopes", _regress(sm.PrivateLPSVR, fit_intercept=False)),
         )
     ),

@@ -611,10 +611,10 @@ class Played(Subject):
         return Pair(one.mechanism, one.exact, two.exact)
 
     def _once(self, make: Callable[[], Any], *of: Any) -> Any:
-        """What `make` returns, once for all subjects of this call and this data."""
-        key = id(self.call), id(self.data), *of
+        """What `make` returns, once for all subjects of this call, data and answer."""
+        key = id(self.call), id(self.data), id(self.answer), *of
         if key not in _MADE:  # which keeps the objects, so that none gets the id of another
-            _MADE[key] = self.call, self.data, make()
+            _MADE[key] = self.call, self.data, self.answer, make()
         return _MADE[key][-1]
 
     @cached_property

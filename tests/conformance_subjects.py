@@ -18,44 +18,16 @@ from unittest import mock
 import numpy as np
 
 import privlp
-from privlp import (
-    Allocation,
-    ColumnPrivate,
-    ConstraintPrivate,
-    LinearProgram,
-    ObjectivePrivate,
-    PersonPrivate,
-    RowPrivate,
-    ScalarPrivate,
-)
+from privlp import ConstraintPrivate, LinearProgram, RowPrivate, ScalarPrivate, privacy
 from privlp.allocation.demand import People
 from privlp.methods.published import dmw as published
-from privlp.privacy import (
-    EuclideanLaplaceMechanism,
-    ExponentialMechanism,
-    GaussianMechanism,
-    LaplaceMechanism,
-    TruncatedGaussianMechanism,
-    TruncatedLaplaceMechanism,
-    WeightedGaussianMechanism,
-)
 from privlp.privacy.mechanisms.additive import LaplaceCount
 from privlp.relations.numbers import PrivateNumbers
 from privlp.rows.in_coordinates import RowsInCoordinates, _divisors
 from privlp.rows.on_simplex import RowsOfEqualNorm, RowsOfOneSign, RowsOnGrid, RowsOnSimplex
 from privlp.status import Status
-from tests.conformance_kit import (
-    Answer,
-    Bug,
-    Claim,
-    Mechanical,
-    Pair,
-    Patch,
-    Played,
-    Subject,
-    sharpest,
-    with_law,
-)
+from tests import conformance_kit
+from tests.conformance_kit import Bug, Claim, Mechanical, Pair, Patch, Played, Subject, with_law
 from tests.programs import method_of
 
 # mechanisms
@@ -63,14 +35,14 @@ from tests.programs import method_of
 
 def _numbers(mechanism: Any, name: str | None = None, count: int = 1) -> Mechanical:
     """An additive mechanism on one number, or one for each draw, that moves by the sensitivity."""
-    pair = Pair(sharpest(mechanism), np.zeros(count), np.ones(count))
+    pair = Pair(conformance_kit.sharpest(mechanism), np.zeros(count), np.ones(count))
     return Mechanical(name or mechanism.name, pair)
 
 
 def _selection(candidates: int, claim: Claim | None = None, **options: Any) -> Mechanical:
     """One score rises by the sensitivity, all the others fall by it."""
     first = np.eye(candidates)[0]
-    mechanism = ExponentialMechanism(1.0, 4.0 if claim is None else claim.eps)
+    mechanism = privacy.ExponentialMechanism(1.0, 4.0 if claim is None else claim.eps)
     name = f"exponential mechanism, {candidates} candidates{'' if claim is None else ', pure'}"
     return Mechanical(name, Pair(mechanism, 1 - first, first), claim, **options)
 
@@ -81,19 +53,18 @@ def _bounded_noise(mechanism: Any, scores: Any, randomness: Any, runs: int) -> n
     return np.argmax(scores + randomness.generator.uniform(0, width, (runs, len(scores))), axis=1)
 
 
-_OF_VECTORS = EuclideanLaplaceMechanism(1.0, 0.4)
+_OF_VECTORS = privacy.EuclideanLaplaceMechanism(1.0, 0.4)
 
+_TWICE = frozenset([Bug.TWICE])
 MECHANISMS: list[Subject] = [
     _selection(2),
-    _selection(
-        50, Claim(2.0), another_law=_bounded_noise, shown_elsewhere=frozenset([Bug.TWICE]), rare=10
-    ),
-    _numbers(LaplaceMechanism(1.0, 1.0)),
+    _selection(50, Claim(2.0), another_law=_bounded_noise, shown_elsewhere=_TWICE, rare=10),
+    _numbers(privacy.LaplaceMechanism(1.0, 1.0)),
     _numbers(LaplaceCount(1.0, 1.0), "Laplace mechanism, a count"),
-    _numbers(TruncatedLaplaceMechanism.of_budget(1.0, 2.0, 0.1)),
-    _numbers(TruncatedGaussianMechanism.of_budget(1.0, 2.0, 0.1)),
-    _numbers(GaussianMechanism(1.0, 1.0)),
-    _numbers(WeightedGaussianMechanism(1.0, 1.0, (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)), count=6),
+    _numbers(privacy.TruncatedLaplaceMechanism.of_budget(1.0, 2.0, 0.1)),
+    _numbers(privacy.TruncatedGaussianMechanism.of_budget(1.0, 2.0, 0.1)),
+    _numbers(privacy.GaussianMechanism(1.0, 1.0)),
+    _numbers(privacy.WeightedGaussianMechanism(1.0, 1.0, (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)), count=6),
     Mechanical("Euclidean Laplace mechanism, a number", Pair(_OF_VECTORS, np.zeros(1), np.ones(1))),
     Mechanical(
         "Euclidean Laplace mechanism, a vector",
@@ -199,6 +170,7 @@ _TRUE_NUMBER_OF_ROWS = replaced(ConstraintPrivate, "public_rows", lambda self, f
 
 _LONG = 10.0
 _N = 20
+Programs = tuple[LinearProgram, LinearProgram]
 
 
 def _whole(
@@ -209,21 +181,19 @@ def _whole(
     return LinearProgram(np.ones(len(row)), A, [b, *[slack] * (n - 1)], **options)
 
 
-def _flipped(
-    b: float = -1e6, size: float = _LONG, **options: Any
-) -> tuple[LinearProgram, LinearProgram]:
+def _flipped(b: float = -1e6, size: float = _LONG, **options: Any) -> Programs:
     """A row that is violated everywhere is replaced by its opposite."""
     return _whole([size, -size], b, **options), _whole([-size, size], b, **options)
 
 
-def _with_and_without() -> tuple[LinearProgram, LinearProgram]:
+def _with_and_without() -> Programs:
     """A row that is there, or not, under add/remove."""
     relation = ConstraintPrivate("add-remove", nominal_n=_N)
     one, other = (_whole([_LONG, -_LONG], -1e6, n=n, neighbours=relation) for n in (30, 29))
     return one, other
 
 
-def _soft_with_and_without() -> tuple[LinearProgram, LinearProgram]:
+def _soft_with_and_without() -> Programs:
     """The same for a soft row at the largest price."""
     relation = ConstraintPrivate("add-remove", nominal_n=_N, largest_penalty=1.0)
     options: dict[str, Any] = {"neighbours": relation, "bounds": (0, 1), "penalty": 1.0}
@@ -232,7 +202,7 @@ def _soft_with_and_without() -> tuple[LinearProgram, LinearProgram]:
     return one, one.changed(**{name: getattr(one, name)[1:] for name in rows})
 
 
-def _satisfied_or_not(**options: Any) -> tuple[LinearProgram, LinearProgram]:
+def _satisfied_or_not(**options: Any) -> Programs:
     return _whole([_LONG, -_LONG], 1e6, **options), _whole([_LONG, -_LONG], -1e6, **options)
 
 
@@ -265,28 +235,27 @@ _ROUNDS_ABOVE = "the rounds are those of the row above"
 
 
 def played(
-    name: str,
-    call: Any,
-    data: Any,
-    purpose: str,
-    *,
+    *what: Any,
     sharp: float = 0.95,
     covers: str = "",
-    answer: Answer | None = None,
+    answer: conformance_kit.Answer | None = None,
     rare: int = 1,
     **faults: Any,
 ) -> Played:
-    """The draw of the method, estimator or function with which the name begins."""
+    """The draw of the method, estimator or function with which the name begins.
+
+    `what` are the name, the call, two neighbouring data and the purpose of the draw.
+    """
+    name, call, data, purpose = what
     covered = frozenset({re.split("[:,]", name)[0], covers} - {""})
     return Played(name, covered, call, data, purpose, _faults(**faults), sharp, answer, rare)
 
 
+_OUT_OF_BOUNDS = replaced(published, "rows_within_bounds", left_as_they_are)
 WHOLE_CONSTRAINTS: list[Subject] = [
     played(
-        "dmw: selection",
-        _solve("dmw", 1.0, 1e-6, 19.9, alpha=0.045, opt=1.0),
-        _flipped(b=0.0),
-        "select a vertex",
+        *("dmw: selection", _solve("dmw", 1.0, 1e-6, 19.9, alpha=0.045, opt=1.0)),
+        *(_flipped(b=0.0), "select a vertex"),
         SCALE=Patch(NOT_OF_EQUAL_RANGE),
         RELATION=_FOLLOWS_N,
         STOP=_STOPS,
@@ -294,12 +263,8 @@ WHOLE_CONSTRAINTS: list[Subject] = [
     played(
         "dmw-published: selection",
         _solve("dmw-published", 1.0, 1e-6, 19.9, alpha=8.0, opt=1.0, width=(_LONG, 1.0)),
-        _flipped(b=0.0, slack=1.0),
-        "select a vertex",
-        SCALE=Patch(
-            replaced(published, "rows_within_bounds", left_as_they_are),
-            _flipped(b=0.0, size=3 * _LONG),
-        ),
+        *(_flipped(b=0.0, slack=1.0), "select a vertex"),
+        SCALE=Patch(_OUT_OF_BOUNDS, _flipped(b=0.0, size=3 * _LONG)),
         RELATION=_FOLLOWS_N,
         STOP=_STOPS,
         sharp=0.6,
@@ -351,66 +316,45 @@ _OF_PERTURBED: dict[str, Any] = {
     "MINIMISER": "its error is covered by a draw of its own: tests/test_perturbed_privacy.py",
     "COUNT": _COUNTS_ARE_CHEAP,
 }
+_WIDTH = _LONG * math.sqrt(2)
+_IN_BOX, _HOLD_OR_NOT = _flipped(bounds=(0, 1)), _satisfied_or_not(bounds=(0, 1))
+_HARD_AND_SOFT = [math.inf, *[1.0] * (_N // 2), *[math.inf] * (_N // 2 - 1)]
+_OF_COUNTS: dict[str, Any] = {"SCALE": _LENGTH_UNSEEN, "RELATION": SAME_BOUND}
+_HALF_A_TERM = replaced(_CHARGES, "secret_term", _secret_term_of_half_a_record)
+_HEAVY = replaced(RowsInCoordinates, "__init__", _hard_rows_weigh_more)
 PERTURBED: list[Subject] = [
-    played(
-        "perturbed: secret term",
-        _PERTURBED(2.0),
-        _flipped(bounds=(0, 1)),
-        _PERTURB,
-        **_OF_PERTURBED,
-    ),
-    played(
-        "perturbed, soft rows: secret term",
-        _PERTURBED(width=_LONG * math.sqrt(2)),
-        _flipped(bounds=(0, 1), penalty=1.0),
-        _PERTURB,
-        **{**_OF_PERTURBED, "STOP": "the stages are those of the row above"},
-    ),
-    played(
-        "perturbed, soft rows that come and go: secret term",
-        _PERTURBED(width=_LONG * math.sqrt(2)),
-        _soft_with_and_without(),
-        _PERTURB,
-        **{
-            **_OF_PERTURBED,
-            "STOP": "the stages are those of the row above",
-            "RELATION": Patch(replaced(_CHARGES, "secret_term", _secret_term_of_half_a_record)),
-        },
+    played("perturbed: secret term", _PERTURBED(2.0), _IN_BOX, _PERTURB, **_OF_PERTURBED),
+    *(
+        played(
+            *(
+                f"perturbed, soft rows{which}: secret term",
+                _PERTURBED(width=_WIDTH),
+                pair,
+                _PERTURB,
+            ),
+            **{**_OF_PERTURBED, "STOP": "the stages are those of the row above", **faults},
+        )
+        for which, pair, faults in (
+            ("", _flipped(bounds=(0, 1), penalty=1.0), {}),
+            (" that come and go", _soft_with_and_without(), {"RELATION": Patch(_HALF_A_TERM)}),
+        )
     ),
     *(
         played(
             f"perturbed, hard rows among soft ones: {what}",
-            partial(_solve, "perturbed", 1.0, 1e-6)(2.0, width=_LONG * math.sqrt(2)),
-            tuple(
-                lp.changed(penalty=[math.inf, *[1.0] * (_N // 2), *[math.inf] * (_N // 2 - 1)])
-                for lp in pair
-            ),
+            _PERTURBED(2.0, width=_WIDTH),
+            tuple(lp.changed(penalty=_HARD_AND_SOFT) for lp in pair),
             purpose,
             **{**_OF_PERTURBED, "STOP": "as many stages as planned", **faults},
         )
         for what, purpose, pair, faults in (
-            (
-                "secret term",
-                _PERTURB,
-                _flipped(bounds=(0, 1)),
-                {"SCALE": Patch(replaced(RowsInCoordinates, "__init__", _hard_rows_weigh_more))},
-            ),
-            (
-                "count",
-                "count missed hard rows",
-                _satisfied_or_not(bounds=(0, 1)),
-                {"SCALE": _LENGTH_UNSEEN, "RELATION": SAME_BOUND},
-            ),
+            ("secret term", _PERTURB, _IN_BOX, {"SCALE": Patch(_HEAVY)}),
+            ("count", "count missed hard rows", _HOLD_OR_NOT, _OF_COUNTS),
         )
     ),
     played(
-        "perturbed: count",
-        _PERTURBED(2.0),
-        _satisfied_or_not(bounds=(0, 1)),
-        "count missed rows",
-        SCALE=_LENGTH_UNSEEN,
-        STOP=_STOPS_IN_A_BOX,
-        COUNT=_COUNTS_ARE_CHEAP,
+        *("perturbed: count", _PERTURBED(2.0), _HOLD_OR_NOT, "count missed rows"),
+        **{**_OF_PERTURBED, **_OF_COUNTS, "MINIMISER": NO_MINIMISER},
     ),
 ]
 
@@ -520,10 +464,7 @@ def _of_any_sign(self: Any, part: Any) -> Any:
 
 STAGED: list[Subject] = [
     played(
-        "staged: sum",
-        _STAGED(),
-        _flipped(b=-1e12),
-        _SUM,
+        *("staged: sum", _STAGED(), _flipped(b=-1e12), _SUM),
         SCALE=Patch(_unscaled(RowsOfEqualNorm)),
         RELATION=Patch(_REMOVED),
         STOP=_STOPS,
@@ -531,9 +472,7 @@ STAGED: list[Subject] = [
     *(
         played(
             f"staged, rows of one sign{which}: sum",
-            _STAGED(),
-            of_one_sign(_FIRST, _SECOND, b=-1e12),
-            _SUM,
+            *(_STAGED(), of_one_sign(_FIRST, _SECOND, b=-1e12), _SUM),
             SCALE=Patch(fault, of_one_sign(_FIRST, other, b=-1e12)),
             RELATION=Patch(_REMOVED),
             STOP=_ROUNDS_ABOVE,
@@ -553,10 +492,7 @@ STAGED: list[Subject] = [
         STOP=_ROUNDS_ABOVE,
     ),
     played(
-        "staged: count",
-        _STAGED(),
-        _satisfied_or_not(),
-        _COUNT,
+        *("staged: count", _STAGED(), _satisfied_or_not(), _COUNT),
         SCALE=_LENGTH_UNSEEN,
         STOP=_ROUNDS_ABOVE,
     ),
@@ -581,19 +517,20 @@ def _numbers_of(
     relation: Any, *, n: int = 1, d: int = 1, A: Any = 0.0, b: Any = 0.0, c: Any = 0.0
 ) -> tuple[Any, Any]:
     """A program, and its neighbour at these distances."""
-    options, parts = {"bounds": (0, 10), "neighbours": relation}, (-np.ones(d), np.ones((n, d)))
-    return (
-        LinearProgram(*parts, np.full(n, 4.0), **options),
-        LinearProgram(parts[0] + c, parts[1] + A, np.full(n, 4.0) + b, **options),
+    one = LinearProgram(
+        -np.ones(d), np.ones((n, d)), np.full(n, 4.0), bounds=(0, 10), neighbours=relation
     )
+    return one, one.changed(c=one.c + c, A=one.A + A, b=one.b + b)
 
 
 def _scalar(norm: str) -> ScalarPrivate:
     return ScalarPrivate(_D, norm, lower=0, upper=100)
 
 
-_OF_A_ROW, _OF_A_COLUMN = (kind(_D, lower=-100, upper=100) for kind in (RowPrivate, ColumnPrivate))
-_COSTS, _FIRST_OF_3 = ObjectivePrivate(_D, lower=-9, upper=9), _D * np.eye(3)[0]
+_OF_A_ROW, _OF_A_COLUMN = (
+    kind(_D, lower=-100, upper=100) for kind in (RowPrivate, privlp.ColumnPrivate)
+)
+_COSTS, _FIRST_OF_3 = privlp.ObjectivePrivate(_D, lower=-9, upper=9), _D * np.eye(3)[0]
 _USER_UNITS = "numbers are released in the user's units"
 #: Neighbours of one relation, in a program that declares another.
 _SWAPPED = {
@@ -613,26 +550,18 @@ _ONE_NUMBER = {
     "c": _numbers_of(_COSTS, c=_D),
 }
 #: x_0 <= 4, which is dear, and x_1 <= 4; both move.
+_TWO: dict[str, Any] = {"c": [-1.0, -0.001], "A": np.eye(2), "bounds": (0, 10)}
 _DEAR_AND_CHEAP = tuple(
-    LinearProgram(
-        [-1.0, -0.001], np.eye(2), np.full(2, b), bounds=(0, 10), neighbours=_scalar("inf")
-    )
-    for b in (4.0, 4.0 + _D)
+    LinearProgram(**_TWO, b=np.full(2, b), neighbours=_scalar("inf")) for b in (4.0, 4.0 + _D)
 )
 _NAMES = {"b": "right-hand sides", "A": "coefficients", "c": "costs"}
 
 
 def _on_numbers(
-    method: str,
-    part: str,
-    eps: float,
-    delta: float,
-    name: str = "",
-    data: Any = _NUMBERS,
-    purpose: str = "",
+    method: str, part: str, *price: float, name: str = "", data: Any = _NUMBERS, purpose: str = ""
 ) -> Played:
     faults = {"SCALE": _USER_UNITS, "RELATION": _SWAPPED[part], "COUNT": ONE_DRAW}
-    call, name = _solve(method, eps, delta), f"{method}: {name or part}"
+    call, name = _solve(method, *price), f"{method}: {name or part}"
     return played(name, call, data[part], purpose or _NAMES[part], **faults)
 
 
@@ -640,21 +569,17 @@ _COST = np.array([1.0, 2.0])
 _OPT = 6.0
 
 
-def _weights(
-    relation: Any, rise: float, *, A: Any = 0.0, b: Any = 0.0
-) -> tuple[LinearProgram, LinearProgram]:
+def _weights(relation: Any, rise: float, *, A: Any = 0.0, b: Any = 0.0) -> Programs:
     """Two equal rows, but that the violation of the first rises from below the other to above."""
     return _two_rows(relation, _COST, np.array([4.0 + rise / 2, 4.0]), A + np.zeros((2, 2)), b)
 
 
-def _violated(relation: Any, A: np.ndarray) -> tuple[LinearProgram, LinearProgram]:
+def _violated(relation: Any, A: np.ndarray) -> Programs:
     """The first row is the one that is selected."""
     return _two_rows(relation, np.full(A.shape[1], 0.5), np.array([-90.0, 90.0]), A)
 
 
-def _two_rows(
-    relation: Any, cost: Any, rhs: Any, A: Any, b: Any = 0.0
-) -> tuple[LinearProgram, LinearProgram]:
+def _two_rows(relation: Any, cost: Any, rhs: Any, A: Any, b: Any = 0.0) -> Programs:
     base = np.ones(A.shape)
     one = LinearProgram(cost, base, rhs, neighbours=relation)
     return one, LinearProgram(cost, base + A, rhs + b, neighbours=relation)
@@ -672,23 +597,20 @@ _SELECT, _SELECTED = "select a violated row", "release the selected row"
 
 _GAUSSIAN = _numbers_of(_scalar("inf"), n=16, b=_D)
 _MOVING = tuple(ScalarPrivate(_D, norm, lower=-100, upper=100) for norm in ("inf", "1"))
-_ROW, _COLUMN = RowPrivate(_D, **_RANGE), ColumnPrivate(_D, **_RANGE)
+_ROW, _COLUMN = RowPrivate(_D, **_RANGE), privlp.ColumnPrivate(_D, **_RANGE)
 #: At the first point the rows hold, or do not.
+_SIDES = tuple(np.array([b, 90.0]) for b in (4.75, 4.25))
 _MW_STOPS = Patch(
-    _impatient,
-    tuple(
-        LinearProgram(_COST, np.ones((2, 2)), [b, 90.0], neighbours=_MOVING[0])
-        for b in (4.75, 4.25)
-    ),
+    _impatient, tuple(_two_rows(_MOVING[0], _COST, of, np.zeros((2, 2)))[0] for of in _SIDES)
 )
 
 SMALL_CHANGES: list[Subject] = [
     *(_on_numbers("direct-noise", part, 2.0, 0.0) for part in "bAc"),
-    _on_numbers("direct-noise", "b", 2.0, 0.02, "b, Gaussian", {"b": _GAUSSIAN}),
+    _on_numbers("direct-noise", "b", 2.0, 0.02, name="b, Gaussian", data={"b": _GAUSSIAN}),
     *(_on_numbers("truncated-laplace", part, 2.0, 0.1) for part in "bAc"),
     *(_on_numbers("truncated-gaussian", part, 2.0, 0.1, data=_ONE_NUMBER) for part in "bAc"),
     *(
-        _on_numbers("measured-slack", "A", 1.0, 0.02, purpose, purpose=purpose)
+        _on_numbers("measured-slack", "A", 1.0, 0.02, name=purpose, purpose=purpose)
         for purpose in ("coefficients", "measure the slacks")
     ),
     played(
@@ -709,9 +631,11 @@ SMALL_CHANGES: list[Subject] = [
     *(_on_numbers("quantile-noise", part, 2.0, 0.0) for part in "bAc"),
     played(
         "mw: selection, b private",
-        _solve("mw", 1.0, 1e-6, alpha=0.5, opt=_OPT),
-        _weights(_MOVING[0], 2 * _D, b=[-_D, _D]),
-        _SELECT,
+        *(
+            _solve("mw", 1.0, 1e-6, alpha=0.5, opt=_OPT),
+            _weights(_MOVING[0], 2 * _D, b=[-_D, _D]),
+            _SELECT,
+        ),
         SCALE="violations are scored in the user's units",
         STOP=_MW_STOPS,
         RELATION=Patch(data=_weights(_MOVING[1], 2 * _D, b=[-_D, _D])),
@@ -719,26 +643,21 @@ SMALL_CHANGES: list[Subject] = [
     played(
         "mw: selection, A private",
         _MW(1.0, 1e-6, opt=_OPT),
-        _weights(_ROW, _D * 4.5, A=np.outer([_D, 0.0], [1.0, 1.0])),
-        _SELECT,
+        *(_weights(_ROW, _D * 4.5, A=np.outer([_D, 0.0], [1.0, 1.0])), _SELECT),
         SCALE=Patch(replaced(RowPrivate, "violation_span", lambda *_: lambda x: _D)),
         STOP=_ROUNDS_ABOVE,
         RELATION=Patch(data=_weights(_ROW, _D * 9, A=np.outer([_D, -_D], [1.0, 0.0]))),
     ),
     played(
         "mw: row, Laplace",
-        _MW(1.0, 0.0, opt=1.0),
-        _violated(_COLUMN, _UP @ np.eye(2)[:1]),
-        _SELECTED,
-        SCALE=Patch(_before_the_change_of_variables(ColumnPrivate)),
+        *(_MW(1.0, 0.0, opt=1.0), _violated(_COLUMN, _UP @ np.eye(2)[:1]), _SELECTED),
+        SCALE=Patch(_before_the_change_of_variables(privlp.ColumnPrivate)),
         STOP=_ROUNDS_ABOVE,
         RELATION=Patch(data=_violated(_COLUMN, _UP @ np.ones((1, 2)))),
     ),
     played(
         "mw: row, Gaussian",
-        _MW(1.0, 1e-6, opt=1.0),
-        _violated(_ROW, _UP @ np.ones((1, 30))),
-        _SELECTED,
+        *(_MW(1.0, 1e-6, opt=1.0), _violated(_ROW, _UP @ np.ones((1, 30))), _SELECTED),
         SCALE=Patch(_before_the_change_of_variables(RowPrivate)),
         STOP=_ROUNDS_ABOVE,
         RELATION="a column moves a row by less than a row does",
@@ -754,10 +673,7 @@ def _quality(lp: LinearProgram) -> Any:
 
 REPORTS: list[Subject] = [
     played(
-        "quality: number of rows",
-        _quality,
-        _satisfied_or_not(),
-        "count violated rows",
+        *("quality: number of rows", _quality, _satisfied_or_not(), _COUNT),
         SCALE=_LENGTH_UNSEEN,
         COUNT=ONE_DRAW,
     ),
@@ -775,10 +691,10 @@ REPORTS: list[Subject] = [
 # allocations
 
 
-def _wanting(*persons: Any) -> Allocation:
+def _wanting(*persons: Any) -> privlp.Allocation:
     """People who come and go, and want one of two supplies, of which there is plenty."""
-    relation = PersonPrivate("add-remove", nominal_n=9)
-    return Allocation(np.array(persons), [60.0] * 2, largest_value=1.0, neighbours=relation)
+    relation = privlp.PersonPrivate("add-remove", nominal_n=9)
+    return privlp.Allocation(np.array(persons), [60.0] * 2, largest_value=1.0, neighbours=relation)
 
 
 def _take_as_they_are(values: Any, uses: Any, limits: Any, closed: Any, units: Any) -> People:
@@ -788,15 +704,14 @@ def _take_as_they_are(values: Any, uses: Any, limits: Any, closed: Any, units: A
 _OTHERS = [[-1.0, -1.0]] * 9
 _ALLOCATIONS_STOP = "the number of stages follows from public numbers, and no loop looks at data"
 
+people = import_module("privlp.allocation.people")
 ALLOCATIONS: list[Subject] = [
     played(
         "allocate: secret term",
         lambda allocation: privlp.allocate(allocation, 1.0, 0.0, feasible=None, rng=0),
         (_wanting([1.0, -1.0], *_OTHERS), _wanting(*_OTHERS)),
         "prices",
-        SCALE=Patch(
-            replaced(import_module("privlp.allocation.people"), "people_of", _take_as_they_are)
-        ),
+        SCALE=Patch(replaced(people, "people_of", _take_as_they_are)),
         RELATION="no relation has less noise: tests/test_allocation_privacy.py has the other",
         STOP=_ALLOCATIONS_STOP,
         MINIMISER="its error is covered by a draw of its own: tests/test_allocation_privacy.py",

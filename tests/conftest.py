@@ -20,11 +20,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """One line for each notebook that ran: its seconds."""
-    reports = [
-        report
-        for outcome in ("passed", "failed")
-        for report in terminalreporter.getreports(outcome)
-    ]
+    reports = [one for of in ("passed", "failed") for one in terminalreporter.getreports(of)]
     times = {report.nodeid: dict(report.user_properties) for report in reports}
     lines = [
         f"{seconds['processor_seconds']:9.1f} {seconds['wall_seconds']:8.1f} "

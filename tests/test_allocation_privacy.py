@@ -159,11 +159,8 @@ def test_a_check_of_demand_without_noise_is_seen():
         by_exact_demand.people = people
         return original(people, *rest)
 
-    home = "privlp.allocation.allocate."
-    with (
-        mock.patch(home + "private_prices", remembered),
-        mock.patch(home + "taken_off", by_exact_demand),
-    ):
+    home = "privlp.allocation.allocate"
+    with mock.patch.multiple(home, private_prices=remembered, taken_off=by_exact_demand):
         several = [taped(neighbours(), 20.0, seed, feasible=None)[:2] for seed in range(4)]
     assert all((first.prices == second.prices).all() for first, second in several)
     assert any((first.served != second.served).any() for first, second in several)

@@ -105,9 +105,7 @@ def test_delta_forgives_what_it_may_and_no_more():
 def test_a_mechanism_that_ignores_its_data_has_no_measured_epsilon():
     """The first of three claims draws at random: false-alarm rate 0.001, seed fixed."""
     outcomes = lambda rng: int(rng.integers(3)), lambda rng: "always", lambda rng: np.zeros(3)
-    found = [
-        audit(lambda x, rng, of=of: of(rng), 0, 1, 0.1, 0.0, runs=200, rng=0) for of in outcomes
-    ]
+    found = [audit(lambda x, rng, f=f: f(rng), 0, 1, 0.1, 0.0, runs=200, rng=0) for f in outcomes]
     assert found[0].eps_lower < 0.1
     assert found[1].eps_lower == found[2].eps_lower == 0.0
     assert audit(lambda x, rng: x, 0, 1, math.inf, 0.0, runs=200, rng=0).passed
@@ -165,10 +163,8 @@ def test_outputs_that_cannot_be_compared(outcome, message):
 
 
 def test_the_same_seed_gives_the_same_result():
-    results = [
-        audit(noisy_count(1.0), 0, 1, 1.0, 0.0, runs=500, rng=rng)
-        for rng in (7, np.random.default_rng(7), 8)
-    ]
+    sources = (7, np.random.default_rng(7), 8)
+    results = [audit(noisy_count(1.0), 0, 1, 1.0, 0.0, runs=500, rng=rng) for rng in sources]
     assert results[0] == results[1]
     assert results[0] != results[2]
 
@@ -256,15 +252,8 @@ def test_a_single_number_is_drawn_as_it_was_released(pair):
 
 def test_a_projection_is_in_the_units_of_the_release():
     """Its direction has length 1, so that the means are at most as far apart as the releases are."""
-    result = audit(
-        lambda x, rng: np.array([x, 2 * x]) + 0.1 * rng.normal(size=2),
-        0,
-        1,
-        1.0,
-        0.0,
-        runs=400,
-        rng=0,
-    )
+    noisy = lambda x, rng: np.array([x, 2 * x]) + 0.1 * rng.normal(size=2)  # noqa: E731
+    result = audit(noisy, 0, 1, 1.0, 0.0, runs=400, rng=0)
     edges = result.outcomes.edges
     assert 0.9 * math.sqrt(5) < edges[-1] - edges[0] < 1.5 * math.sqrt(5)
 

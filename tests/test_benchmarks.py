@@ -12,17 +12,9 @@ from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import KFold
 
+import benchmarks.cache
 import privlp
-from benchmarks import (
-    cache,
-    foreign_audits,
-    probes,
-    published,
-    rival_methods,
-    stale,
-    thesis,
-    unknown,
-)
+from benchmarks import foreign_audits, probes, published, rival_methods, stale, thesis, unknown
 from benchmarks.foreign_audits import Case
 from benchmarks.rival_methods import RIVALS, Told
 from benchmarks.rivals import one_number
@@ -259,16 +251,16 @@ def _square(cell):
 
 
 def test_many_measurements_keep_their_order_and_are_not_made_twice(tmp_path, monkeypatch):
-    monkeypatch.setattr(cache, "_FOLDER", tmp_path)
+    monkeypatch.setattr(benchmarks.cache, "_FOLDER", tmp_path)
     asked = [{"k": k} for k in (3, 1, 2)]
-    kept = cache.Cache("squares", "state")
+    kept = benchmarks.cache.Cache("squares", "state")
     found = kept.measure_all(asked, _square, processes=1, description="squares")
     assert found == [9, 1, 4]
 
     def never(cell):
         raise AssertionError(cell)
 
-    again = cache.Cache("squares", "state")
+    again = benchmarks.cache.Cache("squares", "state")
     assert again.measure_all(asked, never, processes=2, description="squares") == found
 
 

@@ -22,38 +22,17 @@ from hypothesis import strategies as st
 
 import privlp
 from benchmarks.stored_budget import Trial, filled
-from privlp import (
-    Budget,
-    BudgetExceededError,
-    BudgetFileError,
-    ColumnPrivate,
-    ConstraintPrivate,
-    InvalidParameterError,
-    LinearProgram,
-    ObjectivePrivate,
-    RelationMismatchError,
-    RowPrivate,
-    ScalarPrivate,
-    solve,
-)
+from privlp import Budget, BudgetExceededError, BudgetFileError, RowPrivate, ScalarPrivate, privacy
 from privlp.cli import main
 from privlp.cli import solve as budget_report
-from privlp.privacy import (
-    GaussianMechanism,
-    LaplaceMechanism,
-    LedgerEntry,
-    Randomness,
-    budget_file,
-    charges,
-    record_file,
-)
+from privlp.privacy import LaplaceMechanism, Randomness, budget_file, charges, record_file
 from privlp.privacy.charges import Call, Charge, RecordedRelation
 from privlp.privacy.prices import Law, Price
 from privlp.privacy.record_file import FileLocation
 from privlp.relations.bounded_change import Combined
 from tests.effort import each, examples, runs
 
-REPLACE = ConstraintPrivate()
+REPLACE = privlp.ConstraintPrivate()
 WHOSE = (REPLACE, Randomness(0))
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 UNHARMED = "Nothing was drawn and nothing was charged."
@@ -124,18 +103,18 @@ def test_solves_fits_and_reports_pay_from_a_file_as_from_memory(path):
     from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, make_unseparable_ball
 
     needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(500, 4))
-    lp = LinearProgram([1, 2, 1, 3], -needs, -np.ones(500))
+    lp = privlp.LinearProgram([1, 2, 1, 3], -needs, -np.ones(500))
     data = make_unseparable_ball(100, random_state=0)
     stored, memory = Budget.open(path, 5.0, 1e-6), Budget(5.0, 1e-6)
     found = []
     for budget in (stored, memory):
         paid = {"classes": (-1, 1), "budget": budget, "random_state": 0}
-        first = solve(lp, 1.0, 1e-7, 50, opt=3.0, budget=budget, rng=0)
+        first = privlp.solve(lp, 1.0, 1e-7, 50, opt=3.0, budget=budget, rng=0)
         report = privlp.quality(lp, first, 0.5, budget=budget, rng=1)
         svm = ObjectivePerturbationSVC(eps=0.5, reg=0.1, **paid).fit(*data)
         candidates = [ObjectivePerturbationSVC(reg=reg, classes=(-1, 1)) for reg in (0.1, 1.0)]
         selector = PrivateModelSelector(candidates, eps=1.0, **paid).fit(*data)
-        last = solve(lp, None, None, 50, opt=3.0, budget=budget, rng=2)
+        last = privlp.solve(lp, None, None, 50, opt=3.0, budget=budget, rng=2)
         numbers = (report.n_violated, selector.best_index_, budget.spent())
         found.append((first.x, svm.coef_, last.x, *numbers))
     for one, other in zip(*found, strict=True):
@@ -197,13 +176,13 @@ def test_composition_is_kept(path, composition):
     assert Budget.open(path).composition == composition
     other = "planned" if composition == "basic" else "basic"
     message = f"add up by composition='{composition}', not '{other}'. Leave composition out"
-    with pytest.raises(InvalidParameterError, match=message):
+    with pytest.raises(privlp.InvalidParameterError, match=message):
         Budget.open(path, composition=other)
 
 
 def test_no_privacy_at_all_can_be_kept_too(path):
     budget = Budget.open(path, math.inf, 0.5)
-    solve(privlp.examples.diet(), math.inf, 0.0, budget=budget, rng=0)
+    privlp.solve(privlp.examples.diet(), math.inf, 0.0, budget=budget, rng=0)
     again = Budget.open(path, math.inf, 0.5)
     assert not again.record().private
     assert again.entries == budget.entries
@@ -220,10 +199,10 @@ PRICES = st.builds(
     corners=st.lists(st.tuples(st.integers(1, 9), FLOATS), max_size=3).map(tuple),
 )
 ENTRIES = st.builds(
-    LedgerEntry, st.text(), st.text(), FLOATS, st.text(), st.integers(1, 2**60), st.text()
+    privacy.LedgerEntry, st.text(), st.text(), FLOATS, st.text(), st.integers(1, 2**60), st.text()
 )
 RELATIONS = st.sampled_from(
-    [REPLACE, ScalarPrivate(0.5), Combined((RowPrivate(0.1), ObjectivePrivate(0.2)))]
+    [REPLACE, ScalarPrivate(0.5), Combined((RowPrivate(0.1), privlp.ObjectivePrivate(0.2)))]
 )
 CALLS = st.builds(
     Call,
@@ -241,9 +220,7 @@ CALLS = st.builds(
 @given(CALLS)
 def test_a_call_is_read_as_it_was_written(call):
     text = json.dumps(charges.call_to_dict(call), allow_nan=False)
-    recorded = {
-        text: RecordedRelation(text, relation.key) for text, relation in call.relations.items()
-    }
+    recorded = {text: RecordedRelation(text, of.key) for text, of in call.relations.items()}
     assert charges.call_from_dict(json.loads(text)) == replace(call, relations=recorded)
 
 
@@ -258,7 +235,9 @@ def test_a_file_admits_what_memory_admits(tmp_path_factory, requests):
     stored, memory = Budget.open(path, 1.0, 1e-6), Budget(1.0, 1e-6)
     places = [[budget, *budget.disjoint(3)] for budget in (stored, memory)]
     for pure, size, place, reopened in requests:
-        mechanism = LaplaceMechanism(1.0, 1 / size) if pure else GaussianMechanism(1.0, 5 / size)
+        mechanism = (
+            LaplaceMechanism(1.0, 1 / size) if pure else privacy.GaussianMechanism(1.0, 5 / size)
+        )
         outcomes = []
         for budget in (side[place] for side in places):
             again = reopened and budget is stored
@@ -274,20 +253,22 @@ def test_a_file_admits_what_memory_admits(tmp_path_factory, requests):
 # relations
 
 KINDS = {
-    "replace": [REPLACE, ConstraintPrivate(rows_per_record=3)],
+    "replace": [REPLACE, privlp.ConstraintPrivate(rows_per_record=3)],
     "add-remove": [
-        ConstraintPrivate("add-remove", 2, 50),
-        ConstraintPrivate("add-remove", nominal_n=100),
+        privlp.ConstraintPrivate("add-remove", 2, 50),
+        privlp.ConstraintPrivate("add-remove", nominal_n=100),
     ],
     "scalar": [ScalarPrivate(0.5), ScalarPrivate(2.0, norm="1", lower=0)],
     "row": [RowPrivate(0.5), RowPrivate(2.0, lower=0, upper=1, zeros="public")],
-    "column": [ColumnPrivate(0.5), ColumnPrivate(2.0)],
-    "objective": [ObjectivePrivate(0.5), ObjectivePrivate(2.0)],
+    "column": [privlp.ColumnPrivate(0.5), privlp.ColumnPrivate(2.0)],
+    "objective": [privlp.ObjectivePrivate(0.5), privlp.ObjectivePrivate(2.0)],
     "tuple": [
         Combined((RowPrivate(0.1), ScalarPrivate(0.2))),
         Combined((ScalarPrivate(1.0), RowPrivate(3.0))),
     ],
-    "other tuple": [Combined((ColumnPrivate(0.1), ScalarPrivate(0.2), ObjectivePrivate(0.1)))],
+    "other tuple": [
+        Combined((privlp.ColumnPrivate(0.1), ScalarPrivate(0.2), privlp.ObjectivePrivate(0.1)))
+    ],
 }
 
 
@@ -303,7 +284,7 @@ def test_every_relation_is_known_again_in_another_object(name, path):
     for second in alike:
         charge(Budget.open(path), relation=second)
     for other in KINDS.keys() - {name}:
-        with pytest.raises(RelationMismatchError, match="This budget already accounts for"):
+        with pytest.raises(privlp.RelationMismatchError, match="This budget already accounts for"):
             charge(Budget.open(path), relation=KINDS[other][0])
     assert len(Budget.open(path).entries) == len(KINDS[name])
 
@@ -327,7 +308,7 @@ def test_a_relation_of_one_s_own_needs_a_key(path):
             return None
 
     message = "give Mine a `key`, which says in words what it may be accounted for with"
-    with pytest.raises(InvalidParameterError, match=message):
+    with pytest.raises(privlp.InvalidParameterError, match=message):
         charge(Budget.open(path, 1.0, 0.0), relation=Mine(0.5))
     assert purposes(path) == []
 
@@ -569,10 +550,10 @@ def test_what_opening_asks_for(path, tmp_path):
         ([0.0, 0.0], {}, "eps must be positive"),
         ([1.0, 0.0], {"composition": "odd"}, "'adaptive', 'planned' or 'basic', got 'odd'"),
     ):
-        with pytest.raises(InvalidParameterError, match=message):
+        with pytest.raises(privlp.InvalidParameterError, match=message):
             Budget.open(path, *arguments, **options)
     for odd in (3, None, "a\0b", "\ud800.budget", tmp_path / "\udfff"):
-        with pytest.raises(InvalidParameterError, match="path must be the path of a file"):
+        with pytest.raises(privlp.InvalidParameterError, match="path must be the path of a file"):
             Budget.open(odd, 1.0, 0.0)
     with pytest.raises(BudgetFileError, match="cannot be made: No such file or directory"):
         Budget.open(tmp_path / "absent" / "all.budget", 1.0, 0.0)
@@ -585,7 +566,7 @@ def test_the_limit_of_a_file_does_not_change(path):
     Budget.open(path, 1.0, 1e-6)
     message = r"is a budget of eps = 1.0, delta = 1e-06, and its limit cannot change; .* Leave eps and delta out to use it, or give another path for a new"
     for eps, delta in ((2.0, 1e-6), (1.0, 1e-7), (math.nextafter(1.0, 2.0), 1e-6)):
-        with pytest.raises(InvalidParameterError, match=message):
+        with pytest.raises(privlp.InvalidParameterError, match=message):
             Budget.open(path, eps, delta)
 
 
@@ -906,7 +887,7 @@ def test_a_charge_within_a_view_says_what_is_wrong(path):
             with pytest.raises(BudgetFileError, match=message):
                 charge(mine)
         with pytest.raises(BudgetFileError, match=message):
-            solve(privlp.examples.diet(), 0.25, 0.0, budget=budget, rng=0)
+            privlp.solve(privlp.examples.diet(), 0.25, 0.0, budget=budget, rng=0)
         with budget.view():
             assert budget.spent() == 0.0
         charge(Budget.open(path), 0.125)  # by whoever else uses the file

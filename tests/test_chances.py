@@ -5,16 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from privlp import Budget, BudgetExceededError, ConstraintPrivate, InvalidParameterError
-from privlp.privacy import (
-    GaussianMechanism,
-    GaussianObjectivePerturbation,
-    LaplaceMechanism,
-    LaplaceObjectivePerturbation,
-    Ledger,
-    ObjectivePerturbation,
-    Randomness,
-)
+from privlp import Budget, BudgetExceededError, ConstraintPrivate, InvalidParameterError, privacy
 from privlp.privacy.charges import Call, Charge, call_from_dict, call_to_dict
 from privlp.privacy.prices import composed_epsilon
 from svm_models import ObjectivePerturbationSVC, PrivateModelSelector
@@ -22,11 +13,11 @@ from svm_models.account import SHARE_OF_THE_COUNT, Account, counted, open_budget
 from svm_models.selection import Deal
 
 CHANCE = 2.0**-92
-WHOSE = (ConstraintPrivate(), Randomness(0))
+WHOSE = (ConstraintPrivate(), privacy.Randomness(0))
 SECRET = (
-    ObjectivePerturbation(1.0, 4.0, 0.1),
-    LaplaceObjectivePerturbation(1.0, 4.0, 0.1),
-    GaussianObjectivePerturbation(1.0, 4.0, 0.1),
+    privacy.ObjectivePerturbation(1.0, 4.0, 0.1),
+    privacy.LaplaceObjectivePerturbation(1.0, 4.0, 0.1),
+    privacy.GaussianObjectivePerturbation(1.0, 4.0, 0.1),
 )
 PURE = SECRET[1]
 
@@ -45,7 +36,7 @@ def test_chances_are_taken_off_delta(mechanism, delta):
     assert composed_epsilon([cost], count * CHANCE) == math.inf
 
 
-@pytest.mark.parametrize("accountant", [Ledger, Budget])
+@pytest.mark.parametrize("accountant", [privacy.Ledger, Budget])
 def test_a_delta_of_0_leaves_chances_aside_and_the_record_states_them(accountant):
     ledger = accountant(1.0, 0.0)
     ledger.charge_together([(PURE, 1, "prices"), (PURE, 1, "prices")], *WHOSE)
@@ -57,11 +48,11 @@ def test_a_delta_of_0_leaves_chances_aside_and_the_record_states_them(accountant
 
 
 def test_without_secret_noise_there_is_no_chance():
-    ledger = Ledger(1.0, 0.0)
-    ledger.charge(LaplaceMechanism.of_eps(1.0, 0.5), 1, "a count", *WHOSE)
+    ledger = privacy.Ledger(1.0, 0.0)
+    ledger.charge(privacy.LaplaceMechanism.of_eps(1.0, 0.5), 1, "a count", *WHOSE)
     assert ledger.record().delta == 0.0
     assert "Delta is the chance" not in str(ledger.statement())
-    assert Charge.of(GaussianMechanism(1.0, 1.0), 1, "").price.chance == 0.0
+    assert Charge.of(privacy.GaussianMechanism(1.0, 1.0), 1, "").price.chance == 0.0
 
 
 @pytest.mark.parametrize("composition", ["adaptive", "basic", "planned"])
@@ -78,12 +69,12 @@ def test_a_budget_counts_the_chance_of_a_pure_call(composition):
 
 def test_the_gaussian_sum_has_room_for_few_chances():
     """Pure epsilons do not fit; squares would."""
-    small = LaplaceObjectivePerturbation(1.0, 200.0, 0.0)
+    small = privacy.LaplaceObjectivePerturbation(1.0, 200.0, 0.0)
     budget = Budget(0.25, 1e-6)
     for _ in range(60):
         budget.ledger(0.005, 0.0).charge(small, 1, "prices", *WHOSE)
     budget = Budget(0.25, 1e-20)
-    budget.ledger(0.25, 0.0).charge(LaplaceMechanism.of_eps(1.0, 0.25), 1, "", *WHOSE)
+    budget.ledger(0.25, 0.0).charge(privacy.LaplaceMechanism.of_eps(1.0, 0.25), 1, "", *WHOSE)
     with pytest.raises(BudgetExceededError):
         budget.ledger(0.005, 0.0).charge(small, 1, "prices", *WHOSE)
 
@@ -97,7 +88,7 @@ def test_a_file_keeps_chances_and_older_files_have_none():
 
 
 def test_a_count_of_records_pays_for_its_tail():
-    account = Account(open_budget(1.0, 1e-6, None), Randomness(0))
+    account = Account(open_budget(1.0, 1e-6, None), privacy.Randomness(0))
     counted(100, account.part(SHARE_OF_THE_COUNT))
     (call,) = account.budget.calls.values()
     assert call.chance == CHANCE

@@ -99,14 +99,8 @@ def test_the_package_runs_as_a_module(monkeypatch, capsys):
         ("--s 20 --opt 5 --nominal-n 3", "--nominal-n: The program has more than ten times nomi"),
         ("--s 20 --opt 5 --time-limit -1", "--time-limit must be a positive number"),
         ("--s 20 --opt 5 --largest-penalty 1", "--largest-penalty has no use with change='replace"),
-        (
-            "--nominal-n 200 --box 9 --penalty 2 --largest-penalty 1",
-            "--largest-penalty: The penalt",
-        ),
-        (
-            "--scalar-private 1 --largest-penalty 1",
-            "--largest-penalty has no use with --scalar-pri",
-        ),
+        ("--nominal-n 200 --box 9 --penalty 2 --largest-penalty 1", "--largest-penalty: The penal"),
+        ("--scalar-private 1 --largest-penalty 1", "--largest-penalty has no use with --scalar-pr"),
         ("--penalty 1", "--box or --opt or --opt-range: The public region is unbounded"),
         ("--s 20 --opt-range 2 5 --method dmw", "--opt or --opt-range: opt must be a number with"),
         ("--row-private 0.1 --opt-range 2 5", "--opt or --opt-range: opt must be a number, got tu"),
@@ -132,7 +126,8 @@ def test_exact_prints_objective_certificate_and_names(model, tmp_path):
     said("exact FILE --json FILE", model, target)
     document = json.loads(target.read_text())
     assert document == json.loads(said("exact FILE --json -", model))
-    assert document["status"] == "optimal"
+    assert (document["status"], document["x"]) == ("optimal", exact.x.tolist())
+    assert document["dual"] == exact.dual.tolist()
     assert document["variable_names"] == ["bread", "milk", "rice", "fruit"]
 
 
@@ -301,10 +296,7 @@ def test_warnings_are_one_line(model):
         ("solve FILE EPS --s many", "'many' is neither a number nor a share such as 5%."),
         ("solve FILE EPS --s 200%", "--s must be a number of private rows, or a share"),
         ("solve FILE EPS --s 20 --method dmw", "Error: --opt or --opt-range: opt is missing."),
-        (
-            "solve FILE SOLVE --penalty lots",
-            "--penalty must be one number, or PATTERN=PRICE as oft",
-        ),
+        ("solve FILE SOLVE --penalty lots", "--penalty must be one number, or PATTERN=PRICE as of"),
         ("plan FILE SOLVE --penalty 1 --penalty 2", "--penalty must be one number"),
         ("plan FILE SOLVE --penalty =1", "--penalty must be one number"),
         ("plan FILE SOLVE --penalty 0", "--penalty must be a positive number"),

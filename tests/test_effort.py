@@ -10,11 +10,7 @@ AXES = ("abc", [1, 2], [True, False, None], ["x", ["a list"]])
 
 
 def met(cases, together):
-    return {
-        tuple(map(str, some))
-        for case in cases
-        for some in combinations(list(enumerate(case)), together)
-    }
+    return {tuple(map(str, s)) for of in cases for s in combinations(list(enumerate(of)), together)}
 
 
 @pytest.mark.parametrize(("choose", "together"), [(effort.each, 1), (effort.pairs, 2)])

@@ -1,7 +1,6 @@
 """The exact solver."""
 
 import dataclasses
-import json
 import math
 import subprocess
 import sys
@@ -107,10 +106,8 @@ def test_programs_without_optimum(program, status):
     assert (exact.status, exact.success) == (status, False)
     assert exact.x is exact.objective is exact.dual is None
     assert all(map(math.isnan, residuals(exact)))
-    expected = {
-        Status.INFEASIBLE: "No x satisfies all rows and bounds.",
-        Status.UNBOUNDED: "The objective improves without limit over the feasible set.",
-    }
+    expected = {Status.INFEASIBLE: "No x satisfies all rows and bounds."}
+    expected[Status.UNBOUNDED] = "The objective improves without limit over the feasible set."
     assert exact.message == expected[status]
 
 
@@ -129,27 +126,6 @@ def test_refuses_what_is_no_program(lp):
 def test_refuses_time_limits_that_are_not_positive(time_limit):
     with pytest.raises(InvalidParameterError, match="time_limit must be a positive number, got "):
         solve_exact(COVERING, time_limit=time_limit)
-
-
-def test_a_time_limit_that_is_hit_gives_no_solution():
-    rng = np.random.default_rng(0)
-    A, b = -rng.uniform(0, 1, (400, 60)), -rng.uniform(1, 2, 400)
-    exact = solve_exact(LinearProgram(rng.uniform(1, 2, 60), A, b), time_limit=1e-9)
-    assert (exact.status, exact.success, exact.x) == (Status.TIME_LIMIT, False, None)
-    assert exact.message == "HiGHS reached the time limit before an optimum was certified."
-
-
-def test_the_result_as_plain_data():
-    lp = LinearProgram(**COVERED, variable_names=["x", "y"])
-    plain = json.loads(json.dumps(solve_exact(lp).to_dict(), allow_nan=False))
-    assert plain["status"] == "optimal"
-    assert plain["x"] == pytest.approx([1.5, 0.5])
-    assert plain["dual"] == pytest.approx([-0.5, -0.5])
-    assert plain["variable_names"] == ["x", "y"]
-    infeasible = solve_exact(LinearProgram([1], [[1], [-1]], [1, -2]))
-    plain = json.loads(json.dumps(infeasible.to_dict(), allow_nan=False))
-    assert plain["status"] == "infeasible"
-    assert plain["x"] is plain["objective"] is plain["dual"] is plain["gap"] is None
 
 
 def test_nothing_is_printed():
@@ -224,16 +200,6 @@ def test_soft_rows_by_hand(program, objective, x, storage):
     assert solve_exact(_slacked(lp)).objective == pytest.approx(objective, abs=1e-9)
 
 
-def test_residuals_of_soft_rows_are_certified_too():
-    rng = np.random.default_rng(3)
-    A, b = -rng.uniform(0, 1, (40, 6)), -rng.uniform(1, 2, 40)
-    lp = LinearProgram(rng.uniform(1, 2, 6), A, b, penalty=0.1)
-    exact = solve_exact(lp)
-    assert max(residuals(exact)) < 1e-9
-    missed = np.maximum(lp.A @ exact.x - lp.b, 0.0)
-    assert exact.objective == pytest.approx(lp.objective(exact.x) + 0.1 * missed.sum(), rel=1e-12)
-
-
 ENTRIES = st.integers(-4, 4).map(float)
 
 
@@ -264,9 +230,9 @@ def test_soft_programs_agree_with_slacks_written_out(data):
     assert exact.objective == pytest.approx(written_out.objective, abs=1e-8)
     activity = lp.A @ exact.x
     missed = np.maximum(np.maximum(activity - lp.b, lp.row_lower - activity), 0.0)
-    assert exact.objective == pytest.approx(
-        lp.objective(exact.x) + lp.sign * lp.penalty @ missed, abs=1e-8
-    )
+    paid = lp.objective(exact.x) + lp.sign * lp.penalty @ missed
+    assert exact.objective == pytest.approx(paid, abs=1e-8)
+    assert max(residuals(exact)) < 1e-9
 
 
 # agreement with SciPy, and the certificate
@@ -281,10 +247,8 @@ def solvable_programs(draw):
         return np.array(draw(st.lists(ENTRIES, min_size=size, max_size=size)))
 
     matrix, inside = vector(n * d).reshape(n, d), vector(d)
-    above, below = (
-        np.array(draw(st.lists(st.sampled_from([0.0, 1.5, INF]), min_size=n, max_size=n)))
-        for _ in range(2)
-    )
+    gaps = st.lists(st.sampled_from([0.0, 1.5, INF]), min_size=n, max_size=n)
+    above, below = (np.array(draw(gaps)) for _ in range(2))
     return LinearProgram(
         vector(d),
         draw(st.sampled_from([np.array, sp.csr_array]))(matrix),
@@ -338,10 +302,7 @@ class _Claims:
 
     def __init__(self, columns, duals):
         self.col_value, self.row_dual = columns, duals
-        self.row_value, self.col_dual = (
-            [-sum(columns)],
-            [1.0 - -1.0 * duals[0] - 0.0, 2.0 - -1.0 * duals[0]],
-        )
+        self.row_value, self.col_dual = [-sum(columns)], [1.0 + duals[0], 2.0 + duals[0]]
 
     def getSolution(self):  # noqa: N802
         return self

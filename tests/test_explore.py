@@ -47,9 +47,7 @@ def test_answers_are_those_of_solve_and_one_person_goes(quick, tmp_path):
     exact = privlp.solve_exact(lp)
     np.testing.assert_allclose(last["exact"][0], [*exact.x, exact.objective], rtol=1e-4)
     without = LinearProgram(lp.c, lp.A[1:], lp.b[1:])  # the first needs most
-    np.testing.assert_allclose(
-        last["exact"][1][2], privlp.solve_exact(without).objective, rtol=1e-4
-    )
+    assert last["exact"][1][2] == pytest.approx(privlp.solve_exact(without).objective, rel=1e-4)
     # the last cell of the last size: s = 16, eps = 10
     place = grids._in_random_order(lp, np.random.default_rng(3))[1]
     assert place[0] == 0
@@ -140,11 +138,12 @@ def test_only_examples_may_be_shown_without_a_word(quick, tmp_path):
     lp = examples.kitchen()
     for other in (lp.changed(b=2 * lp.b), lp.changed(A=2 * lp.A), lp.changed(name="mine")):
         assert not pages._is_example(other)
-        with pytest.raises(
-            InvalidParameterError, match=r"none of privlp\.examples\. Say not_private"
-        ):
+        with pytest.raises(InvalidParameterError, match=r"none of privlp\.examples\. Say not_priv"):
             privlp.explore(other, tmp_path / "page.html")
     assert not list(tmp_path.iterdir())
+
+
+NO_POINT = LinearProgram([1, 1], [[-1, 0], [1, 0]], [-2, 1])
 
 
 @pytest.mark.parametrize(
@@ -154,20 +153,16 @@ def test_only_examples_may_be_shown_without_a_word(quick, tmp_path):
         (examples.diet(), {"draws": 0}, "draws must be"),
         (examples.diet(), {"seed": -1}, "seed must be"),
         (examples.diet(), {"delta": 2}, "delta must be"),
-        (examples.diet(), {"eps": ()}, "eps must be a sequence of finite numbers in ascending"),
-        (examples.diet(), {"eps": (2, 1)}, "eps must be a sequence of finite numbers in ascending"),
+        *((examples.diet(), {"eps": e}, "eps must be a sequence") for e in ((), (2, 1), 1.0)),
         (examples.diet(), {"eps": (0, 1)}, "eps must be"),
-        (examples.diet(), {"eps": 1.0}, "eps must be a sequence of finite numbers in ascending"),
         (examples.diet(), {"not_private": 1}, "not_private must be"),
-        (examples.diet(), {"variables": (0, 20)}, "variables must be two different numbers from 0"),
-        (examples.diet(), {"variables": (1, 1)}, "variables must be two different numbers from 0"),
+        *(
+            (examples.diet(), {"variables": v}, "variables must be two d")
+            for v in ((0, 20), (1, 1))
+        ),
         (LinearProgram([1], [[-1]], [-1]), {}, "draws two variables; this program has one"),
         (LinearProgram([1, 1], [[-1, 0]], [-1]), {"not_private": True}, "needs at least two"),
-        (
-            LinearProgram([1, 1], [[-1, 0], [1, 0]], [-2, 1]),
-            {"not_private": True},
-            "shows exact optima, and there is none of all records, .*: infeasible",
-        ),
+        (NO_POINT, {"not_private": True}, "shows exact optima, and there is none .*: infeasible"),
     ],
 )
 def test_messages(quick, tmp_path, lp, arguments, message):

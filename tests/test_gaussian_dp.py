@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 from scipy.special import ndtri
 
-from privlp.privacy.gaussian_dp import (
-    delta_of,
-    eps_of,
-    least_eps,
-    mu_of,
-    mu_of_bounded_range,
-    mu_of_pure,
-    root_of,
-)
+from privlp.privacy import gaussian_dp
+from privlp.privacy.gaussian_dp import delta_of, eps_of, mu_of, mu_of_bounded_range, root_of
 from tests.effort import examples, pairs
 
 DIGITS = 60
@@ -99,7 +92,7 @@ def test_where_inverses_have_no_finite_answer():
     assert mu_of(math.inf, 1e-6) == math.inf
     assert eps_of(1.0, 0.0) == math.inf
     assert eps_of(0.0, 1e-6) == 0.0
-    assert least_eps(lambda eps: 0.5, 0.1, scale=1.0) == math.inf
+    assert gaussian_dp.least_eps(lambda eps: 0.5, 0.1, scale=1.0) == math.inf
 
 
 # who is dominated
@@ -146,7 +139,7 @@ def test_no_pair_of_bounded_range_is_easier_to_tell_apart_than_two_normals(eps):
 def test_mu_of_a_pure_mechanism_is_that_of_randomised_response_rounded_up(eps):
     """The corner of its trade-off, (p, p) with p = 1/(1 + e^eps), lies on the curve of mu."""
     with mpmath.workdps(300):
-        half = mpmath.mpf(mu_of_pure(eps)) / 2
+        half = mpmath.mpf(gaussian_dp.mu_of_pure(eps)) / 2
         tail, p = mpmath.erfc(half / mpmath.sqrt(2)) / 2, 1 / (1 + mpmath.exp(mpmath.mpf(eps)))
         assert tail <= p
         smaller = mpmath.erfc(half * (1 - mpmath.mpf("1e-8")) / mpmath.sqrt(2)) / 2
@@ -187,6 +180,6 @@ def test_composed_selections_from_two_stay_below_the_curve(eps, share, count):
 def test_five_per_cent_less_would_not_cover_a_single_draw(eps):
     """So the tests above can fail: the bound is attained by one draw."""
     p = 1 / (1 + math.exp(-eps))
-    assert binomial_delta(0.0, [(p, 1 - p, 1)]) > delta_of(0.0, 0.95 * mu_of_pure(eps))
+    assert binomial_delta(0.0, [(p, 1 - p, 1)]) > delta_of(0.0, 0.95 * gaussian_dp.mu_of_pure(eps))
     middle = extreme_pair(eps, eps / 2)
     assert binomial_delta(0.0, [(*middle, 1)]) > delta_of(0.0, 0.95 * mu_of_bounded_range(eps))

@@ -22,11 +22,8 @@ from tests.toy_rows import SplitRows
 
 ROOT = Path(__file__).parent.parent
 X, Y = sm.make_separable_sphere(300, n_features=4, margin=0.1, random_state=0)
-PRIVATE = [
-    getattr(sm, name)
-    for name in sm.__all__
-    if inspect.isclass(getattr(sm, name)) and issubclass(getattr(sm, name), PrivateLinearClassifier)
-]
+CLASSES = filter(inspect.isclass, (getattr(sm, name) for name in sm.__all__))
+PRIVATE = [cls for cls in CLASSES if issubclass(cls, PrivateLinearClassifier)]
 
 # a new loss is one file
 
@@ -126,10 +123,8 @@ def test_moments_and_hinge_losses_are_the_same_in_blocks():
     M, w = signed(X, Y), np.array([3.0, -1.0, 0.5, 2.0])
     grid = RecordGrid.of(1_000)
     kernel = partial(moments_of, unit=float(np.linalg.norm(M, axis=1).max()), grid=grid)
-    moments = [
-        second_moments(rows, kernel, grid, lambda exact: exact)
-        for rows in (in_blocks(M), InMemory(M))
-    ]
+    both = (in_blocks(M), InMemory(M))
+    moments = [second_moments(rows, kernel, grid, lambda exact: exact) for rows in both]
     np.testing.assert_array_equal(*moments)
     hinge = math.fsum(in_blocks(M).map(_hinge_losses, w))
     assert hinge == pytest.approx(np.maximum(0.0, 1 - M @ w).sum(), rel=1e-13)

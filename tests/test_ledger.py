@@ -14,23 +14,8 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 import privlp
-from privlp import (
-    Budget,
-    BudgetExceededError,
-    ConstraintPrivate,
-    InvalidParameterError,
-    LinearProgram,
-    RelationMismatchError,
-)
-from privlp.privacy import (
-    ExponentialMechanism,
-    GaussianMechanism,
-    LaplaceMechanism,
-    Ledger,
-    PrivacyRecord,
-    Randomness,
-    exchanged,
-)
+from privlp import Budget, BudgetExceededError, ConstraintPrivate, InvalidParameterError, privacy
+from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Randomness, exchanged
 from tests.effort import examples
 from tests.programs import covering
 
@@ -44,7 +29,7 @@ def charge(ledger, mechanism, count=1, purpose="test", relation=REPLACE, rng=0):
 
 
 def selection(eps):
-    return ExponentialMechanism(1.0, eps)
+    return privacy.ExponentialMechanism(1.0, eps)
 
 
 class BrokenMechanism(LaplaceMechanism):
@@ -124,20 +109,7 @@ def test_the_number_of_draws_is_a_positive_integer(count):
     assert ledger.entries == ()
 
 
-def test_gaussian_noise_has_no_pure_price():
-    with pytest.raises(BudgetExceededError, match="eps = inf at delta = 0"):
-        charge(Ledger(100.0, 0.0), GaussianMechanism(1.0, 1e6))
-
-
 # composition
-
-
-def test_without_delta_epsilons_add():
-    ledger = Ledger(10.0, 0.0)
-    charge(ledger, selection(0.25), count=8)
-    charge(ledger, LaplaceMechanism(3.0, 6.0), count=3)
-    assert ledger.spent() == pytest.approx(8 * 0.25 + 3 * 0.5, abs=1e-10)
-    assert ledger.spent() >= 3.5
 
 
 def conversion(renyi, delta):
@@ -221,26 +193,18 @@ def test_the_ends_of_calibration():
 # relations
 
 
-def test_one_ledger_one_relation():
-    ledger = Ledger(1.0, 1e-6)
-    charge(ledger, selection(0.1))
-    before = ledger.record()
-    with pytest.raises(RelationMismatchError) as refusal:
-        charge(ledger, selection(0.1), relation=ADD_REMOVE)
-    assert ledger.record() == before
-    assert f"'{REPLACE.description}'" in str(refusal.value)
-    assert f"'{ADD_REMOVE.description}'" in str(refusal.value)
-    assert "Use a Budget of its own for each neighbour relation" in str(refusal.value)
-
-
 def test_one_budget_one_relation_across_its_shares():
     budget = Budget(1.0, 1e-6)
     charge(budget.share(0.5, 1e-6), selection(0.1))
-    child = budget.share(0.5, 1e-6)
-    with pytest.raises(RelationMismatchError):
-        charge(child, selection(0.1), relation=ADD_REMOVE)
-    assert child.entries == ()
-    assert child.record().relation is None
+    before, child = budget.record(), budget.share(0.5, 1e-6)
+    for ledger in (budget, child):
+        with pytest.raises(
+            privlp.RelationMismatchError, match="Use a Budget of its own for e"
+        ) as refusal:
+            charge(ledger, selection(0.1), relation=ADD_REMOVE)
+        for relation in (REPLACE, ADD_REMOVE):
+            assert f"'{relation.description}'" in str(refusal.value)
+    assert (budget.record(), child.entries, child.record().relation) == (before, (), None)
 
 
 # a budget shared by solves
@@ -249,16 +213,13 @@ STAGED = {"s": 10, "opt": 2.0, "method": "staged", "rng": 0}
 
 
 def program(seed=0, n=40, d=3, **options):
-    return LinearProgram(
-        np.ones(d), -np.random.default_rng(seed).uniform(0.2, 1, (n, d)), -np.ones(n), **options
-    )
+    return covering(n, costs=np.ones(d), seed=seed, **options)
 
 
 def solve(budget, eps, rng=0, **options):
     lp = options.pop("lp", None) or program()
-    return privlp.solve(
-        lp, eps, 1e-6, s=8, alpha=1.5, opt=2.0, method="dmw", budget=budget, rng=rng, **options
-    )
+    options |= {"s": 8, "alpha": 1.5, "opt": 2.0, "method": "dmw", "budget": budget}
+    return privlp.solve(lp, eps, 1e-6, rng=rng, **options)
 
 
 def test_two_solves_compose_in_their_budget():
@@ -270,7 +231,7 @@ def test_two_solves_compose_in_their_budget():
     for result in (first, second):
         entry = result.privacy.entries[0]
         eps = float(entry.parameter.removeprefix("eps = "))
-        charge(both, ExponentialMechanism(entry.sensitivity, eps), count=entry.draws)
+        charge(both, privacy.ExponentialMechanism(entry.sensitivity, eps), count=entry.draws)
     assert budget.spent() == pytest.approx(both.spent(), rel=1e-4)
     assert max(first.privacy.eps, second.privacy.eps) < budget.spent() <= 1.3
     assert [entry.draws for entry in budget.entries] == [first.iterations, second.iterations]
@@ -341,7 +302,7 @@ def test_record_round_trip(record):
         words = "NOT PRIVATE: computed with eps = inf, that is, without noise. Do not release."
         assert (str(record.statement()), record.statement()["eps"]) == (words, "inf")
     for data in (record.to_dict(), json.loads(json.dumps(record.to_dict(), allow_nan=False))):
-        assert PrivacyRecord.from_dict(data) == record
+        assert privacy.PrivacyRecord.from_dict(data) == record
 
 
 def test_a_ledger_that_has_drawn_charges_no_more():
@@ -370,10 +331,7 @@ def test_record_in_a_table():
 
 NO_NUMBER = [("1", "str"), (None, "NoneType"), ([1.0], "list"), (1j, "complex")]
 BAD = [
-    *(
-        (eps, 0.1, r"eps must be positive \(or inf for no privacy\)")
-        for eps in (0, -1.0, -math.inf)
-    ),
+    *((eps, 0.1, r"eps must be positive \(or inf for no pri") for eps in (0, -1.0, -math.inf)),
     (math.nan, 0.1, "eps must be positive .* got nan"),
     *((1.0, delta, rf"delta must be in \[0, 1\), got {float(delta)}") for delta in (-1e-9, 1, 2)),
     (1.0, math.nan, r"delta must be in \[0, 1\), got nan"),
@@ -440,7 +398,7 @@ def test_copies_of_a_budget_are_the_budget_and_pickles_are_refused(duplicate):
 
 
 def test_a_price_that_is_no_number_is_refused():
-    class Odd(ExponentialMechanism):
+    class Odd(privacy.ExponentialMechanism):
         pure_eps = float("nan")
 
     with pytest.raises(BudgetExceededError):
@@ -548,10 +506,8 @@ def test_no_draws_are_had_for_less(asked):
 def test_draws_are_given_back_once_and_to_the_ledger_that_was_charged():
     """Even where another charge is equal, whose draws are left."""
     mechanism, ledgers = GaussianMechanism(1.0, 4.0), [Ledger(9.0, 1e-6) for _ in range(2)]
-    (one, other), (of_another, _) = (
-        ledger.charge_together([(mechanism, 1, "a")] * 2, ConstraintPrivate(), Randomness(0))
-        for ledger in ledgers
-    )
+    asked = [(mechanism, 1, "a")] * 2, ConstraintPrivate()
+    (one, other), (of_another, _) = (of.charge_together(*asked, Randomness(0)) for of in ledgers)
     for draws in ([one, one], [one, of_another]):
         with pytest.raises(BudgetExceededError, match="each once"):
             exchanged(draws, [(mechanism, 2, "b")])

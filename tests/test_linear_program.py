@@ -37,9 +37,7 @@ ROWS = r"private must be a boolean mask, row indices in \[0, 2\), or row names"
 PRICE = r"penalty must be a positive number, or one positive number \(inf"
 NAMED = {"row_names": ["ann", "bob"]}
 SENSE, OFFSET = "sense must be 'min' or 'max', got ", "offset must be "
-RELATION = (
-    r"must be a neighbour relation, got (str|NoneType|the class Constr.*)\. Where whole rows are"
-)
+RELATION = r"must be a neighbour relation, got (str|NoneType|the class Constr.*)\. Where whole"
 #: What is given for an argument, and what is said of it.
 WRONG = {
     "A": [
@@ -150,7 +148,29 @@ def test_refuses_what_does_not_fit_together(changes, message):
         program(**changes)
 
 
-@pytest.mark.parametrize("storage", [np.array, sp.csr_array, sp.coo_matrix, pd.DataFrame])
+def _locked(array):
+    array.setflags(write=False)
+    return array
+
+
+def _locked_rows(dtype=float, rows=A):
+    rows = sp.csr_array(rows.astype(dtype))
+    for part in (rows.data, rows.indices, rows.indptr):
+        _locked(part)
+    return rows
+
+
+@pytest.mark.parametrize(
+    "storage",
+    [
+        np.array,
+        sp.csr_array,
+        sp.coo_matrix,
+        pd.DataFrame,
+        _locked,
+        lambda rows: _locked_rows(rows=rows),
+    ],
+)
 @pytest.mark.parametrize("entry", [np.nan, np.inf, -np.inf, 1e15, -3e17])
 def test_refuses_bad_entries_of_a(storage, entry):
     bad = A.copy()
@@ -199,10 +219,7 @@ def test_the_length_of_the_longest_text_is_not_told(entries, kind):
     [
         ([1], r"groups has shape \(1,\); it needs one record id for each of the 2 rows"),
         ([[1, 2]], r"groups has shape \(1, 2\); it needs one record id"),
-        (
-            "ab",
-            "groups must hold one .*: groups='ab' would name a column of a table, and A is none",
-        ),
+        ("ab", "groups must hold one .*: groups='ab' would name a column of a table, and A is non"),
         ([[1], [1, 2]], r"groups .*one record id"),
         ([1, None], r"groups .*record id"),
     ],
@@ -230,10 +247,8 @@ def test_prices_of_two_sides():
 
 def test_two_prices_of_records_that_come_and_go_do_not_show():
     relation = ConstraintPrivate("add-remove", 2, nominal_n=2)
-    one, other = (
-        program(penalty=penalty, neighbours=relation).public()
-        for penalty in ([1.0, 2.0], [[1.0, 3.0], [2.0, 2.0]])
-    )
+    both = ([1.0, 2.0], [[1.0, 3.0], [2.0, 2.0]])
+    one, other = (program(penalty=p, neighbours=relation).public() for p in both)
     assert one == other
 
 
@@ -275,42 +290,29 @@ def test_integers_and_booleans_become_floats(dtype, storage):
     np.testing.assert_array_equal(lp.A @ [1.0, 1.0], [1.0, 1.0])
 
 
-def _locked(array):
-    array.setflags(write=False)
-    return array
+def _mapped(folder):
+    np.save(folder / "A.npy", A)
+    return np.load(folder / "A.npy", mmap_mode="r")
 
 
-def _locked_rows(dtype=float):
-    rows = sp.csr_array(A.astype(dtype))
-    for part in (rows.data, rows.indices, rows.indptr):
-        _locked(part)
-    return rows
-
-
-@pytest.mark.parametrize(("order", "dtype"), [("C", np.float64), ("F", np.float32)])
-def test_an_array_that_nobody_can_write_to_is_held_as_it_is(order, dtype):
-    given = _locked(np.array(A, dtype=dtype, order=order))
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda _: _locked(np.array(A)),
+        lambda _: _locked(np.array(A, dtype=np.float32, order="F")),
+        _mapped,
+        lambda _: _locked_rows(),
+        lambda _: _locked_rows(np.float32),
+    ],
+    ids=["C", "F", "memory map", "sparse", "sparse, single"],
+)
+def test_an_array_that_nobody_can_write_to_is_held_as_it_is(make, tmp_path):
+    given = make(tmp_path)
     lp = program(A=given)
-    assert np.shares_memory(lp.A, given)
-    assert lp.A.dtype == dtype
-    expected = program(A=given.astype(float))
-    assert solve_exact(lp).objective == solve_exact(expected).objective
-
-
-def test_a_memory_map_stays_on_disk(tmp_path):
-    np.save(tmp_path / "A.npy", A)
-    given = np.load(tmp_path / "A.npy", mmap_mode="r")
-    lp = program(A=given)
-    assert np.shares_memory(lp.A, given)
-    assert solve_exact(lp).objective == solve_exact(program()).objective
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_sparse_rows_that_nobody_can_write_to_are_held_as_they_are(dtype):
-    given = _locked_rows(dtype)
-    lp = program(A=given)
-    assert np.shares_memory(lp.A.data, given.data)
-    assert np.shares_memory(lp.A.indices, given.indices)
+    for part in ("data", "indices") if sp.issparse(given) else ():
+        assert np.shares_memory(getattr(lp.A, part), getattr(given, part))
+    assert sp.issparse(given) or np.shares_memory(lp.A, given)
+    assert lp.A.dtype == given.dtype
     expected = program(A=given.astype(float))
     assert solve_exact(lp).objective == solve_exact(expected).objective
 
@@ -327,16 +329,6 @@ def test_what_only_in_part_cannot_be_written_to_is_copied():
         own = lp.A.data if sp.issparse(given) else lp.A
         assert not np.shares_memory(own, of_given)
         assert own.dtype == np.float64
-
-
-@pytest.mark.parametrize("entry", [np.nan, np.inf, 1e15])
-@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
-def test_what_is_held_is_checked_too(entry, storage):
-    given = storage(np.array([[1.0, entry], [2.0, 3.0]]))
-    for part in (given,) if storage is np.array else (given.data, given.indices, given.indptr):
-        _locked(part)
-    with pytest.raises(InvalidProblemError, match="A contains"):
-        LinearProgram([1.0, 1.0], given, [1.0, 1.0])
 
 
 def test_vectors_may_be_series_or_sparse():
@@ -449,11 +441,11 @@ def test_arrays_are_read_only():
     np.testing.assert_array_equal(sparse.A.toarray(), A)
 
 
-@pytest.mark.parametrize("form", ["C", "F", *FORMATS])
+@pytest.mark.parametrize("form", ["C", "F", "frame", *FORMATS])
 def test_later_changes_of_the_callers_data_change_nothing(form):
     given = {
         "c": np.array(C),
-        "A": getattr(sp, f"{form}_array")(A) if form in FORMATS else np.array(A, order=form),
+        "A": getattr(sp, f"{form}_array")(A) if form in FORMATS else pd.DataFrame(A),
         "b": np.array(B),
         "bounds": np.array([[0.0, 1.0]] * 3),
         "private": np.array([True, False]),
@@ -463,27 +455,20 @@ def test_later_changes_of_the_callers_data_change_nothing(form):
         "variable_names": ["x", "y", "z"],
         "row_names": ["ann", "bob"],
     }
+    if form in "CF":
+        given["A"] = np.array(A, order=form)
     before = copy.deepcopy(given)
     lp = LinearProgram(**given)
     if form in ("bsr", "coo", "csc", "csr", "dia"):
         given["A"].data[...] = 77.0
     else:
-        given["A"][0, 0] = 77.0
+        (given["A"].iloc if form == "frame" else given["A"])[0, 0] = 77.0
     for name in ("c", "b", "bounds", "groups", "penalty", "row_lower", "private"):
         given[name][...] = ~given[name] if name == "private" else 77
     given["variable_names"][0] = given["row_names"][0] = "changed"
     np.testing.assert_array_equal(lp.A.toarray() if lp.is_sparse else lp.A, A)
     for name in before.keys() - {"A"}:
         np.testing.assert_array_equal(getattr(lp, name), before[name], err_msg=name)
-
-
-def test_the_callers_arrays_stay_writable():
-    c, matrix, b, columns = np.array(C), np.asfortranarray(A), np.array(B), sp.csc_array(A)
-    frame = pd.DataFrame(A)
-    lps = [LinearProgram(c, rows, b) for rows in (matrix, columns, frame)]
-    frame.iloc[0, 0] = 77.0
-    np.testing.assert_array_equal(lps[2].A, A)
-    assert all(array.flags.writeable for array in (c, matrix, b, columns.data))
 
 
 def test_replacing_one_field_gives_a_new_program():
@@ -599,11 +584,6 @@ NOMINAL = "change='add-remove' makes the number of rows private: give a public n
 def test_refuses_bad_relations(arguments, message):
     with pytest.raises(InvalidParameterError, match=message):
         ConstraintPrivate(**arguments)
-
-
-def test_counts_may_be_numpy_integers():
-    relation = ConstraintPrivate("add-remove", np.int64(2), np.int32(100))
-    assert "at most 2 rows) added or removed, nominal n = 100 (a" in relation.description
 
 
 EQUALITY = {"row_lower": [-np.inf, 6.0]}  # row 0 is an inequality, row 1 an equality

@@ -10,14 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import (
-    ColumnPrivate,
-    ConstraintPrivate,
-    LinearProgram,
-    ObjectivePrivate,
-    RowPrivate,
-    ScalarPrivate,
-)
+from privlp import ColumnPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate
 from privlp.methods.published.low_sensitivity import MovingRows
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
@@ -288,24 +281,15 @@ IN_SUM, COST = ScalarPrivate(0.3, norm="1"), ObjectivePrivate(0.4)
 BELOW = {"row_lower": np.array([-5.0, -INF, -INF, -INF])}
 EQUAL = {"row_lower": np.array([1.0, -INF, -INF, -INF])}
 OPPOSITE, B, OF_ROWS = [-0.3, 0.3, 0.3, 0], "b l1, b l2, ", "row l1, row l2"
+UP = {"b": [0.3, 0, 0, 0], "row_lower": [0.3, 0, 0, 0]}
 #: A relation, what changes of the program, which bounds that attains, and other fields.
 ATTAINED = {
     "b": (SCALAR, {"b": [0.3, -0.3, 0.3, 0]}, B + "violations"),
     "b in sum, up": (IN_SUM, {"b": [0.3, 0, 0, 0]}, B + "violations"),
     "b in sum, down": (IN_SUM, {"b": [0, 0, -0.3, 0]}, B + "violations"),
     "b in sum, halves": (IN_SUM, {"b": [0.15, -0.15, 0, 0]}, "b l1, violations"),
-    "an equality": (
-        SCALAR,
-        {"b": [0.3, 0, 0, 0], "row_lower": [0.3, 0, 0, 0]},
-        "violations",
-        EQUAL,
-    ),
-    "an equality, in sum": (
-        IN_SUM,
-        {"b": [0.3, 0, 0, 0], "row_lower": [0.3, 0, 0, 0]},
-        "b l1, b l2, violations",
-        EQUAL,
-    ),
+    "an equality": (SCALAR, UP, "violations", EQUAL),
+    "an equality, in sum": (IN_SUM, UP, B + "violations", EQUAL),
     "row": (ROW, {"A": ROW_STEP}, "A l1, A l2, violations, " + OF_ROWS),
     "row of two sides": (ROW, {"A": ROW_STEP}, "violations", BELOW),
     "column": (COLUMN, {"A": COLUMN_STEP}, "A l1, A l2, violations, " + OF_ROWS),
@@ -449,20 +433,6 @@ def test_declared_ranges_of_coefficients(kind, lower, upper):
     assert (len(A), A.l1, A.l2) == (4, 1.0, pytest.approx(math.sqrt(2) / 2))
 
 
-@pytest.mark.parametrize("storage", [np.array, sp.csr_array, sp.csc_matrix])
-@pytest.mark.parametrize("kind", [RowPrivate, ColumnPrivate])
-def test_declared_zeros_are_public(kind, storage):
-    relation = kind(0.5, lower=storage(np.array([[-5.0, 0.0], [-5.0, 0.0]])), upper=0)
-    A = storage([[-1.0, 0.0], [-3.0, 0.0]])
-    form = StandardForm.of(LinearProgram([1.0, 2.0], A, [-1, -2], neighbours=relation))
-    (A,) = relation.private_numbers(form)
-    assert values_of(form, A).tolist() == [-1, -3]
-    assert A.l1 == 0.5 * (1 if kind is RowPrivate else 2)
-    assert list(zip(*A.at, strict=True)) == [(0, 0), (1, 0)]
-    assert relation.row_change(form, np.array([2.0, 50.0])) == pytest.approx((1.0, 1.0))
-    assert relation.violation_change(form)(np.array([0.0, 7.0])) < 1e-10
-
-
 def test_costs_whose_ends_meet_are_public():
     (c,) = numbers(ObjectivePrivate(0.5, lower=[0, 2], upper=[3, 2]))
     assert (c.part, c.at[0].tolist(), c.l1, c.l2) == ("c", [0], 0.5, 0.5)
@@ -547,9 +517,7 @@ UNBOUNDED = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_unbounded_change_is_refused_with_the_reason(kind):
-    with pytest.raises(
-        privlp.InvalidParameterError, match=r"^sensitivity must be finite: "
-    ) as told:
+    with pytest.raises(privlp.InvalidParameterError, match=r"^sensitivity must be fini") as told:
         kind(INF)
     assert all(part in str(told.value) for part in UNBOUNDED[kind])
 
@@ -667,13 +635,16 @@ class TestTuples:
         for parts in ((few, many), (many, few)):
             assert Combined(parts).records(form) == 3
 
-    ADD = ConstraintPrivate("add-remove", nominal_n=9)
+    ADD = privlp.ConstraintPrivate("add-remove", nominal_n=9)
     NESTED = Combined((RowPrivate(0.5), ScalarPrivate(1.0)))
 
     @pytest.mark.parametrize(
         ("parts", "message"),
         [
-            ((ConstraintPrivate(), ScalarPrivate(1.0)), "tuple, not: constraint-private: one rec"),
+            (
+                (privlp.ConstraintPrivate(), ScalarPrivate(1.0)),
+                "tuple, not: constraint-private: one rec",
+            ),
             ((ScalarPrivate(1.0), ADD), "in a tuple, not: constraint-private"),
             ((NESTED, ObjectivePrivate(1.0)), "not: all at once: row-private"),
             ((ScalarPrivate(1.0), "row"), "in a tuple, not: str"),

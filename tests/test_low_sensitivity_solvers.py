@@ -11,31 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import (
-    ColumnPrivate,
-    ConstraintPrivate,
-    LinearProgram,
-    ObjectivePrivate,
-    RowPrivate,
-    ScalarPrivate,
-)
+from privlp import ColumnPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate
 from privlp.methods import SolveRequest
 from privlp.problem.standard_form import violated
 from privlp.relations import Combined
-from tests import effort
+from tests import effort, every_method
 from tests.effort import examples
-from tests.every_method import (
-    OPT,
-    RELATIONS,
-    combinations,
-    conforming,
-    covering,
-    has,
-    never,
-    parts_of,
-    run,
-    tightens,
-)
+from tests.every_method import RELATIONS, conforming, covering, has, never, parts_of, run
 from tests.programs import ALL, KNOWN, WAYS, method_of, methods_for, way_of
 
 INF = float("inf")
@@ -76,7 +58,7 @@ def known(name, relation):
 def applies(program, relation, method):
     if method == "mw":
         return program not in OFF_THE_SIMPLEX
-    if tightens(method) and program == "private equality":
+    if every_method.tightens(method) and program == "private equality":
         return False
     # The two sides of a private range share one declared interval, which leaves no room between its
     # ends.
@@ -86,7 +68,10 @@ def applies(program, relation, method):
 @pytest.mark.parametrize(
     ("program", "name", "method"),
     effort.covering(
-        (program, *case) for program in KNOWN for case in combinations() if applies(program, *case)
+        (program, *case)
+        for program in KNOWN
+        for case in every_method.combinations()
+        if applies(program, *case)
     ),
 )
 def test_without_noise_every_method_finds_the_exact_optimum(program, name, method):
@@ -159,7 +144,7 @@ def test_a_split_of_one_part_is_the_whole(name, method):
 def test_auto_takes_a_method_of_the_relation(name):
     lp = covering(name)
     costs = has(RELATIONS[name], ObjectivePrivate)
-    for options in ({}, {} if costs else {"opt": OPT}):
+    for options in ({}, {} if costs else {"opt": every_method.OPT}):
         assert privlp.solve(lp, 1.0, 1e-6, rng=0, **options).method in methods_for(lp.neighbours)
     always = {"feasible": "always", "rng": 0}
     task, ways = SolveRequest.of(lp, 1.0, 1e-6, feasible="always"), ("laplace", "gaussian")
@@ -186,12 +171,10 @@ COMMON = {
 }
 NO_ALWAYS = "method must be 'auto' or one of 'tightened', .*; got '{method}'"
 NO_OPT = "|opt has no use where c is private"
+NO_USE, NOT_SO = "alpha has no use with method='{method}'", "alpha must be positive and finite"
 ALPHA_UNUSED = {
-    f"alpha {alpha}": ({"alpha": alpha}, "alpha has no use with method='{method}'")
-    for alpha in (0.1, 2.0)
-} | {
-    f"alpha {alpha}": ({"alpha": alpha}, "alpha must be positive and finite")
-    for alpha in (-1.0, INF)
+    f"alpha {alpha}": ({"alpha": alpha}, NO_USE if alpha in (0.1, 2.0) else NOT_SO)
+    for alpha in (0.1, 2.0, -1.0, INF)
 }
 OF_METHOD = {
     "mw": {
@@ -290,7 +273,7 @@ BAD_PROGRAMS = {
     effort.covering(
         (case, *combination)
         for case, (concerns, _, _) in BAD_PROGRAMS.items()
-        for combination in combinations(
+        for combination in every_method.combinations(
             lambda relation, method, concerns=concerns: method != "mw" and concerns(relation)
         )
     ),
@@ -361,9 +344,10 @@ def test_which_end_of_a_range_is_needed():
 
 
 def test_whole_constraints_cannot_be_kept_with_certainty():
-    lp, message = covering("", neighbours=ConstraintPrivate()), "when a whole constraint may change"
+    lp = covering("", neighbours=privlp.ConstraintPrivate())
+    message = "when a whole constraint may change"
     with pytest.raises(privlp.UnsupportedProblemError, match=f"must be None here: {message}"):
-        privlp.solve(lp, 1.0, 1e-6, s=3, opt=OPT, feasible="always")
+        privlp.solve(lp, 1.0, 1e-6, s=3, opt=every_method.OPT, feasible="always")
     for method in ("mw", "direct-noise", "truncated-laplace-published"):
         with pytest.raises(privlp.InvalidParameterError, match="'auto' or one of 'chain'"):
             run(lp, method)
@@ -388,10 +372,8 @@ def exact_excess(A, x, rhs):
     """A_i x - rhs_i of every row, by fractions; -inf where rhs is infinite."""
     A, x = A.toarray() if sp.issparse(A) else A, [Fraction(float(entry)) for entry in x]
     totals = [sum(Fraction(float(a)) * y for a, y in zip(row, x, strict=True)) for row in A]
-    return [
-        total - Fraction(float(side)) if math.isfinite(side) else -INF
-        for total, side in zip(totals, rhs, strict=True)
-    ]
+    pairs = zip(totals, rhs, strict=True)
+    return [t - Fraction(float(b)) if math.isfinite(b) else -INF for t, b in pairs]
 
 
 def exactly_violated(A, x, rhs):
@@ -421,9 +403,8 @@ def tightenable(draw, kinds, entries):
     n, d = draw(st.integers(1, 5)), draw(st.integers(1, 4))
     bounds = draw(st.lists(st.sampled_from(SIGNS), min_size=d, max_size=d))
     low, high = np.array([[-INF if a is None else a, INF if b is None else b] for a, b in bounds]).T
-    x = rng.uniform(
-        np.maximum(low, np.minimum(high, 0) - 3), np.minimum(high, np.maximum(low, 0) + 3)
-    )
+    near = np.maximum(low, np.minimum(high, 0) - 3), np.minimum(high, np.maximum(low, 0) + 3)
+    x = rng.uniform(*near)
     A = entries(rng, (n, d)) * (rng.random((n, d)) < draw(st.sampled_from([0.5, 1.0])))
     half = np.abs(A) * draw(st.sampled_from([0.0, 0.1, 1.0]))
     reach = draw(st.sampled_from([0.0, 0.5, 3.0]))
@@ -460,10 +441,8 @@ def tightenable(draw, kinds, entries):
 
 def solved(case, relation):
     """The program and what the solve released, None where it was refused for a public reason."""
-    lp, budget = (
-        LinearProgram(**case["fields"], neighbours=relation),
-        privlp.Budget(case["eps"], 1e-4),
-    )
+    lp = LinearProgram(**case["fields"], neighbours=relation)
+    budget = privlp.Budget(case["eps"], 1e-4)
     options = {"feasible": "always", "budget": budget, "rng": case["seed"]}
     try:
         method = method_of(f"truncated-{case['method']}")

@@ -7,19 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from privlp import privacy
 from privlp.errors import InvalidParameterError
-from privlp.privacy import (
-    EuclideanLaplaceMechanism,
-    ExponentialMechanism,
-    GaussianMechanism,
-    GaussianObjectivePerturbation,
-    LaplaceMechanism,
-    Ledger,
-    ObjectivePerturbation,
-    Randomness,
-    TruncatedLaplaceMechanism,
-    prices,
-)
+from privlp.privacy import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, Randomness
 from privlp.privacy.mechanisms.selection import bernoulli_exp
 from privlp.privacy.prices import Price, composed_epsilon
 from privlp.relations import ConstraintPrivate
@@ -99,7 +89,7 @@ def test_certain_and_impossible_coins():
 # additive noise
 
 
-NOISES = [LaplaceMechanism, GaussianMechanism, EuclideanLaplaceMechanism]
+NOISES = [LaplaceMechanism, GaussianMechanism, privacy.EuclideanLaplaceMechanism]
 
 
 @pytest.mark.parametrize("kind", NOISES)
@@ -154,7 +144,7 @@ def test_beyond_eight_a_selection_costs_its_pure_epsilon(eps):
 
 def test_far_beyond_eight_only_the_pure_epsilon_is_left():
     """Randomised response leaves the floating-point range at eps = 700."""
-    ledger = Ledger(6000.0, 1e-6)
+    ledger = privacy.Ledger(6000.0, 1e-6)
     ledger.charge(ExponentialMechanism(1.0, 5000.0), 1, "test", ConstraintPrivate(), Randomness(0))
     assert ledger.spent() == pytest.approx(5000.0)
 
@@ -167,7 +157,7 @@ def test_pure_event_is_randomised_response(eps, count):
     log_moment = np.logaddexp(order * eps, (1 - order) * eps) - np.logaddexp(eps, 0)
     of_delta = (math.log(1e-6) + np.log(order)) / (order - 1)
     exact = (count * log_moment / (order - 1) + np.log1p(-1 / order) - of_delta).min()
-    ledger = prices._renyi_epsilon(((Price.pure(eps), count),), 1e-6)
+    ledger = privacy.prices._renyi_epsilon(((Price.pure(eps), count),), 1e-6)
     assert exact * (1 - 1e-6) <= ledger <= exact * 1.01
 
 
@@ -185,7 +175,7 @@ def test_sensitivity_must_be_positive(make, sensitivity):
 SCALES = {
     ExponentialMechanism: "eps of the exponential mechanism must be non-negative",
     LaplaceMechanism: r"scale must be non-negative and below 1e\+298",
-    EuclideanLaplaceMechanism: r"scale must be non-negative and below 1e\+298",
+    privacy.EuclideanLaplaceMechanism: r"scale must be non-negative and below 1e\+298",
     GaussianMechanism: r"sigma must be non-negative and below 1e\+298",
 }
 
@@ -207,10 +197,10 @@ DESCRIPTIONS = [
     (ExponentialMechanism(0.1, 0.25), "exponential mechanism", "eps", "an index is selected"),
     (LaplaceMechanism(0.1, 0.25), "Laplace mechanism", "scale", ROUNDED),
     (GaussianMechanism(0.1, 0.25), "Gaussian mechanism", "sigma", ROUNDED),
-    (EuclideanLaplaceMechanism(0.1, 0.25), "Euclidean Laplace mechanism", "scale", ROUNDED),
-    (ObjectivePerturbation(0.1, 0.25, 0.1), "objective perturbation", "scale", SECRET),
+    (privacy.EuclideanLaplaceMechanism(0.1, 0.25), "Euclidean Laplace mechanism", "scale", ROUNDED),
+    (privacy.ObjectivePerturbation(0.1, 0.25, 0.1), "objective perturbation", "scale", SECRET),
     (
-        GaussianObjectivePerturbation(0.1, 0.25, 0.1),
+        privacy.GaussianObjectivePerturbation(0.1, 0.25, 0.1),
         "Gaussian objective perturbation",
         "sigma",
         SECRET,
@@ -232,4 +222,4 @@ def test_a_mechanism_cannot_be_changed_after_it_was_priced(make):
 
 def test_the_largest_decrease_of_truncated_noise_counts_the_rounding_down():
     """A zero just below a grid point, under noise of 2 width, is released a whole step lower."""
-    assert TruncatedLaplaceMechanism(1.0, 1.0, 3.0).most > 6.0
+    assert privacy.TruncatedLaplaceMechanism(1.0, 1.0, 3.0).most > 6.0

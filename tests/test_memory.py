@@ -25,9 +25,7 @@ def every_class():
 
 def test_no_method_remembers_its_object_for_ever():
     """A cache on a method belongs to the class."""
-    remembered = [
-        c for c in every_class() for member in vars(c).values() if hasattr(member, "cache_info")
-    ]
+    remembered = [c for c in every_class() for m in vars(c).values() if hasattr(m, "cache_info")]
     assert remembered == []
 
 

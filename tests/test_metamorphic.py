@@ -326,11 +326,8 @@ def verdict(program, change, bound=None):
 
     At an eps at which the methods that a change brings agree: their words change at different noise.
     """
-    if change is None:
-        of, alpha = before(program, bound), None
-    else:
-        of, alpha = (
-            CHANGES[change].of(before(program, CHANGES[change].bound)),
-            CHANGES[change].alpha,
-        )
+    of, alpha = before(program, bound), None
+    if change is not None:
+        by = CHANGES[change]
+        of, alpha = by.of(before(program, by.bound)), by.alpha
     return privlp.plan(of.lp, 3.0, 1e-7, of.s, alpha=alpha).verdict

@@ -7,22 +7,13 @@ import pytest
 from effort import pairs
 from modellers import COSTS, FOODS, MODELS, NEEDS, READ, empty, in_cvxpy
 
-from privlp import (
-    ConstraintPrivate,
-    InvalidParameterError,
-    InvalidProblemError,
-    LinearProgram,
-    MissedRowsWarning,
-    ReadError,
-    ScalarPrivate,
-    solve,
-    solve_exact,
-)
+import privlp
+from privlp import InvalidParameterError, InvalidProblemError, ReadError, solve, solve_exact
 
-read = LinearProgram.from_model
+read = privlp.LinearProgram.from_model
 PATIENTS = np.arange(42) < 40
-NUMBERS = ScalarPrivate(0.1, lower=0.5, upper=1.5)
-SEVERAL = ConstraintPrivate(change="add-remove", rows_per_record=2, nominal_n=40)
+NUMBERS = privlp.ScalarPrivate(0.1, lower=0.5, upper=1.5)
+SEVERAL = privlp.ConstraintPrivate(change="add-remove", rows_per_record=2, nominal_n=40)
 
 
 @pytest.fixture(params=MODELS)
@@ -114,12 +105,10 @@ def test_values_are_read_as_after_a_solve_of_the_library(made):
     other, _ = made(last="eggs")
     with pytest.raises(InvalidParameterError, match=r"variables of the .* are not those of"):
         exact.assign(other)
-    with pytest.raises(
-        InvalidParameterError, match="problem must be the model that was read: a lin"
-    ):
+    with pytest.raises(InvalidParameterError, match="problem must be the model that was read: a l"):
         exact.assign("model")
     with pytest.raises(InvalidParameterError, match="holds no x"):
-        solve_exact(LinearProgram([1], [[1]], [-1])).assign(model)
+        solve_exact(privlp.LinearProgram([1], [[1]], [-1])).assign(model)
 
 
 def test_columns_that_are_kept_get_no_value(made):
@@ -127,8 +116,8 @@ def test_columns_that_are_kept_get_no_value(made):
     if made is MODELS["ortools"]:
         pytest.skip("its variables hold no values")
     model, _ = made(NEEDS[:0])
-    solve_exact(read(model, private="stock", neighbours=ScalarPrivate(0.1))).assign(model)
-    lp = read(model, private="mix", neighbours=ScalarPrivate(0.1, lower=0, upper=1))
+    solve_exact(read(model, private="stock", neighbours=privlp.ScalarPrivate(0.1))).assign(model)
+    lp = read(model, private="mix", neighbours=privlp.ScalarPrivate(0.1, lower=0, upper=1))
     released = lp.with_recourse("*oats*")
     solution = solve(released, eps=1.0, delta=1e-3, feasible="always", rng=0)
     assert solution.kept == released.kept == lp.variable_names[:1]
@@ -153,7 +142,7 @@ def test_private_bounds_are_shown_as_rows(made):
     with pytest.raises(InvalidParameterError, match=message):
         read(made()[0], private_bounds={"x*": 3})
     with pytest.raises(InvalidParameterError, match=message):
-        LinearProgram([1], [[1]], [1], private_bounds=[(0, 3)])
+        privlp.LinearProgram([1], [[1]], [1], private_bounds=[(0, 3)])
 
 
 def test_a_maximum_is_one(made):
@@ -206,29 +195,17 @@ def test_malformed_numbers_are_refused(made):
 
 #: What is passed, and what the message says; of a model, and of another one like it.
 BAD = {
-    "no row's name": (
-        lambda own, _: {"private": [*own, "nobody*"]},
-        "matches private='nobody\\*'",
-    ),
+    "no row's name": (lambda own, _: {"private": [*own, "no*"]}, "matches private='no\\*'"),
     "a name beside rows": (lambda own, _: {"private": [*own, "x"]}, "that matches private='x'"),
     "another model's row": (lambda _, of: {"private": of}, "private lists .* constraint"),
     "a row beside numbers": (lambda own, _: {"private": [*own, 3.5]}, "private (lists|must be)"),
     "a mask of two rows": (lambda _, of: {"private": [True, False]}, "private (is a mask|must be)"),
     "no owners": (lambda own, _: {"private": own, "groups": [1]}, r"groups has shape \(1,\)"),
     "a column": (lambda own, _: {"groups": "home"}, "groups='home' would name a column of a table"),
-    "a price in words": (
-        lambda own, _: {"penalty": "low"},
-        "penalty must be a positive number, or",
-    ),
-    "another's price": (
-        lambda _, of: {"penalty": {of[0]: 1.0}},
-        "penalty (lists|names) what is no",
-    ),
+    "a price in words": (lambda own, _: {"penalty": "low"}, "penalty must be a positive number"),
+    "another's price": (lambda _, of: {"penalty": {of[0]: 1}}, "penalty (lists|names) what is no"),
     "no box": (lambda own, _: {"box": -1.0}, "box must be a positive finite number, got -1.0"),
-    "no relation": (
-        lambda own, _: {"neighbours": "one"},
-        "neighbours must be a neighbour relation",
-    ),
+    "no relation": (lambda own, _: {"neighbours": "one"}, "neighbours must be a neighbour re"),
 }
 
 
@@ -238,12 +215,10 @@ def test_bad_input_is_named_before_anything_is_read(library, fault):
     (model, own), (_, other) = READ[library](NEEDS[:2]), READ[library](NEEDS[:2])
     own, other = (each if isinstance(each, list) else [each] for each in (own, other))
     options, message = BAD[fault]
-    with warnings.catch_warnings(action="ignore", category=MissedRowsWarning):
+    with warnings.catch_warnings(action="ignore", category=privlp.MissedRowsWarning):
         with pytest.raises((InvalidProblemError, InvalidParameterError, ReadError), match=message):
             read(model, **options(own, other))
-        with pytest.raises(
-            InvalidParameterError, match=r"LinearProgram, got .*from_model makes one"
-        ):
+        with pytest.raises(InvalidParameterError, match=r"LinearProgram, got .*from_model makes o"):
             solve(model, eps=1.0, delta=1e-6, s=1)
 
 
@@ -314,10 +289,10 @@ def test_add_remove_tells_no_number_of_rows(made):
 
 def test_rows_that_nobody_named_private_are_named(made):
     """Else a limit of a stock would be given up without a word."""
-    with pytest.warns(MissedRowsWarning, match=r"taken for private: .*'stock") as heard:
+    with pytest.warns(privlp.MissedRowsWarning, match=r"taken for private: .*'stock") as heard:
         assert read(made()[0]).private.sum() > 40
-    assert [one.filename for one in heard if one.category is MissedRowsWarning] == [__file__]
-    with warnings.catch_warnings(action="error", category=MissedRowsWarning):
+    assert [one.filename for one in heard if one.category is privlp.MissedRowsWarning] == [__file__]
+    with warnings.catch_warnings(action="error", category=privlp.MissedRowsWarning):
         read(made()[0], private="patient*")
 
 
@@ -337,7 +312,6 @@ def test_linopy_softened_constraints_are_soft_rows():
     assert np.array_equal(model.solution["x"], exact.x)
     assert np.isnan(model.solution["patient_slack_pos"]).all()  # numbers of private rows
     model.solve("highs", io_api="direct", output_flag=False)
-    assert model.objective.value == pytest.approx(exact.objective)
     assert model.objective.value == pytest.approx(exact.objective)
     model, private = MODELS["linopy"](costs=[-cost for cost in COSTS], sense="max")
     private.soften(penalty=2.0)
@@ -371,9 +345,7 @@ def test_linopy_slacks_that_no_price_says_stay_variables():
         model.add_constraints(number * slack.sel(i=3) + model["x"].sum() >= 0, name="other")
         names[number] = read(model, private=["patient", "other"]).variable_names
     assert names[0.0] == names[0.5]
-    with pytest.raises(
-        InvalidParameterError, match="softened constraints, with prices of their own"
-    ):
+    with pytest.raises(InvalidParameterError, match="softened constraints, with prices of their o"):
         read(model, private="patient", penalty=1.0)
     assert read(model, penalty={"stock": 3.0}).penalty[40] == 3
     model, private = MODELS["linopy"]()
@@ -385,14 +357,10 @@ def test_linopy_dimensions_masks_and_scales():
     linopy, xr = pytest.importorskip("linopy"), pytest.importorskip("xarray")
     model = linopy.Model()
     i, j = range(3), ["a", "b"]
-    x = model.add_variables(
-        coords={"i": i, "j": j},
-        dims=["i", "j"],
-        name="x",
-        lower=-1,
-        upper=xr.DataArray([4.0, 5.0], coords={"j": j}),
-        mask=xr.DataArray(np.arange(6).reshape(3, 2) != 2, coords={"i": i, "j": j}),
-    )
+    axes = {"coords": {"i": i, "j": j}, "dims": ["i", "j"], "name": "x"}
+    upper = xr.DataArray([4.0, 5.0], coords={"j": j})
+    mask = xr.DataArray(np.arange(6).reshape(3, 2) != 2, coords={"i": i, "j": j})
+    x = model.add_variables(**axes, lower=-1, upper=upper, mask=mask)
     y = model.add_variables(name="y")
     limits = xr.DataArray(np.arange(3.0), coords={"i": i})
     model.add_constraints(x.sum("j") + y <= limits, name="row")
@@ -490,10 +458,8 @@ def test_mathopt_ranges_names_and_deleted_parts():
     model.delete_linear_constraint(rows[0])
     model.maximize(x + 5)
     lp = read(model, private=[rows[2]])
-    assert (lp.variable_names, lp.row_names) == (
-        ("variable_1", "y"),
-        ("linear_constraint_1", "linear_constraint_2"),
-    )
+    assert lp.variable_names == ("variable_1", "y")
+    assert lp.row_names == ("linear_constraint_1", "linear_constraint_2")
     assert (lp.row_lower.tolist(), lp.b.tolist()) == ([-2, -2], [1, 1])
     assert (lp.c.tolist(), lp.offset, lp.sense) == ([1, 0], 5.0, "max")
     assert lp.private.tolist() == [False, True]

@@ -94,15 +94,8 @@ class Stage:
 
 def mechanism(*, mu, curvature, parts, total=None, one_sided=True, opposite=0.0):
     total = total or float(parts)
-    return GaussianObjectivePerturbation(
-        total,
-        total / mu,
-        curvature,
-        one_sided=one_sided,
-        parts=parts,
-        largest_part=1.0,
-        opposite_part=opposite,
-    )
+    fields = {"one_sided": one_sided, "parts": parts, "opposite_part": opposite}
+    return GaussianObjectivePerturbation(total, total / mu, curvature, largest_part=1.0, **fields)
 
 
 def record_of(stage, kind, rng):

@@ -571,11 +571,8 @@ def test_doubles_give_up_soon_where_they_stand_still():
     lp, eps = hostile_regions.program("degenerate", 1019, hard=True)
     real = PerturbedProgram._certified
     spy = mock.patch.object(PerturbedProgram, "_certified", autospec=True, side_effect=real)
-    with (
-        spy as certified,
-        hostile_regions.Watched() as watched,
-        warnings.catch_warnings(action="ignore"),
-    ):
+    quiet = warnings.catch_warnings(action="ignore")
+    with spy as certified, hostile_regions.Watched() as watched, quiet:
         solve(lp, eps, 1e-6, lp.private.sum() // 10, method="perturbed", rng=1019)
     assert watched.exact > 0
     assert certified.call_count <= 8 * watched.minima
@@ -584,9 +581,7 @@ def test_doubles_give_up_soon_where_they_stand_still():
 def test_a_region_too_thin_is_refused_as_such_before_anything_is_charged():
     """Its rows do not contradict each other: they leave less room than HiGHS sees."""
     lp, eps = hostile_regions.program("narrow and nearly parallel", 10, hard=True)
-    with refused_for_free(
-        r"hardly any room.*give them more room", UnsupportedProblemError
-    ) as budget:
+    with refused_for_free(r"hardly any room.*give them more", UnsupportedProblemError) as budget:
         solve(lp, eps, 1e-6, 5, method="perturbed", budget=budget)
 
 

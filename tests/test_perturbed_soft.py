@@ -35,9 +35,9 @@ def data(seed=0):
     return X, X @ rng.uniform(-1, 1, D) + rng.laplace(0, 0.3, N)
 
 
-def l1(seed=0, bounds=(-3, 12), **more):
+def l1(seed=0, bounds=(-3, 12), penalty=1 / N):
     X, y = data(seed)
-    return LinearProgram(np.zeros(D), X, y, row_lower=y, penalty=1 / N, bounds=bounds, **more)
+    return LinearProgram(np.zeros(D), X, y, row_lower=y, penalty=penalty, bounds=bounds)
 
 
 def quantile(seed=0):
@@ -79,10 +79,8 @@ def cvar(seed=0):
     )
 
 
-def unequal_prices(seed=0):
-    X, y = data(seed)
-    prices = np.random.default_rng(seed).uniform(0.2, 1, N) / N
-    return LinearProgram(np.zeros(D), X, y, row_lower=y, penalty=prices, bounds=(-3, 12))
+def unequal_prices():
+    return l1(penalty=np.random.default_rng(0).uniform(0.2, 1, N) / N)
 
 
 def far():
@@ -122,9 +120,8 @@ def test_wide_bounds_cost_little(orders):
         if orders:
             costs, shares = np.full(3, 0.1), np.full(n, 1 / n)
             return LinearProgram(costs, -np.eye(3)[good], -need, penalty=shares, bounds=(0, far))
-        return LinearProgram(
-            np.zeros(4), X, y, row_lower=y, penalty=1 / n, bounds=(-far / 10, far / 10)
-        )
+        fields = {"row_lower": y, "penalty": 1 / n, "bounds": (-far / 10, far / 10)}
+        return LinearProgram(np.zeros(4), X, y, **fields)
 
     wide = program(1e6)
     least = solve_exact(wide).objective
@@ -176,8 +173,8 @@ def of_stock(n=2500):
 def test_rows_far_from_their_scale_cost_little(family):
     """With fewer rounds, median sizes and a coarser line these lost 20 to 330 % at this eps."""
     lp = family()
-    best = objective_of(lp, solve_exact(lp).x)
-    assert objective_of(lp, private(lp, 0.6).x) <= 1.05 * best
+    best = objective(lp, solve_exact(lp).x)
+    assert objective(lp, private(lp, 0.6).x) <= 1.05 * best
 
 
 def of_depots(n=3000):
@@ -218,9 +215,9 @@ def among_public(c, A, b, public, low, high, bounds, low_of_rows=-np.inf):
 def test_few_rows_of_a_direction_and_variables_of_none_cost_little(family):
     """With units that any row could lengthen these lost 15 to 54, and 73 to 178 %."""
     lp = family()
-    best = objective_of(lp, solve_exact(lp).x)
+    best = objective(lp, solve_exact(lp).x)
     for seed in range(3):
-        assert objective_of(lp, private(lp, 4.0, rng=seed).x) <= 1.05 * best
+        assert objective(lp, private(lp, 4.0, rng=seed).x) <= 1.05 * best
 
 
 def test_costs_whose_squares_are_zero_are_costs_of_nothing():
@@ -246,13 +243,6 @@ def test_an_answer_is_within_its_bounds(hard):
         assert (x <= 1).all()
 
 
-def objective_of(lp, x):
-    """With rows of one side, too."""
-    activity = lp.A @ x
-    below = 0.0 if lp.row_lower is None else np.maximum(0, lp.row_lower - activity)
-    return lp.objective(x) + lp.price_of(np.maximum(0, activity - lp.b) - below)
-
-
 def test_steps_that_go_one_way_go_farther():
     """What a geometric series leaves, a whole step at most; none where they turn."""
     a, step = np.zeros(2), np.array([3.0, 4.0])
@@ -269,9 +259,8 @@ def test_a_search_that_did_not_arrive_says_so():
     rng, n = np.random.default_rng(0), 2000
     X = np.column_stack([rng.uniform(-1, 1, (n, 5)), np.ones(n)])
     signs = np.sign(X @ rng.normal(size=6) + 0.1 * rng.normal(size=n))
-    lp = LinearProgram(
-        np.zeros(6), -signs[:, None] * X, -np.ones(n), penalty=1 / n, bounds=(-60, 60)
-    )
+    fields = {"penalty": 1 / n, "bounds": (-60, 60)}
+    lp = LinearProgram(np.zeros(6), -signs[:, None] * X, -np.ones(n), **fields)
     with pytest.warns(MostlyNoiseWarning, match="went as far as they could"):
         private(lp, 2.0)
 
@@ -281,10 +270,10 @@ def test_a_quantile_that_was_not_reached_says_so():
     rng = np.random.default_rng(1)
     used = rng.gamma(0.4, 1, (4400, 6)) * rng.uniform(0.2, 10, 6) * rng.lognormal(0, 0.8, (4400, 1))
     lp = models.cvar_portfolio(-np.minimum(np.round(used), 60), bound=20, beta=0.9)
-    least = objective_of(lp, solve_exact(lp).x)
+    least = objective(lp, solve_exact(lp).x)
     with pytest.warns(MostlyNoiseWarning, match="went as far as they could"):
         found = private(lp, 4.0)
-    assert objective_of(lp, found.x) > 1.05 * least  # the warning is true
+    assert objective(lp, found.x) > 1.05 * least  # the warning is true
 
 
 REASON = "every violation of a soft row has its price"
@@ -365,6 +354,7 @@ def test_costs_that_no_point_has_are_refused(sense, opt, message):
 
 
 COME_AND_GO = ConstraintPrivate("add-remove", nominal_n=N, rows_per_record=2)
+CHEAP, DEAR = (replace(COME_AND_GO, largest_penalty=price) for price in (1e-3, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -372,17 +362,9 @@ COME_AND_GO = ConstraintPrivate("add-remove", nominal_n=N, rows_per_record=2)
     [
         *(({}, {"width": wrong}, "width must be") for wrong in (-1.0, 0.0, math.inf)),
         ({"neighbours": COME_AND_GO}, {}, "where records come and go: declare .* largest_penalty"),
-        (
-            {"neighbours": replace(COME_AND_GO, largest_penalty=1e-3)},
-            {},
-            "above largest_penalty=0.001",
-        ),
-        ({"neighbours": replace(COME_AND_GO, largest_penalty=1.0)}, {"s": 5}, "s has no use"),
-        (
-            {"neighbours": replace(COME_AND_GO, largest_penalty=1.0), "penalty": [math.inf] * N},
-            {},
-            "or the row is hard",
-        ),
+        ({"neighbours": CHEAP}, {}, "above largest_penalty=0.001"),
+        ({"neighbours": DEAR}, {"s": 5}, "s has no use"),
+        ({"neighbours": DEAR, "penalty": [math.inf] * N}, {}, "or the row is hard"),
         ({"penalty": [math.inf] * N}, {}, "a finite penalty for some private row, or no penalty"),
         ({}, {"delta": 0.0}, "delta must be positive"),
     ],
@@ -408,12 +390,9 @@ def come_and_go(n, seed=0):
     rng = np.random.default_rng(seed)
     X = np.column_stack([np.ones(n), rng.uniform(-1, 1, (n, D - 1))])
     y = X @ [1.0, 2.0, -1.0] + rng.laplace(0, 0.3, n)
-    relation = ConstraintPrivate(
-        "add-remove", nominal_n=2000, rows_per_record=2, largest_penalty=0.001
-    )
-    return LinearProgram(
-        np.zeros(D), X, y, row_lower=y, penalty=0.001, bounds=(-5, 5), neighbours=relation
-    )
+    fields = {"neighbours": replace(COME_AND_GO, nominal_n=2000, largest_penalty=0.001)}
+    fields |= {"row_lower": y, "penalty": 0.001, "bounds": (-5, 5)}
+    return LinearProgram(np.zeros(D), X, y, **fields)
 
 
 def test_rows_that_come_and_go_find_about_the_optimum():
@@ -467,9 +446,8 @@ def test_prices_of_a_record_by_hand(rows, grouped):
     assert found.largest == max(high.max(), low.max())
     assert found.opposite == np.minimum(low, high).max()
     assert found.rows == max(own.sum() for own in records)
-    assert found.of_record == pytest.approx(
-        max(np.maximum(low, high)[own].sum() for own in records)
-    )
+    dearest = max(np.maximum(low, high)[own].sum() for own in records)
+    assert found.of_record == pytest.approx(dearest)
     assert found.of_sides == pytest.approx(max((low + high)[own].sum() for own in records))
 
 

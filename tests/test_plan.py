@@ -93,9 +93,7 @@ def test_private_rows_have_no_part_in_it(monkeypatch):
         LP.c, -np.random.default_rng(9).normal(size=LP.shape), np.full(len(LP.b), 17.0)
     )
     for name in ("__matmul__", "column", "extremes"):
-        monkeypatch.setattr(
-            RowBlock, name, lambda *_, **__: pytest.fail("a plan read private rows")
-        )
+        monkeypatch.setattr(RowBlock, name, lambda *_, **__: pytest.fail("read private rows"))
     assert str(plan()) == str(plan(other))
 
 

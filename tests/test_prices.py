@@ -12,13 +12,8 @@ from scipy import stats
 from scipy.special import log_ndtr
 from test_gaussian_dp import binomial_delta, extreme_pair, powers_of_ten
 
-from privlp.privacy import (
-    GaussianMechanism,
-    GaussianObjectivePerturbation,
-    LaplaceMechanism,
-    Ledger,
-    prices,
-)
+from privlp import privacy
+from privlp.privacy import GaussianMechanism, LaplaceMechanism, prices
 from privlp.privacy.accountant import _by_secants
 from privlp.privacy.gaussian_dp import delta_of, eps_of, least_eps
 from privlp.privacy.prices import Price, composed_epsilon, gaussian_excess
@@ -90,7 +85,7 @@ def laws(
 def price(loss: MarginLoss, stiffness: float, sigma: float, cost: float | None = None) -> Price:
     """What the package charges: records of norm at most 1, slopes at most 1."""
     cost = math.log1p(loss.curvature_bound / stiffness) if cost is None else cost
-    return GaussianObjectivePerturbation(2.0, sigma, cost, loss.one_sided).price
+    return privacy.GaussianObjectivePerturbation(2.0, sigma, cost, loss.one_sided).price
 
 
 def bound(price: Price, eps: float) -> float:
@@ -108,12 +103,8 @@ def test_the_quadrature_is_right_where_the_answer_is_known():
 
 
 #: The record, what replaces it, the other records.
-CASES = [
-    (1.0, -1.0, [0.3, -0.9, 0.5]),
-    (1.0, 0.0, []),
-    (0.0, 1.0, [1.0] * 2),
-    (-1.0, 1.0, [-1.0] * 6),
-]
+CASES = [(1.0, -1.0, [0.3, -0.9, 0.5]), (1.0, 0.0, []), (0.0, 1.0, [1.0] * 2)]
+CASES += [(-1.0, 1.0, [-1.0] * 6)]
 LOSSES = {"h=0.5": huber(), "h=0.1": huber(0.1), "logistic": logistic()}
 
 
@@ -186,10 +177,8 @@ def unmerged_delta(numbers: np.ndarray, mus: np.ndarray, eps: float) -> float:
 @pytest.mark.parametrize("seed", range(2))
 def test_merging_many_corners_is_on_the_safe_side_and_costs_little(seed):
     rng = np.random.default_rng(seed)
-    prices = [
-        Price.of_corners(0.01 * rng.random(), ((1, mu), (2, mu / 2)))
-        for mu in rng.uniform(0.05, 0.3, size=8)
-    ]
+    sizes = rng.uniform(0.05, 0.3, size=8)
+    prices = [Price.of_corners(0.01 * rng.random(), ((1, mu), (2, mu / 2))) for mu in sizes]
     numbers, mus, shift = all_combinations(prices)
     assert len(mus) > 10 * 512
     for delta in (1e-9, 1e-6, 1e-3):
@@ -263,14 +252,8 @@ def test_more_draws_and_a_smaller_delta_never_cost_less(costs, more, extra):
 
 def test_few_orders_of_renyi_divergence_find_the_best_of_all(monkeypatch):
     """To the last bit."""
-    costs = [
-        ((Price(law, eps=eps), count), (Price.gaussian(0.3), 2))
-        for law, eps, count in (
-            ("laplace", 0.02, 500),
-            ("pure", 3.0, 4),
-            ("bounded range", 40.0, 1),
-        )
-    ]
+    laws = ("laplace", 0.02, 500), ("pure", 3.0, 4), ("bounded range", 40.0, 1)
+    costs = [((Price(law, eps=eps), n), (Price.gaussian(0.3), 2)) for law, eps, n in laws]
     cases = [(cost, delta) for cost in costs for delta in (1e-12, 0.1)]
     found = [prices._renyi_epsilon.__wrapped__(*case) for case in cases]
     monkeypatch.setattr(prices, "_APART", 1)
@@ -312,17 +295,15 @@ def test_secants_find_a_root_from_below_or_none():
 
 
 def term(mu, bend, sides):
-    return GaussianObjectivePerturbation(2.0, 2.0 / mu, bend, parts=sides, largest_part=1.0)
+    return privacy.GaussianObjectivePerturbation(2.0, 2.0 / mu, bend, parts=sides, largest_part=1.0)
 
 
+OTHERS = GaussianMechanism, LaplaceMechanism
 FAMILIES = {
     "one draw": lambda t: [(GaussianMechanism(1.0, 1 / t), 1)],
     "many draws": lambda t: [(GaussianMechanism(k, 3 / t), int(k)) for k in (1.0, 7.0, 30.0)],
     "corners": lambda t: [(term(t, 0.01, 2), 1), (GaussianMechanism(1.0, 1 / t), 8)],
-    "with others": lambda t: [
-        (GaussianMechanism(1.0, 1 / t), 3),
-        (LaplaceMechanism(1.0, 1 / t), 1),
-    ],
+    "with others": lambda t: [(m(1.0, 1 / t), n) for m, n in zip(OTHERS, (3, 1), strict=True)],
 }
 
 
@@ -330,7 +311,7 @@ FAMILIES = {
 @pytest.mark.parametrize("eps", [0.05, 1.0, 12.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.4])
 def test_a_calibration_spends_all_and_no_more(family, eps, delta):
-    intensity = Ledger(eps, delta).calibrate_together(family)
+    intensity = privacy.Ledger(eps, delta).calibrate_together(family)
 
     def spent(t):
         return composed_epsilon([(mechanism.price, n) for mechanism, n in family(t)], delta)

@@ -38,10 +38,8 @@ def test_the_margin_grows_with_the_noise():
 
     assert margin(0.1, 500) == 4.0 > margin(1.0, 6_000) > margin(4.0, 6_000) > 0
     assert margin(10.0, 10**7) == 0
-    of_both = [
-        sm.plan(kind(4.0, 1e-6), 50_000, 3).advice
-        for kind in (sm.PrivateClassifier, sm.PrivateLPSVC)
-    ]
+    kinds = (sm.PrivateClassifier, sm.PrivateLPSVC)
+    of_both = [sm.plan(kind(4.0, 1e-6), 50_000, 3).advice for kind in kinds]
     words = " The loss is logistic with margin 0.0: 0 is logistic regression, 4 nearly the hinge,"
     words += " which small eps and few records favour."
     assert words in of_both[0]
@@ -145,11 +143,8 @@ def test_dual_weights_are_between_0_and_1(monkeypatch):
     """Whatever the points that were released: half a record is the most that a sum may move by."""
     seen = []
     weigh = LogisticRecords._on_grid
-    monkeypatch.setattr(
-        LogisticRecords,
-        "_on_grid",
-        lambda self, z, rows: weigh(self, seen.append(z.copy()) or z, rows),
-    )
+    spy = lambda self, z, rows: weigh(self, seen.append(z.copy()) or z, rows)  # noqa: E731
+    monkeypatch.setattr(LogisticRecords, "_on_grid", spy)
     sm.PrivateClassifier(0.2, 1e-6, positive_rate={"dead": 0.08}, **OF_RARE).fit(X, RARE)
     found = np.concatenate(seen)
     assert 0 <= found.min() < found.max() <= 1

@@ -16,19 +16,14 @@ from tests.programs import ALL
 ROOT = Path(__file__).parents[1]
 PROOFS = (ROOT / "docs" / "proofs.md").read_text()
 SECTIONS = set(re.findall(r"^## (.+)$", PROOFS, flags=re.MULTILINE))
-SOURCES = sorted(
-    path for package in ("privlp", "svm_models") for path in (ROOT / package).rglob("*.py")
-)
+SOURCES = sorted(path for of in ("privlp", "svm_models") for path in (ROOT / of).rglob("*.py"))
 
 
 def sections_named(text):
     """Section titles that follow a mention of the proofs; titles may be broken over lines."""
     flat = re.sub(r"\s+", " ", text or "")
-    return [
-        title
-        for mention in re.findall(r"docs/proofs\.md``,((?: ?\"[^\"]+\",?)+)", flat)
-        for title in re.findall('"([^"]+)"', mention)
-    ]
+    mentions = re.findall(r"docs/proofs\.md``,((?: ?\"[^\"]+\",?)+)", flat)
+    return [title for mention in mentions for title in re.findall('"([^"]+)"', mention)]
 
 
 def subclasses(kind):

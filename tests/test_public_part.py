@@ -111,10 +111,8 @@ def test_neighbours_have_equal_public_parts(name, storage):
 )
 def test_public_parts_tell_other_programs_apart(changed):
     fields = {"c": COSTS, "A": -NEEDS, "b": np.full(N, -2.0), "bounds": (0, 20), **PUBLIC_ROW}
-    assert (
-        privlp.LinearProgram(**fields).public()
-        != privlp.LinearProgram(**{**fields, **changed}).public()
-    )
+    one, other = (privlp.LinearProgram(**of).public() for of in (fields, {**fields, **changed}))
+    assert one != other
 
 
 def request_of(method, lp):

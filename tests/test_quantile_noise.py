@@ -8,15 +8,7 @@ import pytest
 from scipy.stats import binom
 
 import privlp
-from privlp import (
-    Budget,
-    ColumnPrivate,
-    LinearProgram,
-    ObjectivePrivate,
-    RowPrivate,
-    ScalarPrivate,
-    examples,
-)
+from privlp import LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate, examples
 from privlp.methods import METHODS, SolveRequest
 from privlp.methods.tightened.method import Margins, QuantileNoise
 from privlp.methods.tightened.ranges import needed_ends
@@ -85,7 +77,7 @@ PROGRAMS = {
     "b, Gaussian": (boxes(60, ScalarPrivate(1.0)), 1.0, 1e-6),
     "one b": (boxes(1, ScalarPrivate(1.0)), 1.0, 0.0),
     "A": (boxes(4, RowPrivate(0.01, lower=0, upper=2), bounds=(0, 90)), 1.0, 0.0),
-    "A, x of either sign": (boxes(3, ColumnPrivate(0.01), bounds=(-90, 90)), 1.0, 0.0),
+    "A, x of either sign": (boxes(3, privlp.ColumnPrivate(0.01), bounds=(-90, 90)), 1.0, 0.0),
     "A, b and c": (boxes(3, EVERY_PART, bounds=(-90, 90)), 2.0, 0.0),
 }
 
@@ -136,10 +128,8 @@ def true_rows_fail(lp, x):
 
 def failures_of_solutions(lp, probability, count, **options):
     """In how many solves some true row fails, in exact arithmetic."""
-    found = [
-        privlp.solve(lp, 1.0, 0.0, feasible=probability, rng=seed, **options)
-        for seed in range(count)
-    ]
+    options["feasible"] = probability
+    found = [privlp.solve(lp, 1.0, 0.0, rng=seed, **options) for seed in range(count)]
     assert {solution.method for solution in found} == {"tightened"}
     return sum(true_rows_fail(lp, solution.x) for solution in found)
 
@@ -183,13 +173,8 @@ def test_cost_lies_between_none_and_always():
     best = privlp.solve_exact(lp).objective
     for eps in (0.5, 4.0):
         nearly, probably, always = (
-            np.mean(
-                [
-                    privlp.solve(lp, eps, 1e-6, feasible=feasible, rng=seed).objective / best
-                    for seed in range(5)
-                ]
-            )
-            for feasible in (None, 0.99, "always")
+            sum(privlp.solve(lp, eps, 1e-6, feasible=p, rng=k).objective for k in range(5)) / best
+            for p in (None, 0.99, "always")
         )
         assert always < probably < nearly
 
@@ -207,10 +192,8 @@ def test_a_lower_probability_costs_less():
 
 def test_by_name_the_probability_is_99_per_cent():
     lp = examples.advertising()
-    one, two = (
-        privlp.solve(lp, 1.0, 0.0, rng=0, **options)
-        for options in ({"method": QuantileNoise()}, {"feasible": 0.99})
-    )
+    asked = {"method": QuantileNoise()}, {"feasible": 0.99}
+    one, two = (privlp.solve(lp, 1.0, 0.0, rng=0, **options) for options in asked)
     assert np.array_equal(one.x, two.x)
     assert one.message == two.message
     assert "hold together with probability at least 0.99 over the noise within eps" in one.message
@@ -231,12 +214,11 @@ def test_the_plan_names_the_margin_and_the_worst_objective():
 
 
 def test_without_ranges_contradictory_rows_end_as_infeasible():
-    lp = LinearProgram(
-        [1.0], [[1.0], [1.0]], [2.0, INF], row_lower=[-INF, 1.0], neighbours=ScalarPrivate(1.0)
-    )
+    fields = {"row_lower": [-INF, 1.0], "neighbours": ScalarPrivate(1.0)}
+    lp = LinearProgram([1.0], [[1.0], [1.0]], [2.0, INF], **fields)
     plan = privlp.plan(lp, 0.1, 0.0, feasible=0.99)
     assert "may contradict each other; then the solve ends as infeasible" in plan.advice
-    budget = Budget(1.0, 0.0)
+    budget = privlp.Budget(1.0, 0.0)
     solution = privlp.solve(lp, 0.1, 0.0, feasible=0.99, budget=budget, rng=0)
     assert (solution.status, solution.x) == (privlp.Status.INFEASIBLE, None)
     assert not solution.success
@@ -245,14 +227,9 @@ def test_without_ranges_contradictory_rows_end_as_infeasible():
 
 
 def test_ranges_within_which_rows_contradict_each_other_are_named_by_the_plan():
-    lp = LinearProgram(
-        [1.0],
-        [[1.0], [1.0]],
-        [3.0, INF],
-        row_lower=[-INF, 1.0],
-        row_names=["roof", "floor"],
-        neighbours=ScalarPrivate(0.1, lower=[1.5, 0.5], upper=[4.0, 2.0]),
-    )
+    fields = {"row_lower": [-INF, 1.0], "row_names": ["roof", "floor"]}
+    fields["neighbours"] = ScalarPrivate(0.1, lower=[1.5, 0.5], upper=[4.0, 2.0])
+    lp = LinearProgram([1.0], [[1.0], [1.0]], [3.0, INF], **fields)
     advice = privlp.plan(lp, 1.0, 0.0, feasible=0.99).advice
     assert "In the way: row 'roof' (lower end 1.5; about 2 would do)." in advice
     assert privlp.solve(lp, 9.0, 0.0, feasible=0.99, rng=0).success

@@ -24,11 +24,6 @@ from tests.planted.search import leaves
 from tests.programs import ALL
 
 
-def solve(rng, **options):
-    lp = LinearProgram(np.ones(4), -np.random.default_rng(0).uniform(0.2, 1, (30, 4)), -np.ones(30))
-    return privlp.solve(lp, 1.0, 1e-6, s=5, alpha=0.8, opt=2.0, method="dmw", rng=rng, **options)
-
-
 def bits(randomness, count=4):
     return randomness.generator.bit_generator.random_raw(count)
 
@@ -83,14 +78,6 @@ def test_words_do_not_show_the_key(monkeypatch):
     monkeypatch.setattr(secrets, "randbits", lambda size: 123456789)
     randomness = Randomness()
     assert "123456789" not in f"{randomness!r} {randomness} {randomness.description}"
-
-
-def test_a_result_says_where_its_bits_came_from():
-    assert solve(None).privacy.seeded is False
-    for rng in (0, np.random.default_rng()):
-        solution = solve(rng)
-        assert solution.privacy.seeded is True
-        assert "NOT FOR RELEASE" in str(solution.privacy.statement())
 
 
 # no other source

@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 from randomgen import ChaCha
 from scipy import stats
 
-from privlp import audit
-from privlp.privacy import (
-    GaussianMechanism,
-    LaplaceMechanism,
-    Randomness,
-    TruncatedGaussianMechanism,
-    TruncatedLaplaceMechanism,
-)
+from privlp import audit, privacy
 from privlp.privacy.noise import (
     Bits,
     EuclideanLaplace,
@@ -108,10 +101,8 @@ def test_errors_of_double_precision_are_bounded(law, words, size):
 def test_double_precision_and_interval_arithmetic_agree(law, words, size, value, log_scale, down):
     """The same bits give the same release, however it is computed."""
     scale = 10**log_scale
-    releases = [
-        rounded_sum(np.full(size, value), scale, which, Words(words), down=down)
-        for which in (law, Uncertain(law))
-    ]
+    both, values = (law, Uncertain(law)), np.full(size, value)
+    releases = [rounded_sum(values, scale, which, Words(words), down=down) for which in both]
     assert np.array_equal(*releases)
     assert np.isfinite(releases[0]).all()
 
@@ -192,10 +183,8 @@ def test_threads_that_draw_at_the_same_time_draw_what_each_draws_alone():
     """They share interval arithmetic, at more than one precision."""
 
     def drawn(seed):
-        law, uniform = (
-            [*LAWS.values()][seed % len(LAWS)],
-            UniformReals(16, np.random.default_rng(seed)),
-        )
+        law = [*LAWS.values()][seed % len(LAWS)]
+        uniform = UniformReals(16, np.random.default_rng(seed))
         refinements = uniform.refinements()
         return [str(law.within([0, 1], 2, next(refinements))) for _ in range(1 + seed % 3)]
 
@@ -251,11 +240,13 @@ def test_secret_noise_is_near_the_ideal(law, words, size):
 # mechanisms
 
 
-@pytest.mark.parametrize("kind", [TruncatedLaplaceMechanism, TruncatedGaussianMechanism])
+@pytest.mark.parametrize(
+    "kind", [privacy.TruncatedLaplaceMechanism, privacy.TruncatedGaussianMechanism]
+)
 def test_a_release_never_exceeds_the_truth(kind):
     mechanism = kind.of_budget(0.1, 1.0, 1e-6)
     value = np.random.default_rng(0).uniform(-1, 1, 20_000) * 10.0 ** np.arange(-5, 15).repeat(1000)
-    release = mechanism.release(value, Randomness(0))
+    release = mechanism.release(value, privacy.Randomness(0))
     assert (release <= value).all()
     decrease = value - release
     rounding = np.spacing(np.abs(release)) + np.spacing(np.abs(value))
@@ -284,13 +275,15 @@ def test_naive_noise_gives_its_input_away(draw):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("kind", [LaplaceMechanism, GaussianMechanism])
+@pytest.mark.parametrize("kind", [privacy.LaplaceMechanism, privacy.GaussianMechanism])
 def test_rounded_noise_does_not(kind):
     """The same attack, the same scale: nothing is seen at all. False-alarm rate 0.001; seed fixed."""
     mechanism = kind(1.0, 1.0)
 
     def attacked(value, rng):
-        return multiple_of_last_bit_of_one(float(mechanism.release([value], Randomness(rng))[0]))
+        return multiple_of_last_bit_of_one(
+            float(mechanism.release([value], privacy.Randomness(rng))[0])
+        )
 
     result = audit(attacked, 0.0, 1.0, 2.0, 0.01, runs=runs(10_000, 2_000), rng=0)
     assert result.eps_lower == 0.0

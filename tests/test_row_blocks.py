@@ -109,10 +109,9 @@ class TestTheSameAsInMemory:
     def test_to_the_last_bit(self, method):
         """Without noise, whose rounding would hide small differences."""
         A, b = table()
-        one, *others = (
-            solved(LinearProgram(COSTS, *split(A, b, CUTS[cuts])), method, math.inf, alpha=20.0).x
-            for cuts in (CUTS if THOROUGH else ("one block", "many"))
-        )
+        names = CUTS if THOROUGH else ("one block", "many")
+        programs = (LinearProgram(COSTS, *split(A, b, CUTS[cuts])) for cuts in names)
+        one, *others = (solved(lp, method, math.inf, alpha=20.0).x for lp in programs)
         for other in others:
             np.testing.assert_array_equal(one, other)
 
@@ -161,10 +160,9 @@ class TestTheSameAsInMemory:
     @pytest.mark.parametrize("bounds", [(0, 9), [(1, 7), (-1, 5), (-3, 0), (2, 2)]])
     def test_bounds(self, bounds):
         A, b = table()
-        whole, blocks = (
-            privlp.solve(LinearProgram(COSTS, *rows, bounds=bounds), 1.0, 1e-6, 9, rng=0)
-            for rows in ((A, b), split(A, b, [17, 60]))
-        )
+        both = ((A, b), split(A, b, [17, 60]))
+        programs = (LinearProgram(COSTS, *rows, bounds=bounds) for rows in both)
+        whole, blocks = (privlp.solve(lp, 1.0, 1e-6, 9, rng=0) for lp in programs)
         assert whole.method == blocks.method
         np.testing.assert_allclose(whole.x, blocks.x, rtol=1e-7)
 
@@ -199,10 +197,8 @@ class TestTheSameAsInMemory:
         A, b = table()
         np.save(tmp_path / "A.npy", A)
         fields = {"private": np.arange(N) > 3, "bounds": (0, 9), "groups": np.arange(N) // 2}
-        whole, mapped = (
-            LinearProgram(COSTS, rows, b, **fields)
-            for rows in (A, np.load(tmp_path / "A.npy", mmap_mode="r"))
-        )
+        both = A, np.load(tmp_path / "A.npy", mmap_mode="r")
+        whole, mapped = (LinearProgram(COSTS, rows, b, **fields) for rows in both)
         one, other = (privlp.solve(lp, 1.0, 1e-6, 9, rng=0) for lp in (whole, mapped))
         np.testing.assert_allclose(one.x, other.x, rtol=1e-7)
 

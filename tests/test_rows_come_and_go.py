@@ -11,14 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import (
-    ConstraintPrivate,
-    InvalidProblemError,
-    LinearProgram,
-    NotPrivateWarning,
-    PrivLPError,
-    ReadError,
-)
+from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, PrivLPError, ReadError
 from privlp.audits.tape import Tape
 from privlp.cli.program import what_is_private
 from tests.effort import each, examples, runs
@@ -95,10 +88,8 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_no_message_of_construction_tells_the_number_of_rows(mistake):
-    one, other = (
-        outcome(lambda n=n: LinearProgram(**fields(n) | MISTAKES[mistake](fields(n), n)))
-        for n in SIZES
-    )
+    wrong = (fields(n) | MISTAKES[mistake](fields(n), n) for n in SIZES)
+    one, other = (outcome(lambda of=of: LinearProgram(**of)) for of in wrong)
     assert one == other
     assert "InvalidProblemError" in one
 
@@ -175,10 +166,8 @@ def test_other_relations_are_still_told_what_disagrees():
 
 
 def test_a_point_of_a_wrong_shape_is_not_measured():
-    one, other = (
-        outcome(lambda n=n: privlp.quality(LinearProgram(**fields(n)), np.ones(n), 1.0))
-        for n in SIZES
-    )
+    both = ((LinearProgram(**fields(n)), np.ones(n)) for n in SIZES)
+    one, other = (outcome(lambda pair=pair: privlp.quality(*pair, 1.0)) for pair in both)
     assert one == other
     assert "The solution has another shape: the program has 3 variables." in one
 
@@ -217,11 +206,8 @@ def program(rows, reader, patterns, storage, path):
     return lp
 
 
-KINDS = (
-    st.sampled_from(["constructor", "linprog", "mps"]),
-    st.booleans(),
-    st.sampled_from([np.array, sp.csr_array]),
-)
+OF_SOURCE, STORED = (["constructor", "linprog", "mps"], [np.array, sp.csr_array])
+KINDS = (st.sampled_from(OF_SOURCE), st.booleans(), st.sampled_from(STORED))
 
 
 def neighbours(rows, data, reader, patterns, storage, folder):
@@ -329,7 +315,9 @@ def test_a_pattern_that_matches_nothing_is_seen_in_words():
     """A misspelt pattern makes every row public; words and warnings tell of public rows alone."""
     relation = ConstraintPrivate("add-remove", nominal_n=8)
     fields = {"row_names": list("abcd"), "private": "patinet*", "neighbours": relation}
-    with pytest.warns(NotPrivateWarning, match="4 inequalities are public, .*compare it with row_"):
+    with pytest.warns(
+        privlp.NotPrivateWarning, match="4 inequalities are public, .*compare it with row_"
+    ):
         lp = LinearProgram(COSTS, np.ones((4, 3)), np.ones(4), **fields)
     fields["row_lower"] = np.ones(4)  # balances are public in earnest
     LinearProgram(COSTS, np.ones((4, 3)), np.ones(4), **fields)

@@ -287,9 +287,7 @@ def test_no_row_makes_a_number_overflow(hostile, storage):
     A = storage(np.array([hostile, [1.0, -0.5], [0.0, 1.0]]))
     for tiny_cost in (1e-15, 1e-30, 1e-90):
         lp = LinearProgram([1.0, tiny_cost], A, [1e-300, 1.0, 1.0])
-        assert all(
-            np.isfinite(part).all() for part in selection_round(lp, 1.0, 2.0, [0, 1, 1], 2.0)
-        )
+        assert all(np.isfinite(p).all() for p in selection_round(lp, 1.0, 2.0, [0, 1, 1], 2.0))
         assert np.abs(violations_at_vertices(scaled_rows(lp, 1.0), 2)).max() <= 2 * (1 + 1e-12)
 
 

@@ -67,10 +67,8 @@ def test_prices_are_those_of_the_released_program():
 
 def test_a_second_program_has_no_prices_of_the_first():
     """Slacks measured at a released point: then x solves another program."""
-    lp, way = (
-        program(RowPrivate(0.05, lower=0, upper=4), bounds=(0, 40)),
-        method_of("measured-slack"),
-    )
+    lp = program(RowPrivate(0.05, lower=0, upper=4), bounds=(0, 40))
+    way = method_of("measured-slack")
     found = [privlp.solve(lp, 1.0, 1e-6, method=way, rng=seed) for seed in range(6)]
     second = [solution for solution in found if "slacks" in solution.message]
     assert second
@@ -94,7 +92,7 @@ def test_saved_and_loaded(tmp_path):
         Solution.load(tmp_path / "old.json").prices  # noqa: B018
 
 
-def soft(**fields):
+def soft():
     """Shortages of needs have a price; the first of two public limits is tight."""
     rng = np.random.default_rng(0)
     n, d = 1500, 6
@@ -105,7 +103,7 @@ def soft(**fields):
         np.append(-rng.uniform(0.5, 1.5, n), sides),
         penalty=np.append(np.ones(n), [INF, INF]),
         private=np.arange(n + 2) < n,
-        **{"bounds": (0, 5)} | fields,
+        bounds=(0, 5),
     )
 
 
@@ -211,35 +209,19 @@ class TestWhereWholeConstraintsArePrivate:
         assert plan.best == "perturbed"
         assert "releases no shadow prices" in plan.not_applicable["chain"]
 
-    @pytest.mark.parametrize(
-        ("lp", "request_", "message"),
-        [
+    def test_refused_before_anything_is_spent(self):
+        rows, sides = np.append(-np.ones((300, 1)), [[1.0]], axis=0), np.append(-np.ones(300), 2.0)
+        hidden = {"neighbours": privlp.ConstraintPrivate("add-remove", nominal_n=300)}
+        hidden |= {"private": np.arange(301) < 300, "bounds": (0, 3)}
+        for lp, request, message in (
             (hard(), {"prices": "yes"}, "prices must be True or False"),
             (hard(), {"method": "dmw", "opt": 9.0}, "'dmw' releases no shadow prices: method='p"),
-            (
-                LinearProgram([1.0], -np.ones((300, 1)), -np.ones(300), bounds=(0, 3)),
-                {},
-                "needs a public inequality row",
-            ),
-            (
-                LinearProgram(
-                    [1.0],
-                    np.append(-np.ones((300, 1)), [[1.0]], axis=0),
-                    np.append(-np.ones(300), 2.0),
-                    private=np.arange(301) < 300,
-                    bounds=(0, 3),
-                    neighbours=privlp.ConstraintPrivate("add-remove", nominal_n=300),
-                ),
-                {},
-                "the number of rows is private",
-            ),
+            (LinearProgram([1], rows[:-1], sides[:-1], bounds=(0, 3)), {}, "needs a public inequa"),
+            (LinearProgram([1], rows, sides, **hidden), {}, "the number of rows is private"),
             (program(RELATIONS["b"][0]), {"opt": 54.0, "s": None}, "without opt"),
-        ],
-    )
-    def test_refused_before_anything_is_spent(self, lp, request_, message):
-        with refused_for_free(message, privlp.PrivLPError) as budget:
-            asked = {"s": 20, "prices": True, "budget": budget} | request_
-            privlp.solve(lp, 1.0, 1e-6, **asked)
+        ):
+            with refused_for_free(message, privlp.PrivLPError) as budget:
+                privlp.solve(lp, 1, 1e-6, **{"s": 20, "prices": True, "budget": budget} | request)
 
 
 def test_private_prices_are_refused():

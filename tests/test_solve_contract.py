@@ -40,9 +40,7 @@ def test_one_budget_pays_for_several_solves_and_then_for_no_more(name, method, m
     spent = budget.spent()
     assert 0 < spent <= 1.4 + 1e-9
     assert budget.entries == solved[0].entries + solved[1].entries
-    monkeypatch.setattr(
-        ChargedDraws, "__call__", lambda *_: pytest.fail("drew before the budget was checked")
-    )
+    monkeypatch.setattr(ChargedDraws, "__call__", lambda *_: pytest.fail("drew too early"))
     if method != "dmw-published":  # which costs a part of what it may
         message = "(?s)would bring the total to eps = .*Nothing was drawn and nothing was charged"
         with pytest.raises(privlp.BudgetExceededError, match=message):
@@ -102,11 +100,8 @@ def test_results_are_complete_and_survive_a_file(name, method, tmp_path):
     assert loaded.trace.keys() == solution.trace.keys()
     assert all(np.array_equal(loaded.trace[key], solution.trace[key]) for key in solution.trace)
     assert loaded.to_json() == solution.to_json()
-    assert (loaded.objective, loaded.status, loaded.privacy) == (
-        solution.objective,
-        solution.status,
-        solution.privacy,
-    )
+    for field in ("objective", "status", "privacy"):
+        assert getattr(loaded, field) == getattr(solution, field)
 
     # The objective is that of public costs, or of the released ones.
     private = has(lp.neighbours, ObjectivePrivate)

@@ -249,45 +249,6 @@ def test_each_kind_of_bound():
     assert form.cost_of(lp.objective(form.shift)) == 0.0
 
 
-@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
-def test_two_sided_rows_become_two(storage):
-    A, upper, lower = (
-        [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]],
-        [1, 2, 3, INF],
-        [-INF, 2, 0, 4],
-    )
-    lp = LinearProgram([1.0, 1.0], storage(A), upper, row_lower=lower, private=[1, 2, 3])
-    form = StandardForm.of(lp)
-    actual = sorted(zip(form.row.tolist(), form.row_sign.tolist(), form.rhs.tolist(), strict=True))
-    assert actual == [(1, -1, -2), (1, 1, 2), (2, -1, 0), (2, 1, 3), (3, -1, -4)]
-    assert form.has_public_rows
-    assert sorted((RowBlock(form) @ np.ones(2)).tolist()) == [-15.0, -11.0, -7.0, 7.0, 11.0]
-
-
-def test_maximisation_becomes_minimisation():
-    lp = LinearProgram([3.0, -1.0], [[1.0, 1.0]], [4.0], sense="max", offset=2.0)
-    form = StandardForm.of(lp)
-    np.testing.assert_array_equal(form.cost, [-3.0, 1.0])
-    assert form.cost_of(14.0) == -12.0
-
-
-def test_all_variables_fixed():
-    lp = LinearProgram([1.0, 2.0], [[1.0, 1.0]], [4.0], bounds=[(1, 1), (2, 2)])
-    form = StandardForm.of(lp)
-    assert RowBlock(form).shape == (1, 0)
-    np.testing.assert_array_equal(form.undo(np.array([])), [1.0, 2.0])
-    np.testing.assert_array_equal(RowBlock(form) @ np.array([]), [0.0])
-    assert form.rhs.tolist() == [1.0]
-
-
-def test_no_private_row():
-    form = StandardForm.of(LinearProgram([1.0], [[1.0], [2.0]], [1.0, 2.0], private=[]))
-    assert (form.n_private, form.has_public_rows, RowBlock(form).shape) == (0, True, (0, 1))
-    # a free public row constrains nothing
-    lp = LinearProgram([1.0], [[1.0], [2.0]], [1.0, INF], row_lower=[-INF, -INF], private=[0])
-    assert not StandardForm.of(lp).has_public_rows
-
-
 @pytest.mark.parametrize(
     ("relation", "expected"),
     [(ConstraintPrivate(), 4), (ConstraintPrivate("add-remove", 2, nominal_n=1000), 1000)],

@@ -11,13 +11,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import privlp
 import svm_models as sm
-from privlp import (
-    InvalidParameterError,
-    InvalidProblemError,
-    MostlyNoiseWarning,
-    NotPrivateWarning,
-)
+from privlp import InvalidParameterError, InvalidProblemError, NotPrivateWarning
 from svm_models.records.columns import Columns
 from tests.test_svm_estimators import ESTIMATORS
 
@@ -79,7 +75,7 @@ def test_records_that_data_norm_cuts_down():
     y = np.where(raw @ [0.8, 1.0] > 90, 1, -1)
     machine = given(sm.PrivateLPSVC(1.0, 1e-6, rounds=5, fallback=False))
     with pytest.warns(
-        MostlyNoiseWarning, match=r"to data_norm: on average to \d+% of their length"
+        privlp.MostlyNoiseWarning, match=r"to data_norm: on average to \d+% of their lengt"
     ):
         machine.fit(raw, y)
     for declared in ({"X_bounds": (0, 100)}, {"data_norm": 80.0}, {"fit_intercept": False}):
@@ -87,13 +83,6 @@ def test_records_that_data_norm_cuts_down():
     said = "Neither X_bounds nor data_norm is declared"
     assert said in sm.plan(machine, 2000, 2).advice
     assert said not in sm.plan(given(machine, X_bounds=(0, 100)), 2000, 2).advice
-
-
-def test_no_other_intercept():
-    with pytest.raises(InvalidParameterError, match="fit_intercept must be True or False"):
-        sm.PrivateLPSVC(fit_intercept="yes", classes=(-1, 1)).fit(X, Y)
-    with pytest.raises(InvalidParameterError, match="fit_intercept must be True or False"):
-        sm.plan(sm.PrivateLPSVC(fit_intercept="yes"), 100, 3)
 
 
 # public ranges and categories
@@ -194,18 +183,12 @@ def test_no_record_is_longer_than_its_norm_and_each_is_made_ready_by_itself():
             {**DECLARED, "age": [18, 90]},
             r"X_bounds\['age'\] must be a range, a tuple \(low, high\)",
         ),
-        (
-            {**DECLARED, "sector": ["a", "a"]},
-            r"X_bounds\['sector'\] must be .* different categories",
-        ),
+        ({**DECLARED, "sector": ["a", "a"]}, r"X_bounds\['sector'\] must be .* different categori"),
         ({**DECLARED, "sector": [None, "a"]}, r"X_bounds\['sector'\] must be .*, texts or numbers"),
         ({**DECLARED, "age": 3}, r"X_bounds\['age'\] must be a pair \(low, high\) of public"),
         ({**DECLARED, "age": ([1, 2], 3)}, r"X_bounds\['age'\] must be two numbers"),
         ({**DECLARED, "sector": (0, 1)}, "X holds text in column 'sector'"),
-        (
-            {**DECLARED, "sector": (0, 1), "hours": ["a", "b"]},
-            r"X\['sector'\] must hold real numbers, not text",
-        ),
+        ({**DECLARED, "sector": (0, 1), "hours": ["a", "b"]}, r"X\['sector'\] must hold real numb"),
         ((0, 1), "X holds text in column 'sector'"),
     ],
 )
@@ -256,12 +239,8 @@ def test_labels_and_categories_of_one_table(kind):
     ill = np.where(columns["age"] > 50, "yes", "no")
     frame = (pd.DataFrame if kind == "pandas" else pl.DataFrame)({**columns, "ill": ill})
     frame = frame.lazy() if kind == "lazy" else frame
-    make = partial(
-        sm.PrivateLPSVC,
-        X_bounds={"age": (0, 100), "sector": ["a", "b"]},
-        classes=("no", "yes"),
-        random_state=0,
-    )
+    given = {"X_bounds": {"age": (0, 100), "sector": ["a", "b"]}, "classes": ("no", "yes")}
+    make = partial(sm.PrivateLPSVC, **given, random_state=0)
     by_name, apart = make().fit(frame, "ill"), make().fit(pd.DataFrame(columns), ill)
     np.testing.assert_array_equal(by_name.coef_, apart.coef_)
     np.testing.assert_array_equal(by_name.intercept_, apart.intercept_)

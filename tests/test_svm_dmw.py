@@ -57,11 +57,8 @@ def test_no_count_score_changes_by_more_than_one_over_s(seed, s, phi):
     A, b = rng.uniform(-1, 1, (12, 3)), rng.uniform(-1, 1, 12)
     log_weights = rng.normal(0, 3, 12)
     other_A, other_b, other_log_weights = A.copy(), b.copy(), log_weights.copy()
-    other_A[0], other_b[0], other_log_weights[0] = (
-        rng.uniform(-1, 1, 3),
-        rng.uniform(-1, 1),
-        rng.normal(0, 10),
-    )
+    other_A[0], other_b[0] = rng.uniform(-1, 1, 3), rng.uniform(-1, 1)
+    other_log_weights[0] = rng.normal(0, 10)
     scores = []
     for a, rhs, logs in ((A, b, log_weights), (other_A, other_b, other_log_weights)):
         rows = counted(LinearProgram(np.ones(3), a, rhs), phi)
@@ -106,12 +103,6 @@ def test_the_tight_method_spends_all_that_is_left_after_the_radius():
     svm = DMWSVC(1.0, 1e-6, radius_share=0.3, random_state=0).fit(X, Y)
     assert svm.solution_.privacy.eps == pytest.approx(0.7, rel=1e-3)
     assert 0.95 < svm.privacy_.eps <= 1.0
-
-
-def test_a_public_radius_costs_nothing():
-    svm = DMWSVC(1.0, 1e-6, radius=8.0, random_state=0).fit(X, Y)
-    assert [entry.purpose for entry in svm.privacy_.entries] == ["select a vertex each round"]
-    assert svm.radius_ == 8.0
 
 
 def test_s_is_a_share_below_one_and_a_number_above():

@@ -8,7 +8,6 @@ from unittest import SkipTest
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import svm_models as sm
@@ -112,16 +111,6 @@ X, Y = sm.make_separable_sphere(120, random_state=0)
 def test_repr_names_the_parameters_that_were_given(estimator):
     assert repr(estimator).startswith(f"{type(estimator).__name__}(")
     assert repr(clone(estimator)) == repr(estimator)
-
-
-@pytest.mark.parametrize("estimator", [e for e in PRIVATE if e.random_state == 0], ids=name_of)
-def test_the_last_step_of_a_pipeline(estimator):
-    pipeline = make_pipeline(
-        sm.RandomFourierFeatures(n_components=5, random_state=0),
-        clone(estimator).set_params(classes=(-1, 1)),
-    ).fit(X, Y)
-    assert pipeline.predict(X).shape == Y.shape
-    assert pipeline[-1].privacy_.eps <= estimator.eps
 
 
 def test_a_delta_at_which_a_record_could_be_published_is_pointed_out():

@@ -7,16 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import svm_models
 from privlp import Budget, InvalidParameterError, InvalidProblemError, MostlyNoiseWarning
 from privlp.audits.tape import Tape, largest_changes
-from svm_models import (
-    DMWSVC,
-    PrivateClassifier,
-    PrivateLPSVC,
-    PrivateModelSelector,
-    PrivateOneVsRestClassifier,
-    plan,
-)
+from svm_models import PrivateLPSVC, PrivateModelSelector, PrivateOneVsRestClassifier, plan
 from svm_models.classifiers import fairness
 
 N = 600
@@ -49,7 +43,7 @@ def gap(svm, people, kind="demographic_parity"):
 # without noise
 
 
-@pytest.mark.parametrize("of", [PrivateLPSVC, PrivateClassifier])
+@pytest.mark.parametrize("of", [PrivateLPSVC, svm_models.PrivateClassifier])
 @pytest.mark.parametrize("kind", fairness.KINDS)
 def test_without_noise_the_gap_is_within_the_tolerance(people, of, kind):
     free = fitted(people, of=of, fairness=None)
@@ -162,7 +156,7 @@ def test_messages(people, options, given, message):
 def test_classifiers_without_fairness_take_no_groups_of_persons(people):
     X, y, group = people
     with pytest.raises(InvalidParameterError, match="takes X, y and groups only, not sensitive"):
-        DMWSVC(1.0, 1e-6, classes=(-1, 1)).fit(X, y, sensitive_features=group)
+        svm_models.DMWSVC(1.0, 1e-6, classes=(-1, 1)).fit(X, y, sensitive_features=group)
 
 
 @pytest.mark.parametrize("several", [PrivateModelSelector, PrivateOneVsRestClassifier])

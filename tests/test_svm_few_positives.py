@@ -172,9 +172,7 @@ def test_without_noise_it_is_the_best_candidate():
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, math.nan])
 def test_wrong_shares_are_refused_before_anything_is_spent(share):
     budget = Budget(1.0, 0.0)
-    with pytest.raises(
-        InvalidParameterError, match=r"threshold_share must be between 0 and 1, got"
-    ):
+    with pytest.raises(InvalidParameterError, match=r"threshold_share must be between 0 and 1, go"):
         sm.ObjectivePerturbationSVC(threshold_share=share, budget=budget, **OPTIONS).fit(X, Y)
     with pytest.raises(InvalidParameterError, match=r"must be between 0 and 0.98, got 0.99"):
         sm.ObjectivePerturbationSVC(

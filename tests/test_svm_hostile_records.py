@@ -110,9 +110,7 @@ HOSTILE = {
 
 def rows_of(row):
     """All records as lists of stored entries; the last is `row`."""
-    return [[(j, v) for j, v in enumerate(record) if v != 0] for record in COMMON[:-1].tolist()] + [
-        row
-    ]
+    return [[(j, v) for j, v in enumerate(r) if v != 0] for r in COMMON[:-1].tolist()] + [row]
 
 
 def csr(rows, array=sp.csr_array, width=P, index=np.int32, dtype=float):
@@ -154,10 +152,8 @@ def blocks(rows):
 def padded(rows):
     """More room than entries, as SciPy leaves it after eliminating zeros."""
     X = csr(rows)
-    X.data, X.indices = (
-        np.append(X.data, [7.0] * 3),
-        np.append(X.indices, np.array([0] * 3, dtype=np.int32)),
-    )
+    X.data = np.append(X.data, [7.0] * 3)
+    X.indices = np.append(X.indices, np.array([0] * 3, dtype=np.int32))
     return X
 
 
@@ -168,12 +164,8 @@ def with_object(rows):
 
 
 def sparse_frame(rows):
-    return pd.DataFrame(
-        {
-            f"x{j}": pd.arrays.SparseArray(column, fill_value=0.0)
-            for j, column in enumerate(dense(rows).T)
-        }
-    )
+    columns = (pd.arrays.SparseArray(column, fill_value=0.0) for column in dense(rows).T)
+    return pd.DataFrame({f"x{j}": column for j, column in enumerate(columns)})
 
 
 FORMATS = {
@@ -459,21 +451,16 @@ def test_an_unsorted_row_leaves_equal_columns_of_another_in_their_order():
     rng = np.random.default_rng(0)
     row = [(0, v) for v in (rng.normal(size=200) * 10.0 ** rng.integers(-8, 8, 200)).tolist()]
     sorted_, unsorted = [(0, 0.1), (1, 0.2)], [(1, 0.2), (0, 0.1)]
-    one, two = (
-        within_norm(csr([row, other], width=2), 1e13).toarray() for other in (sorted_, unsorted)
-    )
+    one, two = (within_norm(csr([row, of], width=2), 1e13).toarray() for of in (sorted_, unsorted))
     assert bits(one) == bits(two)
 
 
 # refusals come before paying
 
+LAST, HUGE = np.arange(N)[:, None] == N - 1, np.longdouble("1e4000")
 REFUSED = {
-    "beyond double precision": lambda: np.where(
-        np.arange(N)[:, None] == N - 1, np.longdouble("1e4000"), dense(ORDINARY)
-    ),
-    "sparse, beyond double precision": lambda: csr(
-        rows_of([(0, np.longdouble("1e4000"))]), dtype=np.longdouble
-    ),
+    "beyond double precision": lambda: np.where(LAST, HUGE, dense(ORDINARY)),
+    "sparse, beyond double precision": lambda: csr(rows_of([(0, HUGE)]), dtype=np.longdouble),
     "a whole number beyond double precision": lambda: np.array(
         [*dense(ORDINARY)[:-1].tolist(), [10**400, 0, 0]], dtype=object
     ),

@@ -30,10 +30,8 @@ def test_products_approximate_the_gaussian_kernel():
 
 
 def test_frequencies_do_not_depend_on_the_records():
-    one, two = (
-        RandomFourierFeatures(random_state=0).fit(np.full((n, 2), x))
-        for n, x in ((3, 0.0), (50, 9.0))
-    )
+    both = (np.full((n, 2), x) for n, x in ((3, 0.0), (50, 9.0)))
+    one, two = (RandomFourierFeatures(random_state=0).fit(X) for X in both)
     np.testing.assert_array_equal(one.frequencies_, two.frequencies_)
 
 

@@ -178,15 +178,10 @@ def test_hessian_of_few_and_of_many_active_rows(loss, spread):
 def test_the_certificate_is_reached(loss, n, p, seed, log_reg, linear):
     # A linear term as large as the losses over a tiny reg makes weights whose margins are rounded
     # by more than the tolerance.
-    risk = risk_of(
-        loss, n, p, seed, reg=10.0 ** max(log_reg, -3.0 if linear else -9.0), linear=linear
-    )
-    w = risk.minimise()
-    assert (
-        np.linalg.norm(risk.gradient(w))
-        <= risk.tolerance
-        == TOLERANCE * loss.slope_bound * risk.data_norm
-    )
+    reg = 10.0 ** max(log_reg, -3.0 if linear else -9.0)
+    risk = risk_of(loss, n, p, seed, reg=reg, linear=linear)
+    assert np.linalg.norm(risk.gradient(risk.minimise())) <= risk.tolerance
+    assert risk.tolerance == TOLERANCE * loss.slope_bound * risk.data_norm
 
 
 @pytest.mark.parametrize(
@@ -227,13 +222,8 @@ def test_large_and_small_linear_terms(loss, length, exponent):
 @LOSSES
 def test_agreement_with_scipy(loss):
     risk = risk_of(loss, 15, 3, 0)
-    found = optimize.minimize(
-        risk.value,
-        np.zeros(3),
-        jac=risk.gradient,
-        method="BFGS",
-        options={"gtol": 1e-9, "maxiter": 10_000},
-    )
+    how = {"method": "BFGS", "options": {"gtol": 1e-9, "maxiter": 10_000}}
+    found = optimize.minimize(risk.value, np.zeros(3), jac=risk.gradient, **how)
     w = risk.minimise()
     np.testing.assert_allclose(w, found.x, atol=1e-5)
     assert risk.value(w) <= found.fun + 1e-12
@@ -245,10 +235,8 @@ def test_agreement_with_scipy(loss):
 def test_sparse_is_dense(loss, n, p, seed):
     M = signed_records(n, p, seed)
     M[np.random.default_rng(seed).random(M.shape) < 0.5] = 0.0
-    risk, sparse = (
-        RegularizedRisk.in_memory(form(M), loss, 0.1, 1.0, linear=linear_term(p, seed))
-        for form in (np.asarray, sp.csr_array)
-    )
+    made, linear = RegularizedRisk.in_memory, linear_term(p, seed)
+    risk, sparse = (made(of, loss, 0.1, 1.0, linear=linear) for of in (M, sp.csr_array(M)))
     w = sparse.minimise()
     assert sparse.certified(w)
     np.testing.assert_allclose(w, risk.minimise(), atol=2 * risk.tolerance / risk.reg)
@@ -257,14 +245,10 @@ def test_sparse_is_dense(loss, n, p, seed):
 
 def test_known_minimisers():
     """One record: w = x/(n reg) where the loss is steep; none that matters: -linear/reg."""
-    np.testing.assert_allclose(
-        RegularizedRisk.in_memory(np.array([[0.6, 0.8]]), huber(), 4.0, 1.0).minimise(),
-        [0.15, 0.2],
-        atol=1e-12,
-    )
-    silent = RegularizedRisk.in_memory(
-        np.zeros((3, 2)), logistic(), 0.5, 1.0, linear=np.array([1.0, -2.0])
-    )
+    one = RegularizedRisk.in_memory(np.array([[0.6, 0.8]]), huber(), 4.0, 1.0)
+    np.testing.assert_allclose(one.minimise(), [0.15, 0.2], atol=1e-12)
+    linear = np.array([1.0, -2.0])
+    silent = RegularizedRisk.in_memory(np.zeros((3, 2)), logistic(), 0.5, 1.0, linear=linear)
     np.testing.assert_allclose(silent.minimise(), [-2.0, 4.0], atol=1e-10)
 
 
@@ -315,18 +299,11 @@ def test_the_tolerance_follows_the_noise_of_objective_perturbation(monkeypatch):
 
     seen = []
     minimise = RegularizedRisk.minimise
-    monkeypatch.setattr(
-        RegularizedRisk, "minimise", lambda risk: seen.append(risk) or minimise(risk)
-    )
+    monkeypatch.setattr(RegularizedRisk, "minimise", lambda r: seen.append(r) or minimise(r))
     M = np.random.default_rng(0).normal(0, 0.1, (3, 50))
-    perturb_objective(
-        RegularizedRisk.in_memory(M, logistic(), 1e-3, 1.0),
-        Account(Ledger(1e-5, 0.0), Randomness(0)),
-    )
+    for eps in (1e-5, 1.0):
+        risk, ledger = RegularizedRisk.in_memory(M, logistic(), 1e-3, 1.0), Ledger(eps, 0.0)
+        perturb_objective(risk, Account(ledger, Randomness(0)))
     assert seen[0].exponent > -36
     assert seen[0].certified(minimise(seen[0]))
-    perturb_objective(
-        RegularizedRisk.in_memory(M, logistic(), 1e-3, 1.0),
-        Account(Ledger(1.0, 0.0), Randomness(0)),
-    )
     assert seen[1].exponent < seen[0].exponent

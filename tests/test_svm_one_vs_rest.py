@@ -57,9 +57,7 @@ def test_gaussian_parameters_of_the_classes_add_up_by_squares():
     """Each class gets mu/sqrt(k), where a part of eps and delta would be about mu/k."""
     fitted = several(sm.PrivateLPSVC(rounds=5)).fit(X, Y)
     parts = [mu_of(one.eps, one.delta) for one in fitted.estimators_]
-    assert len(fitted.privacy_.entries) == sum(
-        len(one.privacy_.entries) for one in fitted.estimators_
-    )
+    assert len(fitted.privacy_.entries) == sum(len(o.privacy_.entries) for o in fitted.estimators_)
     np.testing.assert_allclose(parts, mu_of(2.0, 1e-6) / 2, rtol=1e-6)
     assert math.hypot(*parts) <= mu_of(2.0, 1e-6)
 
@@ -69,10 +67,8 @@ def test_a_twin_that_gives_every_class_the_whole_budget_is_refused():
         return {"eps": eps, "delta": delta}, Budget(eps, delta, composition="planned")
 
     refused = several(sm.PrivateLPSVC(rounds=5))
-    with (
-        mock.patch.object(sm.PrivateOneVsRestClassifier, "_split", whole),
-        pytest.raises(Exception, match="budget"),
-    ):
+    patch = mock.patch.object(sm.PrivateOneVsRestClassifier, "_split", whole)
+    with patch, pytest.raises(Exception, match="budget"):
         refused.fit(X, Y)
     assert not hasattr(refused, "estimators_")
 
@@ -221,9 +217,7 @@ def test_a_pipeline_of_steps_that_learn_nothing(learner):
 
 def test_steps_that_learn():
     learning = make_pipeline(StandardScaler(), QUICK)
-    with pytest.raises(
-        InvalidParameterError, match=r"Pipeline may learn .* a FunctionTransformer of"
-    ):
+    with pytest.raises(InvalidParameterError, match=r"Pipeline may learn .* a FunctionTransformer"):
         several(learning).fit(X, Y)
     with pytest.warns(NotPrivateWarning, match="StandardScaler of the") as told:
         make_pipeline(StandardScaler(), FunctionTransformer(), several()).fit(X, Y)

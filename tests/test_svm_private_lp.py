@@ -53,15 +53,8 @@ def exact(radius):
 
     within = {"type": "ineq", "fun": lambda uv: radius - uv.sum(), "jac": lambda _: -np.ones(8)}
     options = {"ftol": 1e-14, "maxiter": 1000}
-    found = minimize(
-        objective,
-        np.full(8, radius / 16),
-        jac=True,
-        bounds=[(0, None)] * 8,
-        constraints=[within],
-        method="SLSQP",
-        options=options,
-    )
+    given = {"jac": True, "bounds": [(0, None)] * 8, "constraints": [within], "options": options}
+    found = minimize(objective, np.full(8, radius / 16), method="SLSQP", **given)
     return found.fun
 
 
@@ -78,10 +71,8 @@ def test_without_noise_it_is_the_minimiser_over_the_ball(radius, container):
 
 
 def test_more_rounds_come_closer():
-    gaps = [
-        risk(PrivateLPSVC(eps=np.inf, radius=20.0, rounds=T).fit(X, Y).coef_[0]) - exact(20.0)
-        for T in (3, 30, 300)
-    ]
+    made = (PrivateLPSVC(eps=np.inf, radius=20.0, rounds=T) for T in (3, 30, 300))
+    gaps = [risk(svm.fit(X, Y).coef_[0]) - exact(20.0) for svm in made]
     assert gaps[0] > gaps[1] > gaps[2] > -1e-9
 
 
@@ -338,10 +329,8 @@ def test_the_rule_follows_the_noise():
 
 
 def test_rounds_grow_with_eps():
-    rounds = [
-        PrivateLPSVC(eps, random_state=0).fit(X, Y).rounds_
-        for eps in (0.1, 1.0, 10.0, 100.0, np.inf)
-    ]
+    every = (0.1, 1.0, 10.0, 100.0, np.inf)
+    rounds = [PrivateLPSVC(eps, random_state=0).fit(X, Y).rounds_ for eps in every]
     assert rounds == sorted(rounds)
     assert rounds[0] < rounds[-1]
 

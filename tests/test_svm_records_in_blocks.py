@@ -98,12 +98,8 @@ def test_memory_beyond_the_records(form, most):
 
 def exact_sum(M, weights, columns):
     """Sum of weights times records times columns, in integers of any length."""
-    of_records = [
-        sum(int(w) * int(m) for w, m in zip(weights, column, strict=True)) for column in M.T
-    ]
-    return [
-        sum(s * int(c) for s, c in zip(of_records, column, strict=True)) for column in columns.T
-    ]
+    of_records = [sum(int(w) * int(m) for w, m in zip(weights, c, strict=True)) for c in M.T]
+    return [sum(s * int(c) for s, c in zip(of_records, one, strict=True)) for one in columns.T]
 
 
 @settings(max_examples=40, deadline=None)

@@ -29,6 +29,18 @@ SVC = sm.OutputPerturbationSVC(eps=0.5, **KNOWN)
 SVR = sm.PrivateLPSVR(0.5, 1e-3, y_bounds=(-1, 1), data_norm=2.0)
 READ = sm.OutputPerturbationSVC(eps=0.5)
 GRID = {"reg": [0.1, 1.0]}
+RANGE = {"param_name": "reg", "param_range": [0.1, 2.0], "cv": 2}
+SIZES = {"cv": 2, "train_sizes": [0.5, 1.0]}
+SELECTOR = sm.PrivateModelSelector([READ], eps=1.0, **KNOWN)
+SEVERAL = sm.PrivateOneVsRestClassifier(**KNOWN)
+
+
+def scored(estimator):
+    return cross_val_score(estimator, X, Y, cv=2)
+
+
+def calibrated(estimator, **options):
+    return CalibratedClassifierCV(estimator, cv=3, **options).fit(X, Y)
 
 
 def said(call):
@@ -48,50 +60,25 @@ FITS += " one takes (eps, delta) = ({})."
     ("call", "owner", "name", "price"),
     [
         (lambda: GridSearchCV(SVC, GRID, cv=3).fit(X, Y), "GridSearchCV", SVC, "0.5, 0"),
-        (
-            lambda: validation_curve(SVC, X, Y, param_name="reg", param_range=[0.1, 2.0], cv=2),
-            *("validation_curve", SVC, "0.5, 0"),
-        ),
+        (lambda: validation_curve(SVC, X, Y, **RANGE), "validation_curve", SVC, "0.5, 0"),
         (lambda: cross_validate(SVR, X, X[:, 0], cv=2), "cross_validate", SVR, "0.5, 0.001"),
         (lambda: cross_val_predict(SVC, X, Y, cv=3), "cross_val_predict", SVC, "0.5, 0"),
+        (lambda: calibrated(SVC, ensemble=True), "CalibratedClassifierCV", SVC, "0.5, 0"),
+        (lambda: calibrated(READ, ensemble=False), "CalibratedClassifierCV", READ, "0.5, 0"),
+        (lambda: BaggingClassifier(READ, 2).fit(X, Y), "BaggingClassifier", READ, "0.5, 0"),
+        (lambda: learning_curve(SVC, X, Y, **SIZES), "learning_curve", SVC, "0.5, 0"),
+        (lambda: scored(GridSearchCV(SVC, GRID, cv=2)), "cross_val_score", SVC, "0.5, 0"),
         (
-            lambda: CalibratedClassifierCV(SVC, cv=3, ensemble=True).fit(X, Y),
-            *("CalibratedClassifierCV", SVC, "0.5, 0"),
-        ),
-        (
-            lambda: CalibratedClassifierCV(READ, cv=3, ensemble=False).fit(X, Y),
-            *("CalibratedClassifierCV", READ, "0.5, 0"),
-        ),
-        (
-            lambda: BaggingClassifier(READ, n_estimators=2).fit(X, Y),
-            *("BaggingClassifier", READ, "0.5, 0"),
-        ),
-        (
-            lambda: learning_curve(SVC, X, Y, cv=2, train_sizes=[0.5, 1.0]),
-            *("learning_curve", SVC, "0.5, 0"),
-        ),
-        (
-            lambda: cross_val_score(GridSearchCV(SVC, GRID, cv=2), X, Y),
+            lambda: scored(make_pipeline(sm.RandomFourierFeatures(), SVC)),
             *("cross_val_score", SVC, "0.5, 0"),
         ),
-        (
-            lambda: cross_val_score(make_pipeline(sm.RandomFourierFeatures(), SVC), X, Y, cv=2),
-            *("cross_val_score", SVC, "0.5, 0"),
-        ),
-        *(
-            (
-                lambda estimator=estimator: cross_val_score(estimator, X, Y, cv=2),
-                *("cross_val_score", estimator, f"{estimator.eps:g}, {estimator.delta:g}"),
-            )
-            for estimator in (
-                sm.PrivateModelSelector([READ], eps=1.0, **KNOWN),
-                sm.PrivateOneVsRestClassifier(**KNOWN),
-            )
-        ),
+        (lambda: scored(SELECTOR), "cross_val_score", SELECTOR, "1, 0"),
+        (lambda: scored(SEVERAL), "cross_val_score", SEVERAL, None),
     ],
 )
 def test_repeated_fits_are_told_once_with_what_they_cost(call, owner, name, price):
     (found,) = said(call)
+    price = price or f"{name.eps:g}, {name.delta:g}"
     assert FITS.format(f"{owner} of scikit-learn", type(name).__name__, price) in found
     assert "Only one of these ledgers is left as privacy_" in found
 

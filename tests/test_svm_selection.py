@@ -73,19 +73,6 @@ def test_a_candidate_that_needs_delta_is_refused_before_anything_is_spent():
     sm.PrivateModelSelector([sm.PrivateLPSVC()], eps=math.inf, random_state=0).fit(X, Y)
 
 
-def test_pipelines_are_paid_by_their_last_step():
-    records, labels = sm.make_nested_balls(3_000, random_state=0)
-    features = sm.RandomFourierFeatures(5.0, 30, random_state=0)
-    grid = [
-        make_pipeline(features, sm.ObjectivePerturbationSVC(eps=2.0, reg=reg))
-        for reg in (10.0, 1e-2)
-    ]
-    tuned = sm.PrivateModelSelector(grid, eps=2.0, random_state=1).fit(records, labels)
-    assert tuned.privacy_.eps <= 2.0
-    assert len(tuned.privacy_.entries) == 5
-    assert tuned.predict(records).shape == labels.shape
-
-
 def test_the_chosen_candidate_cannot_be_refitted_at_the_price_of_a_part():
     """Parts pay for their own records; a refit on all of them opens an account of its own."""
     budget = Budget(1.0, 0.0)
@@ -118,22 +105,6 @@ def test_a_fitted_selector_can_be_pickled():
     np.testing.assert_array_equal(again.predict(X), tuned.predict(X))
 
 
-def test_the_deal_depends_on_the_number_of_records_and_on_coins_alone(monkeypatch):
-    seen = []
-    original = sm.ObjectivePerturbationSVC.fit
-
-    def spy(self, records, labels):
-        seen.append(np.flatnonzero(np.isin(X[:, 0], records[:, 0])))
-        return original(self, records, labels)
-
-    monkeypatch.setattr(sm.ObjectivePerturbationSVC, "fit", spy)
-    sm.PrivateModelSelector(GRID[:1], eps=1.0, random_state=5).fit(X, Y)
-    changed = Y.copy()
-    changed[0] *= -1
-    sm.PrivateModelSelector(GRID[:1], eps=1.0, random_state=5).fit(X, changed)
-    np.testing.assert_array_equal(seen[0], seen[1])
-
-
 @pytest.mark.parametrize(
     ("estimators", "options", "message"),
     [
@@ -146,11 +117,7 @@ def test_the_deal_depends_on_the_number_of_records_and_on_coins_alone(monkeypatc
             {},
             r"Candidate 0 \(Pipeline\) may learn from",
         ),
-        (
-            [GRID[0], GridSearchCV(GRID[0], {"reg": [1]})],
-            {},
-            r"Candidate 1 \(GridSearchCV\) may le",
-        ),
+        ([GRID[0], GridSearchCV(GRID[0], {"reg": [1]})], {}, r"Candidate 1 \(GridSearchCV\) may"),
         ([GRID[0], SVC(eps=2.0)], {}, "Candidate 1 asks for eps = 2, delta = 0, more than the"),
         ([SVC(eps=0.5, delta=1e-6)], {}, "Candidate 0 asks for eps = 0.5, delta = 1e-06"),
         ([SVC(eps=0.5, budget=Budget(1.0, 0.0))], {}, "Candidate 0 has a budget of its own"),
@@ -162,9 +129,7 @@ def test_wrong_candidates_are_refused_before_anything_is_spent(estimators, optio
 
 
 def test_too_few_records_are_refused():
-    with pytest.raises(
-        InvalidProblemError, match="6 records are too few for 4 parts; give at least 8"
-    ):
+    with pytest.raises(InvalidProblemError, match="6 records are too few for 4 parts; give at lea"):
         sm.PrivateModelSelector(GRID, eps=1.0).fit(X[:6], np.array([1, -1, 1, -1, 1, -1]))
 
 
@@ -241,12 +206,8 @@ def test_a_record_moves_no_more_than_is_charged(changed):
 
 def test_without_noise_the_best_is_chosen():
     tuned = sm.PrivateModelSelector(FOUR, eps=math.inf, **SPLIT).fit(X, Y)
-    scores = [
-        make_pipeline(sm.PrivateLPSVC(math.inf, 1e-6, radius=radius, rounds=5, classes=(-1, 1)))
-        .fit(X, Y)
-        .score(X, Y)
-        for radius in (0.1, 10.0)
-    ]
+    alone = sm.PrivateLPSVC(math.inf, 1e-6, rounds=5, classes=(-1, 1))
+    scores = [alone.set_params(radius=radius).fit(X, Y).score(X, Y) for radius in (0.1, 10.0)]
     assert tuned.score(X, Y) >= max(scores) - 0.02
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn import config_context
 
 import svm_models as sm
@@ -11,62 +10,13 @@ from privlp.privacy import Ledger, Randomness
 from svm_models.account import Account
 from svm_models.classifiers.perturbation import perturb_objective, perturb_output
 from svm_models.classifiers.risk import RegularizedRisk, logistic
-from tests.effort import pairs, runs
+from tests.effort import runs
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
 RNG = np.random.default_rng(0)
 X = RNG.normal(0, 1, (60, 3))
 Y = np.where(X[:, 0] > 0, 1, -1)
-PRIVATE = [
-    sm.ObjectivePerturbationSVC(random_state=0),
-    sm.ObjectivePerturbationSVC(delta=1e-6, random_state=0),
-    sm.OutputPerturbationSVC(random_state=0),
-    sm.ObjectivePerturbationLogisticRegression(random_state=0),
-    sm.OutputPerturbationLogisticRegression(delta=1e-6, random_state=0),
-    sm.DMWSVC(radius=5.0, random_state=0),
-    sm.DMWSVC(radius=5.0, random_state=0, score="count"),
-    sm.PrivateLPSVC(random_state=0),
-    sm.PrivateModelSelector(
-        [sm.ObjectivePerturbationSVC(), sm.OutputPerturbationSVC()], random_state=0
-    ),
-    sm.PrivateOneVsRestClassifier(sm.OutputPerturbationSVC(), classes=(-1, 1, 2), random_state=0),
-]
-#: What one record may hold: each is a neighbour of an ordinary data set, and must be met with
-#: silence.
-ROWS = {
-    "zero": [0.0, 0.0, 0.0],
-    "huge": [1.7e308, -1.7e308, 1e308],
-    "one huge entry": [1e200, 0.0, 1.0],
-    "subnormal": [5e-324, 0.0, 0.0],
-    "duplicate": X[1].tolist(),
-}
-
-
-@pytest.mark.parametrize(
-    ("classifier", "row", "data_norm", "container"),
-    pairs(PRIVATE, ROWS, [1e-100, 1.0, 1e14], [np.array, sp.csr_array]),
-    ids=lambda value: type(value).__name__ if hasattr(value, "fit") else None,
-)
-def test_one_record_never_raises_or_warns(classifier, row, data_norm, container):
-    records = X.copy()
-    records[0] = ROWS[row]
-    parameters = classifier.get_params(deep=False)
-    scaled = {"data_norm": data_norm} if "data_norm" in parameters else {}
-    if "reg" in parameters:
-        scaled["reg"] = 1e-2 * data_norm**2
-    type(classifier)(**{**parameters, **scaled}).fit(
-        container(records), Y
-    )  # warnings are errors here
-
-
-def test_one_class_is_no_news_where_the_classes_are_declared():
-    for classifier in (
-        sm.ObjectivePerturbationSVC(classes=(-1, 1)),
-        sm.DMWSVC(radius=5.0, classes=(-1, 1)),
-        sm.PrivateLPSVC(classes=(-1, 1)),
-    ):
-        assert classifier.fit(X, np.ones(60)).predict(X).shape == (60,)
 
 
 def test_even_unchecked_infinities_are_met_with_silence():
@@ -90,29 +40,26 @@ def test_features_of_a_huge_record_are_features():
     [
         (
             np.array([["0.123456secret", 1.0]] * 60, dtype=object),
-            "X holds text in column 1. Convert texts of digits to numbers",
+            "X holds text in column 1. Conver",
         ),
         (X + 0.123456j, "Complex data not supported. Give real"),
-        (
-            np.full(60, 0.123456),
-            r"Expected 2D array, got 1D array instead. Reshape your data by X.reshape\(-1, 1\)",
-        ),
+        (np.full(60, 0.123456), r"Expected 2D array, got 1D .* your data by X.reshape\(-1, 1\)"),
     ],
 )
 @pytest.mark.parametrize(
-    "classifier", [sm.HuberSVC(), *PRIVATE[:1], PRIVATE[-1]], ids=lambda c: type(c).__name__
+    "classifier",
+    [
+        sm.HuberSVC(),
+        sm.ObjectivePerturbationSVC(random_state=0),
+        sm.PrivateOneVsRestClassifier(sm.OutputPerturbationSVC(), classes=(-1, 1, 2)),
+    ],
+    ids=lambda c: type(c).__name__,
 )
 def test_messages_hold_no_record(classifier, records, message):
     with pytest.raises(InvalidProblemError, match=message) as caught:
         classifier.fit(records, Y)
     assert "123456" not in str(caught.value)
     assert caught.value.__context__ is None
-
-
-@pytest.mark.parametrize("norm", [0.0, 1e-101, 1e15, np.inf])
-def test_norms_out_of_range_are_refused(norm):
-    with pytest.raises(InvalidParameterError, match="data_norm must be"):
-        sm.ObjectivePerturbationSVC(data_norm=norm).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -123,10 +70,8 @@ def test_norms_out_of_range_are_refused(norm):
     ],
 )
 def test_hopeless_regularisation_is_refused(classifier):
-    with pytest.raises(
-        InvalidParameterError,
-        match="reg = 1e-11 is too small for the minimiser to be certified; give at least 1e-10",
-    ):
+    message = "reg = 1e-11 is too small for the minimiser to be certified; give at least 1e-10"
+    with pytest.raises(InvalidParameterError, match=message):
         classifier.fit(X, Y)
 
 
@@ -173,12 +118,8 @@ def test_no_fit_is_refused_for_its_own_rounding():
     """All of eps is spent, to the last bit: the sum charged must be the sum that was calibrated."""
     rng = np.random.default_rng(0)
     for _ in range(runs(2_000, 300)):
-        n, eps, reg, norm = (
-            int(rng.integers(1, 60)),
-            10 ** rng.uniform(-3, 1.5),
-            10 ** rng.uniform(-5, 0),
-            10 ** rng.uniform(-1, 1),
-        )
+        n = int(rng.integers(1, 60))
+        eps, reg, norm = 10 ** rng.uniform([-3, -5, -1], [1.5, 0, 1])
         risk = RegularizedRisk.in_memory(np.zeros((n, 2)), logistic(), reg * norm**2, norm)
         for perturb in (perturb_output, perturb_objective):
             perturb(risk, Account(Ledger(eps, 0.0), Randomness(0)))

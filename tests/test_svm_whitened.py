@@ -9,16 +9,9 @@ from scipy.linalg import sqrtm
 
 import svm_models as sm
 from privlp import Budget, InvalidParameterError
+from svm_models import whitening
 from svm_models.classifiers.risk import RegularizedRisk, Weighted, logistic
-from svm_models.whitening import (
-    NORM,
-    REACH,
-    error_of_a_record,
-    noise_beside_a_mean,
-    ridge_of,
-    shortened,
-    spread_of,
-)
+from svm_models.whitening import noise_beside_a_mean, ridge_of, shortened, spread_of
 from tests.programs import refused_for_free
 
 RNG = np.random.default_rng(0)
@@ -34,7 +27,9 @@ def test_without_noise_it_is_the_minimiser_in_whitened_coordinates(container, no
     signs = Y.astype(float)
     ridge = ridge_of(noise_beside_a_mean(3_000, 10, 0.0))
     moments = X.T @ X / 3_000
-    reach = REACH * math.sqrt(np.trace(moments @ np.linalg.inv(moments + ridge * np.eye(10))))
+    reach = whitening.REACH * math.sqrt(
+        np.trace(moments @ np.linalg.inv(moments + ridge * np.eye(10)))
+    )
     whiten = np.real(np.linalg.inv(sqrtm(moments + ridge * np.eye(10)))) / reach
     risk = RegularizedRisk.in_memory(signs[:, None] * X @ whiten, logistic(), 0.01, 1.0)
     model = sm.ObjectivePerturbationLogisticRegression(
@@ -51,7 +46,7 @@ def test_records_are_whitened_and_none_is_longer_than_one():
     np.testing.assert_allclose(plain, 2 * X @ whiten)
     short = shortened(X, 0.5, whiten)
     norms = np.linalg.norm(plain, axis=1)
-    assert np.linalg.norm(short, axis=1).max() <= 1 + error_of_a_record(10, 1.0)
+    assert np.linalg.norm(short, axis=1).max() <= 1 + whitening.error_of_a_record(10, 1.0)
     np.testing.assert_allclose(short * np.maximum(norms, 1.0)[:, None], plain)
     np.testing.assert_allclose(shortened(sp.csr_array(X), 0.5, whiten), short)
     weighted = shortened(Weighted(X, np.arange(3_000.0)), 0.5, whiten)
@@ -68,7 +63,9 @@ def test_errors_of_records_are_within_their_bound():
     exact = X.astype(np.longdouble) @ whiten.astype(np.longdouble)
     exact /= np.maximum(np.sqrt((exact**2).sum(axis=1)), 1.0)[:, None]
     error = np.abs(shortened(X, 1.0, whiten) - exact).astype(float)
-    assert 0 < np.linalg.norm(error, axis=1).max() <= error_of_a_record(10, spread_of(ridge))
+    assert (
+        0 < np.linalg.norm(error, axis=1).max() <= whitening.error_of_a_record(10, spread_of(ridge))
+    )
 
 
 def test_a_record_is_whitened_alike_wherever_it_stands():
@@ -94,7 +91,7 @@ def test_what_is_charged():
     assert moments.purpose == "release the second moments of the records"
     assert moments.sensitivity == pytest.approx(math.sqrt(2), rel=1e-6)
     assert cover.sensitivity < 1e-5
-    assert 2 * NORM < noise.sensitivity < 2 + 1e-6  # records are rounded, too
+    assert 2 * whitening.NORM < noise.sensitivity < 2 + 1e-6  # records are rounded, too
     assert 0.999 < model.privacy_.eps <= 1.0
 
 

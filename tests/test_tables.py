@@ -10,16 +10,8 @@ import pandas as pd
 import pytest
 from effort import each
 
-from privlp import (
-    ConstraintPrivate,
-    InvalidProblemError,
-    LinearProgram,
-    MissingDependencyError,
-    ScalarPrivate,
-    models,
-    solve,
-    solve_exact,
-)
+import privlp
+from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, ScalarPrivate
 from svm_models import OutputPerturbationSVC, PrivateLPSVC, PrivateQuantileRegressor
 
 N = 300
@@ -67,7 +59,7 @@ def without(*names):
 
 
 def solved(lp):
-    return solve(lp, 4.0, 1e-6, 60, method="staged", rng=0).x.tobytes()
+    return privlp.solve(lp, 4.0, 1e-6, 60, method="staged", rng=0).x.tobytes()
 
 
 @functools.cache
@@ -94,10 +86,8 @@ def test_a_lazy_table_becomes_blocks(table):
     assert lp.in_blocks == (table in LAZY)
     assert lp.variable_names == FOODS
     assert solved(lp) == of_arrays(of_pairs=False)
-    numbers = LinearProgram(
-        COSTS, table(without("home")), b="need", neighbours=ScalarPrivate(0.1, norm="1")
-    )
-    assert not numbers.in_blocks
+    numbers = {"b": "need", "neighbours": ScalarPrivate(0.1, norm="1")}
+    assert not LinearProgram(COSTS, table(without("home")), **numbers).in_blocks
 
 
 @TABLES
@@ -121,13 +111,12 @@ def test_arguments_of_linprog(table):
     assert (lp.A == ROWS).all()
     assert lp.variable_names == FOODS
     assert lp.c.tolist() == [1.0, 2.0, 1.5]
-    both = LinearProgram.from_linprog(COSTS, table(without("home")), "need", total, [4.0])
+    part = table(without("home")), "need"
+    both = LinearProgram.from_linprog(COSTS, *part, total, [4.0])
     assert both.private.sum() == N
-    assert solve_exact(both).x.sum() == pytest.approx(4.0)
+    assert privlp.solve_exact(both).x.sum() == pytest.approx(4.0)
     with pytest.raises(InvalidProblemError, match="same columns in one order: 'oats'"):
-        LinearProgram.from_linprog(
-            COSTS, table(without("home")), "need", total.select(FOODS[::-1]), [1]
-        )
+        LinearProgram.from_linprog(COSTS, *part, total.select(FOODS[::-1]), [1])
 
 
 ESTIMATORS = {
@@ -169,7 +158,7 @@ def test_kinds_of_numbers(table):
     assert np.asarray(lp.b).tolist() == [3.0, 4.0]
 
 
-X = [1.0, 2.0]
+X, DATES = [1.0, 2.0], np.array(["2020-01-01", "2020-01-02"], "M8[ns]")
 WRONG = {
     "a side that is no column": ({"x": X}, {"b": "ned"}, "b='ned' names no column.*are: 'x'"),
     "an owner that is none": ({"x": X, "b": X}, {"groups": "who"}, "groups='who' names no column"),
@@ -178,18 +167,10 @@ WRONG = {
     "a missing flag": ({"x": [True, None], "b": X}, {}, "missing entries in column 'x'"),
     "a null side": ({"x": X, "b": [1, None]}, {}, "missing entries in column 'b'"),
     "a null owner": ({"x": X, "b": X, "g": ["a", None]}, {"groups": "g"}, "entries in column 'g'"),
-    "dates": (
-        {"x": np.array(["2020-01-01", "2020-01-02"], "M8[ns]"), "b": X},
-        {},
-        "A holds dates in column 'x'. Give numbers, such as days",
-    ),
+    "dates": ({"x": DATES, "b": X}, {}, "A holds dates in column 'x'. Give numbers, such as days"),
     "sides alone": ({"b": X}, {}, "The problem is empty: A has no column"),
     "no cost": ({"x": X, "y": X, "b": X}, {}, "no cost is given for 'y'"),
-    "an unknown cost": (
-        {"b": X, "z": X},
-        {},
-        "no cost is given for 'z'; no variable is called 'x'",
-    ),
+    "a wrong cost": ({"b": X, "z": X}, {}, "no cost is given for 'z'; no variable is called 'x'"),
 }
 
 
@@ -310,14 +291,15 @@ def test_a_query_runs_once_and_leaves_no_file(tmp_path, monkeypatch):
 def test_what_is_not_installed(module, table, message, monkeypatch):
     rows = table({"x": X, "b": X})
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingDependencyError, match=message):
+    with pytest.raises(privlp.MissingDependencyError, match=message):
         LinearProgram({"x": 1.0}, rows, b="b")
 
 
 @pytest.mark.parametrize("table", EAGER)
 def test_models_read_names(table):
     content = table({"oats": [1.0], "milk": [2.0]})
-    assert models.diet([1.0, 3.0], content, [[1.0], [2.0]]).variable_names == ("oats", "milk")
+    lp = privlp.models.diet([1.0, 3.0], content, [[1.0], [2.0]])
+    assert lp.variable_names == ("oats", "milk")
 
 
 # labels of rows
@@ -344,11 +326,10 @@ def test_what_is_given_for_rows_is_matched_by_their_labels(order):
     found, plain = (LinearProgram([1, 2, 3], A, **fields) for fields in (given, by_order))
     for field in FIELDS:
         assert np.array_equal(getattr(found, field), getattr(plain, field))
-    found, plain = (
-        LinearProgram.from_linprog([1, 2, 3], A, b_ub=fields.pop("b"), **fields)
-        for fields in (dict(part) for part in (given, by_order))
-        if fields.pop("row_lower") is not None
-    )
+    for fields in (given, by_order):
+        fields["b_ub"] = fields.pop("b")
+        del fields["row_lower"]
+    found, plain = (LinearProgram.from_linprog([1, 2, 3], A, **of) for of in (given, by_order))
     for field in FIELDS:
         assert np.array_equal(getattr(found, field), getattr(plain, field))
 

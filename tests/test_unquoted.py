@@ -12,16 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privlp import (
-    ConstraintPrivate,
-    InvalidParameterError,
-    InvalidProblemError,
-    LinearProgram,
-    NotPrivateWarning,
-    PrivLPError,
-    ScalarPrivate,
-    solve,
-)
+import privlp
 from privlp.quiet import unquoted
 from svm_models import LPSVC, PrivateLPSVC, PrivateQuantileRegressor
 
@@ -57,7 +48,7 @@ class Panic(BaseException):
     [ValueError, TypeError, RuntimeError, KeyError, ArithmeticError, OSError, StopIteration, Panic],
 )
 def test_an_error_of_any_kind_ends_here(kind):
-    with pytest.raises(InvalidProblemError, match=r"^b is no number") as caught:
+    with pytest.raises(privlp.InvalidProblemError, match=r"^b is no number") as caught:
         unquoted(fails(kind(SECRET)), "b is no number.", "b")
     assert caught.value.parameter == "b"
     assert "Ann" not in everything_told(caught.value)
@@ -70,7 +61,11 @@ def test_a_lack_of_memory_stays_one():
 
 
 @pytest.mark.parametrize(
-    "own", [InvalidParameterError("s is too large"), NotPrivateWarning("delta is too large")]
+    "own",
+    [
+        privlp.InvalidParameterError("s is too large"),
+        privlp.NotPrivateWarning("delta is too large"),
+    ],
 )
 def test_what_privlp_says_itself_passes_alone(own):
     with pytest.raises(type(own), match="too large") as caught:
@@ -88,7 +83,7 @@ def test_no_library_logs_what_it_reads(caplog):
         logging.getLogger("pyomo.core").error("evaluating %s", SECRET)
         raise ValueError(SECRET)
 
-    with pytest.raises(InvalidProblemError):
+    with pytest.raises(privlp.InvalidProblemError):
         unquoted(read, "b is none.")
     assert caplog.text == ""
     logging.getLogger("pyomo.core").error("afterwards")
@@ -111,13 +106,13 @@ def test_reads_in_two_threads_are_quiet_to_the_last(last, caplog):
         last()
 
     def later():
-        with suppress(InvalidProblemError):
+        with suppress(privlp.InvalidProblemError):
             unquoted(second, "b is none.")
 
     def first():
         reading = other.submit(later)
         assert began.wait(60)
-        warnings.warn("harmless", NotPrivateWarning, stacklevel=1)
+        warnings.warn("harmless", privlp.NotPrivateWarning, stacklevel=1)
         tell()
         return reading
 
@@ -135,9 +130,7 @@ def test_reads_in_two_threads_are_quiet_to_the_last(last, caplog):
 
 def test_there_is_one_filter():
     root = Path(__file__).parents[1]
-    paths = [
-        path for package in ("privlp", "svm_models") for path in (root / package).rglob("*.py")
-    ]
+    paths = [path for of in ("privlp", "svm_models") for path in (root / of).rglob("*.py")]
     defined = [path for path in paths if "def unquoted(" in path.read_text()]
     assert defined == [root / "privlp" / "quiet.py"]
 
@@ -168,8 +161,8 @@ INSIDE = {
 )
 def test_no_field_of_a_program_quotes_an_object(field, value):
     fields = {"c": [1.0], "A": [[1.0], [2.0]], "b": [1.0, 2.0], "row_names": ["a", "b"]}
-    with pytest.raises(InvalidProblemError) as caught:
-        LinearProgram(**fields | {field: value})
+    with pytest.raises(privlp.InvalidProblemError) as caught:
+        privlp.LinearProgram(**fields | {field: value})
     assert "Ann" not in everything_told(caught.value)
 
 
@@ -186,10 +179,10 @@ def test_blocks_that_cannot_be_read_are_not_quoted():
             return (np.ones((3, 1)), np.ones((3, 1)))[number]
 
     source = Source()
-    lp = LinearProgram([1.0], source, np.ones(6))
+    lp = privlp.LinearProgram([1.0], source, np.ones(6))
     source.failing = True
-    for read in (lp.in_memory, lambda: LinearProgram([1.0], source, np.ones(6))):
-        with pytest.raises(InvalidProblemError) as caught:
+    for read in (lp.in_memory, lambda: privlp.LinearProgram([1.0], source, np.ones(6))):
+        with pytest.raises(privlp.InvalidProblemError) as caught:
             read()
         assert "Ann" not in everything_told(caught.value)
 
@@ -203,12 +196,12 @@ ROWS = [
 
 
 WRONG = [
-    (partial(LinearProgram, [1.0], [[1.0]], [1.0]), "sense"),
-    *((ConstraintPrivate, name) for name in ("change", "rows_per_record")),
-    (partial(ConstraintPrivate, "add-remove"), "nominal_n"),
-    *((partial(ScalarPrivate, 1.0), name) for name in ("norm", "zeros")),
+    (partial(privlp.LinearProgram, [1.0], [[1.0]], [1.0]), "sense"),
+    *((privlp.ConstraintPrivate, name) for name in ("change", "rows_per_record")),
+    (partial(privlp.ConstraintPrivate, "add-remove"), "nominal_n"),
+    *((partial(privlp.ScalarPrivate, 1.0), name) for name in ("norm", "zeros")),
     *(
-        (partial(solve, LinearProgram([1.0], [[1.0]], [1.0]), 1.0, 1e-6, 1), name)
+        (partial(privlp.solve, privlp.LinearProgram([1.0], [[1.0]], [1.0]), 1.0, 1e-6, 1), name)
         for name in ("method", "opt", "feasible", "prices", "progress", "time_limit", "width")
     ),
 ]
@@ -217,7 +210,7 @@ WRONG = [
 @pytest.mark.parametrize(("call", "name"), WRONG)
 def test_no_message_quotes_rows_that_stand_in_the_wrong_place(call, name):
     for rows in ROWS:
-        with pytest.raises(PrivLPError) as caught:
+        with pytest.raises(privlp.PrivLPError) as caught:
             call(**{name: rows})
         assert "7.654321" not in everything_told(caught.value)
         assert "Ann" not in everything_told(caught.value)
@@ -251,9 +244,9 @@ def test_no_entry_warns_of_itself(machine):
 def test_warnings_of_privlp_pass_the_filter():
     def read():
         warnings.warn("of a library", UserWarning, stacklevel=1)
-        warnings.warn("harmless", NotPrivateWarning, stacklevel=1)
+        warnings.warn("harmless", privlp.NotPrivateWarning, stacklevel=1)
         return 3
 
-    with pytest.warns(NotPrivateWarning, match="harmless") as heard:
+    with pytest.warns(privlp.NotPrivateWarning, match="harmless") as heard:
         assert unquoted(read, "what is read") == 3
     assert len(heard) == 1

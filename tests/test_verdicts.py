@@ -207,10 +207,7 @@ def test_beyond_a_share_of_the_rows_a_larger_s_is_said_not_to_help(s):
 @pytest.mark.parametrize(
     ("lp", "said"),
     [
-        (
-            covering(400, **BOX),
-            "'auto' takes 'chain', by trials, where whole rows are private, in boxes, with",
-        ),
+        (covering(400, **BOX), "'auto' takes 'chain', by trials, where whole rows are private, in"),
         (PACKING, "'auto' takes 'staged': what would come first does not apply (chain)."),
         (NUMBERS, "'auto' takes 'mw' for the least predicted violation."),
     ],
@@ -259,11 +256,10 @@ class TestFewRows:
         return privlp.LinearProgram.from_mps(path)
 
     def test_without_s_and_nothing_is_spent(self, model):
-        budget, words = privlp.Budget(2.0, 1e-6), "whatever s, noise on 5 or more variables is"
+        budget = privlp.Budget(2.0, 1e-6)
+        words = "Too few rows for this eps: whatever s, noise on 5 or more variables is"
         for call, options in ((privlp.solve, {"budget": budget}), (privlp.plan, {})):
-            with pytest.raises(
-                privlp.UnsupportedProblemError, match=f"Too few rows for this eps: {words}"
-            ) as caught:
+            with pytest.raises(privlp.UnsupportedProblemError, match=words) as caught:
                 call(model, 1.0, 1e-6, **options)
             assert "--scalar-private D" in str(caught.value)
         assert budget.spent() == 0
@@ -275,9 +271,7 @@ class TestFewRows:
         many = covering(5000, bounds=(None, None))
         with pytest.raises(privlp.UnsupportedProblemError, match="put no limit on variable 0"):
             privlp.solve(many, 1.0, 1e-6, 250, method="perturbed")
-        with pytest.raises(
-            privlp.UnsupportedProblemError, match=r"^The public region is"
-        ) as caught:
+        with pytest.raises(privlp.UnsupportedProblemError, match=r"^The public region") as caught:
             privlp.solve(many, 1.0, 1e-6, 250)
         assert "simplex" not in str(caught.value)
 
@@ -301,9 +295,8 @@ class TestFewRows:
     def test_what_is_named_instead_works(self, model):
         """Numbers private instead of whole rows: no s, no optimum, few rows."""
         relation = privlp.ScalarPrivate(0.02, norm="1", lower=-1.2, upper=-0.8)
-        program = privlp.LinearProgram(
-            model.c, -np.abs(model.A), model.b, **BOX, neighbours=relation
-        )
+        fields = {**BOX, "neighbours": relation}
+        program = privlp.LinearProgram(model.c, -np.abs(model.A), model.b, **fields)
         found = privlp.plan(program, 1.0, 1e-6, feasible="always")
         assert found.verdict is Verdict.NEVER_VIOLATED
 

@@ -201,12 +201,6 @@ def test_released_right_hand_sides_have_the_sign_of_the_user():
         assert (roof, floor) == (pytest.approx(3.0, abs=0.1), pytest.approx(1.0, abs=0.1))
 
 
-def test_without_noise_the_optimum_is_exact():
-    lp = floor_and_roof()
-    for feasible in (0.99, "always"):
-        assert privlp.solve(lp, INF, 0.0, feasible=feasible).objective == pytest.approx(1.0)
-
-
 def test_a_name_is_told_only_where_rows_are_public():
     lp = replace(floor_and_roof(), neighbours=privlp.ConstraintPrivate())
     assert lp.public().form.lp.row_names is None

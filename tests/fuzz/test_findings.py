@@ -84,23 +84,14 @@ def test_programs(options, message):
             lambda: privlp.ConstraintPrivate(np.array(["replace", "add-remove"])),
             "change must be 'replace'",
         ),
-        (
-            lambda: privlp.ConstraintPrivate("add-remove", 1, HUGE),
-            r"nominal_n must be at most 2\^53",
-        ),
-        (
-            lambda: privlp.RowPrivate(1.0, zeros=np.zeros(2, "i4,f8")),
-            "zeros must be 'private' or 'public'",
-        ),
+        (lambda: privlp.ConstraintPrivate("add-remove", 1, HUGE), r"nominal_n must be at most 2\^"),
+        (lambda: privlp.RowPrivate(1.0, zeros=np.zeros(2, "i4,f8")), "zeros must be 'private' or"),
         (lambda: privlp.ScalarPrivate(HUGE), "sensitivity is beyond double precision"),
         (lambda: privlp.Budget(HUGE, 0.0), "eps is beyond double precision"),
         (lambda: solve(feasible=FRAME), "feasible must be None, 'always' or"),
         (lambda: solve(method=np.array(["dmw", "chain"])), "method must be 'auto' or one of"),
         (lambda: solve(opt=np.array("a"), method="dmw"), "opt must be a number"),
-        (
-            lambda: solve(**OF_TWO, split=sp.coo_matrix([1.0, 2.0])),
-            "split must be a number, got coo",
-        ),
+        (lambda: solve(**OF_TWO, split=sp.coo_matrix([1.0, 2.0])), "split must be a number, got c"),
         (lambda: solve(time_limit=HUGE), "time_limit is beyond double precision"),
         (lambda: audit(1, 2, confidence="0.9"), "confidence must be a number"),
         (lambda: audit(0.5, np.nan), "of finite numbers of at most 1e"),
@@ -116,7 +107,7 @@ def test_parameters(act, message):
 
 
 def test_a_count_in_a_small_integer_type_does_not_overflow():
-    relation = privlp.ConstraintPrivate("add-remove", 1, np.int8(100))
+    relation = privlp.ConstraintPrivate("add-remove", np.int64(1), np.int8(100))
     assert (relation.largest_n(), type(relation.nominal_n)) == (1000, int)
 
 
@@ -127,8 +118,11 @@ def test_frames_of_sparse_columns_may_leave_out_something_else_than_zero():
 
 def test_cvxpy_atoms_without_a_gradient():
     x = cp.Variable(2)
-    with pytest.raises(privlp.ReadError, match=r"CVXPY knows no gradient of one of these: .*real"):
-        minimised(cp.sum(x), cp.real(x) <= 1)
+    for atom, name in ((cp.real(x), ".*real"), (cp.power(x, 1), r"Power\w*\. Write")):
+        with pytest.raises(
+            privlp.ReadError, match=f"CVXPY knows no gradient of one of these: {name}"
+        ):
+            minimised(cp.sum(x), atom <= 1)
 
 
 def test_cvxpy_constants_that_are_not_finite():
@@ -286,7 +280,5 @@ OF_KIND = {
 def test_relations_of_estimators_that_do_not_compare(kind, relation):
     usual = {"data_norm": 1.0, "classes": [0, 1]}
     known = {name: usual[name] for name in usual if name in kind._get_param_names()}
-    with pytest.raises(
-        privlp.InvalidParameterError, match="relation must be 'replace' or 'add-remove'"
-    ):
+    with pytest.raises(privlp.InvalidParameterError, match="relation must be 'replace' or 'add-re"):
         kind(relation=relation, **known, **OF_KIND[kind]).fit(np.eye(2), [0, 1])
