@@ -34,10 +34,9 @@ from privlp.examples import advertising
 from privlp.methods import SolveRequest
 from privlp.methods.auto import best_with_least_slack
 from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
-from privlp.methods.tightened.method import by_margin
+from privlp.methods.tightened.method import by_margin, noise_alone
 from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace, gaussian_is_narrower
 from privlp.methods.tightened.rows import TightenedRows
-from privlp.methods.tightened.weighted import WeightedNoise, weights_pay
 from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import LowSensitivity, ProgramNumbers
@@ -206,9 +205,8 @@ def ways(lp: LinearProgram) -> tuple[Any, Any]:
     """Noise on each number alone, and what `feasible="always"` takes, at ε = 1."""
     request = SolveRequest.of(lp, 1.0, MANY_DELTA, feasible="always")
     by_itself = TruncatedGaussian() if gaussian_is_narrower(request) else TruncatedLaplace()
-    if by_margin(request) is not None:
-        return by_itself, OneMargin()
-    return by_itself, WeightedNoise() if weights_pay(request) else by_itself
+    taken = OneMargin() if by_margin(request) is not None else noise_alone(request)
+    return by_itself, by_itself if type(taken) is type(by_itself) else taken
 
 
 def drawn(lp: LinearProgram, way: Any, count: int, seed: int) -> list[np.ndarray]:

@@ -37,6 +37,7 @@ from privlp.privacy import (
     LaplaceMechanism,
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
+    TruncatedSupNormMechanism,
     WeightedGaussianMechanism,
 )
 from privlp.privacy.mechanisms.additive import LaplaceCount
@@ -92,6 +93,7 @@ MECHANISMS: list[Subject] = [
     _numbers(LaplaceCount(1.0, 1.0), "Laplace mechanism, a count"),
     _numbers(TruncatedLaplaceMechanism.of_budget(1.0, 2.0, 0.1)),
     _numbers(TruncatedGaussianMechanism.of_budget(1.0, 2.0, 0.1)),
+    _numbers(TruncatedSupNormMechanism.of_budget(1.0, 2.0, 1e-6, 1)),
     _numbers(GaussianMechanism(1.0, 1.0)),
     _numbers(WeightedGaussianMechanism(1.0, 1.0, (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)), count=6),
     Mechanical("Euclidean Laplace mechanism, a number", Pair(_OF_VECTORS, np.zeros(1), np.ones(1))),
@@ -703,6 +705,13 @@ SMALL_CHANGES: list[Subject] = [
         *(_DEAR_AND_CHEAP, "right-hand sides"),
         SCALE=Patch(replaced(PrivateNumbers, "over", lambda self, scale: self)),
         RELATION=_SWAPPED["b"],
+        COUNT=ONE_DRAW,
+    ),
+    played(
+        *("truncated-sup-norm: b", _solve("truncated-sup-norm", 2.0, 0.1)),
+        *(_ONE_NUMBER["b"], "right-hand sides"),
+        SCALE=_USER_UNITS,
+        RELATION="however many numbers move, it asks for the change of one",
         COUNT=ONE_DRAW,
     ),
     _on_numbers("truncated-laplace-published", "b", 2.0, 0.2),

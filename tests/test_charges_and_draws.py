@@ -146,6 +146,7 @@ TIGHTEST = {
     "measured-slack": ({}, 1e-6),
     "one-margin": ({}, 1e-6),
     "by-prices": ({}, 1e-6),
+    "truncated-sup-norm": ({}, 1e-6),
     "truncated-gaussian": ({}, 1e-6),
     "truncated-laplace-published": ({}, 1e-6),
 }

@@ -17,6 +17,7 @@ from privlp.privacy import (
     GaussianMechanism,
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
+    TruncatedSupNormMechanism,
 )
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
 
@@ -109,6 +110,9 @@ class TrialDraw(NamedTuple):
     def __call__(self, values: FloatArray) -> FloatArray:
         """The values with noise; bounded noise moves them by between minus two widths and 0."""
         mechanism, size = self.mechanism, len(values)
+        if isinstance(mechanism, TruncatedSupNormMechanism):
+            length = min(self.rng.gamma(size + 1, mechanism.scale), mechanism.width)
+            return values - mechanism.width + self.rng.uniform(-length, length, size)
         gaussian = isinstance(mechanism, GaussianMechanism | TruncatedGaussianMechanism)
         draw = self.rng.normal if gaussian else self.rng.laplace
         noise = draw(0.0, scale_of(mechanism), size)
