@@ -55,7 +55,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 MANY, MANY_EPSILONS, MANY_DELTA = (12, 100, 1000), (0.5, 1.0, 2.0), 1e-6
 # A draw on a grid of 1,354 buses takes a minute; where columns are kept, a tenth of that.
-_DRAWS_OF_LARGE, _DRAWS_KEPT_OF_LARGE = 1, 60
+_DRAWS_OF_LARGE, _DRAWS_KEPT_OF_LARGE = 1, 20
 _NOTHING = 1e-6  # MW, and radians.
 KEPT = ["angle*", "control"]
 METHODS_OF_MANY: dict[str, dict[str, Any]] = {

@@ -110,7 +110,8 @@ _KNOWN: WeakKeyDictionary[StandardForm, dict[tuple[float, float], Weighted]] = W
 def _narrower(request: SolveRequest, part: PrivateNumbers) -> BoundedNoise:
     """Laplace, Gaussian or sup-norm noise on a part, whichever is the narrowest."""
     gaussian, laplace = both_kinds(request, part)
-    return min(laplace, gaussian, sup_norm_on(request, part), key=lambda noise: noise.width)
+    kinds: list[BoundedNoise] = [laplace, gaussian, sup_norm_on(request, part)]
+    return min(kinds, key=lambda noise: noise.width)
 
 
 def _tightened(
