@@ -55,7 +55,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 MANY, MANY_EPSILONS, MANY_DELTA = (12, 100, 1000), (0.5, 1.0, 2.0), 1e-6
 # A draw on a grid of 1,354 buses takes a minute; where columns are kept, a tenth of that.
-_DRAWS_OF_LARGE, _DRAWS_KEPT_OF_LARGE = 1, 20
+_DRAWS_OF_LARGE = 1
 _NOTHING = 1e-6  # MW, and radians.
 KEPT = ["angle*", "control"]
 METHODS_OF_MANY: dict[str, dict[str, Any]] = {
@@ -275,13 +275,13 @@ def followed_grids(
             yield "PGLib", read_case(pglib / f"pglib_opf_case{name}.m"), 0.1, known
 
 
-def followed(draws: int, matpower: Path | None, pglib: Path | None) -> list[Part]:
+def followed(draws: int, of_large: int, matpower: Path | None, pglib: Path | None) -> list[Part]:
     """Loads at each bus, and the same where angles and control follow them and are kept."""
     rows, failed, total = [], 0, 0
     for source, grid, size, known in tqdm(list(followed_grids(matpower, pglib)), desc="followed"):
         one, every = {"sensitivity": size, "norm": "1"}, {"sensitivity": size / 10}
         large = len(grid.loads) > 1000
-        count, alone = (min(draws, _DRAWS_KEPT_OF_LARGE), 2) if large else (draws, min(draws, 30))
+        count, alone = (min(draws, of_large), 2) if large else (draws, min(draws, 30))
         limited = int((grid.lines[:, 3] > 0).sum())
         for relation, which in ((one, "one load"), (every, "every load")):
             lp, each = (make(grid, relation, known=known) for make in (dc_opf_with_control, dc_opf))
@@ -323,6 +323,7 @@ def followed(draws: int, matpower: Path | None, pglib: Path | None) -> list[Part
 
 @click.command()
 @click.option("--draws-followed", default=200, show_default=True, help="Where loads are followed.")
+@click.option("--draws-large", default=3, show_default=True, help="The same, on 1,354 buses.")
 @click.option("--pglib", type=click.Path(path_type=Path), help="Folder of case files of PGLib-OPF.")
 @click.option("--only-followed", is_flag=True, help="Only the table of loads that are followed.")
 @click.option("--only-together", is_flag=True, help="Only the table of rows together.")
@@ -335,6 +336,7 @@ def main(
     programs: int,
     draws_together: int,
     draws_followed: int,
+    draws_large: int,
     matpower: Path | None,
     pglib: Path | None,
     *,
@@ -346,7 +348,7 @@ def main(
         of_rows = together(draws_together, matpower)
         write_page("never_violated", *of_rows, None, None, None, None, None)
         return
-    found = followed(draws_followed, matpower, pglib)
+    found = followed(draws_followed, draws_large, matpower, pglib)
     if only_followed:
         write_page("never_violated", None, None, *found, None, None, None)
         return
