@@ -50,6 +50,9 @@ def naive_sum(
         beyond = ndtr(-law.width)
         within = beyond + generator.random(exact.shape) * (1 - 2 * beyond)
         return exact + scale * (law.width + ndtri(within))
+    if isinstance(law, laws.OneSidedSupNorm):
+        length = min(generator.gamma(exact.size + 1), law.width)
+        return exact + scale * (law.width + length * generator.uniform(-1, 1, exact.shape))
     direction = generator.normal(size=exact.shape)
     return exact + direction * (scale * generator.gamma(exact.size) / np.linalg.norm(direction))
 

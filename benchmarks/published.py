@@ -1,6 +1,8 @@
 """Figures printed in the sources, with citations, and the pages that show ours beside them."""
 
 import math
+import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,23 +88,39 @@ METHOD_STYLES: dict[str, dict[str, Any]] = {
     "auto": {"color": COLOURS["black"], "linewidth": 9, "alpha": 0.25, "zorder": 1},
 }
 
+_STARTED, _STORES = time.monotonic(), Path(__file__).parent / ".cache"
+# Pages that build on what earlier commands measured do not say how long the last one took.
+_EARLIER, _RESUMED = frozenset(_STORES.glob("*.jsonl")), set[Path]()
 #: Above a sentence that was measured; of tables all are but those below a mark of another kind.
 _MEASURED = "<!-- measured -->\n"
 
 
 def store(name: str) -> ResultStore:
     """Finished measurements of a command."""
-    return ResultStore(Path(__file__).parent / ".cache" / f"{name}.jsonl")
+    path = _STORES / f"{name}.jsonl"
+    _RESUMED.update({path} & _EARLIER)
+    return ResultStore(path)
+
+
+def _took() -> str:
+    """How long this command has run, with its processes that have ended."""
+    minutes, cores = (time.monotonic() - _STARTED) / 60, os.cpu_count()
+    processor = sum(os.times()[:4]) / 60
+    return f" Its command took {minutes:.1f} minutes on {cores} cores, {processor:.1f} of one."
 
 
 def write_page(name: str, *parts: Part | None) -> None:
     """Put what was measured into docs/results/<name>.md, in the order in which it stands there.
 
     Tables are replaced, and sentences below the mark ``<!-- measured -->``. All other words are the
-    page's own: whoever changes a constant changes them too. ``None`` leaves what stands there.
+    page's own: whoever changes a constant changes them too. ``None`` leaves what stands there. The
+    stamp says how long the command took, if it measured the whole page.
     """
     path = stale.RESULTS / f"{name}.md"
-    page = path.read_text(encoding="utf-8").partition("\nMeasured with privlp ")[0].split("\n\n")
+    text, _, old = path.read_text(encoding="utf-8").partition("\nMeasured with privlp ")
+    page = text.split("\n\n")
+    whole = None not in parts and not _RESUMED
+    took = _took() if whole else "".join(stale.TOOK.findall(old)[:1])
     places = [k for k, of in enumerate(page) if of.startswith(("|", _MEASURED))]
     for place, part in zip(places, parts, strict=True):
         if isinstance(part, str):
@@ -110,7 +128,7 @@ def write_page(name: str, *parts: Part | None) -> None:
         elif part is not None:
             page[place] = rendered(part)
     print(*(page[place] for place in places), sep="\n\n")
-    path.write_text("\n\n".join(page).rstrip() + f"\n\n{stale.stamp(name)}")
+    path.write_text("\n\n".join(page).rstrip() + f"\n\n{stale.stamp(name, took)}")
 
 
 @contextmanager

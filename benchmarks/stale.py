@@ -74,10 +74,13 @@ PAGES: dict[str, tuple[str, ...]] = {
 State = dict[str, tuple[float, ...]]
 
 _STAMP = re.compile(
-    r"^Measured with privlp \S+, state [0-9a-f]+(; probes of commit [0-9a-f]+)?\.\n\n"
+    r"^Measured with privlp \S+, state [0-9a-f]+(; probes of commit [0-9a-f]+)?\.( Its .*)?\n\n"
     r"<!-- probes\n(?P<lines>.*?)-->",
     re.M | re.S,
 )
+
+#: How long the command of a page took, in its stamp.
+TOOK = re.compile(r" Its command took .*")
 
 
 @cache
@@ -94,14 +97,14 @@ def state_of(page: str) -> State:
     return {probe: _now(probe) for probe in PAGES[page]}
 
 
-def stamp(page: str) -> str:
-    """The end of a page that is written now: version, state, and in a comment the probes."""
+def stamp(page: str, took: str = "") -> str:
+    """The end of a page that is written now: version, state, time, and in a comment the probes."""
     lines = "".join(
         f"{probe}: {' '.join(f'{value:.9g}' for value in values)}\n"
         for probe, values in state_of(page).items()
     )
     short = hashlib.sha256(lines.encode()).hexdigest()[:8]
-    return f"Measured with privlp {__version__}, state {short}.\n\n<!-- probes\n{lines}-->\n"
+    return f"Measured with privlp {__version__}, state {short}.{took}\n\n<!-- probes\n{lines}-->\n"
 
 
 def verdict(text: str, state: State) -> str:

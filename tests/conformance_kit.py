@@ -38,6 +38,7 @@ from privlp.privacy import (
     Randomness,
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
+    TruncatedSupNormMechanism,
     WeightedGaussianMechanism,
     accountant,
 )
@@ -83,7 +84,9 @@ class Claim:
         return Claim(2 * self.eps, 2 * self.delta)
 
 
-Truncated = TruncatedLaplaceMechanism | TruncatedGaussianMechanism
+Truncated = TruncatedLaplaceMechanism | TruncatedGaussianMechanism | TruncatedSupNormMechanism
+#: The noise of a vector is drawn as one.
+OfVectors = EuclideanLaplaceMechanism | TruncatedSupNormMechanism
 _SELECTION_EPS, _SELECTION_AT = 4.0, 0.4
 _PURE_EPS = 2.5
 _GAUSSIAN_RATIO, _GAUSSIAN_AT, _LAW_AT = 2.0, 0.5, 2.0
@@ -213,16 +216,26 @@ def law_of_euclidean_laplace(
     return direction * lengths[:, None]
 
 
+def law_of_sup_norm(
+    mechanism: TruncatedSupNormMechanism, rng: np.random.Generator, shape: tuple[int, int]
+) -> np.ndarray:
+    """Its noise, one vector in each row."""
+    lengths = np.minimum(rng.gamma(shape[1] + 1, mechanism.scale, shape[0]), mechanism.width)
+    return lengths[:, None] * rng.uniform(-1, 1, shape) - mechanism.width
+
+
 def release_many(mechanism: Mechanism, value: Any, randomness: Randomness, runs: int) -> np.ndarray:
     """`runs` independent releases of a value: one row, or one label, for each."""
     rng, selects = randomness.generator, isinstance(mechanism, ExponentialMechanism)
-    if selects or isinstance(mechanism, EuclideanLaplaceMechanism):
+    if selects or isinstance(mechanism, OfVectors):
         if runs <= MOST_SINGLE_RELEASES:
             single = np.array([mechanism.release(value, randomness) for _ in range(runs)])
             return single if selects else single.reshape(runs, -1)
         if selects:
             return rng.choice(len(value), size=runs, p=law_of_selection(mechanism, value))
-        return with_law(law_of_euclidean_laplace)(mechanism, value, randomness, runs)
+        of_length = isinstance(mechanism, EuclideanLaplaceMechanism)
+        law = law_of_euclidean_laplace if of_length else law_of_sup_norm
+        return with_law(law)(mechanism, value, randomness, runs)
     if isinstance(mechanism, WeightedGaussianMechanism):  # one entry of the value for each draw
         draws = zip(draws_of(mechanism), np.ravel(value), strict=True)
         columns = [draw.release(np.full(runs, exact), randomness) for draw, exact in draws]
@@ -304,7 +317,7 @@ def sampler_of(
 ) -> Sampler:
     """Releases of a pair through a mechanism, as seen by the audit."""
     here, there, moved = np.ravel(pair.here), np.ravel(pair.there), slice(None)
-    if not isinstance(mechanism, ExponentialMechanism | EuclideanLaplaceMechanism):
+    if not isinstance(mechanism, ExponentialMechanism | OfVectors):
         moved = here != there  # entries that stay say nothing
     few = replace(pair, here=here[moved], there=there[moved])
 

@@ -11,7 +11,7 @@ from privlp.methods import METHODS
 from privlp.methods.auto import protecting
 from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
 from privlp.methods.tightened.method import QuantileNoise
-from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace
+from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace, TruncatedSupNorm
 from privlp.methods.tightened.weighted import WeightedNoise
 
 INF = float("inf")
@@ -122,6 +122,7 @@ WAYS = {
     "one-margin": OneMargin(),
     "truncated-laplace": TruncatedLaplace(),
     "truncated-gaussian": TruncatedGaussian(),
+    "truncated-sup-norm": TruncatedSupNorm(),
     "by-prices": WeightedNoise(),
 }
 #: Every method by name, with the ways of ``"tightened"`` in its place.
@@ -144,6 +145,8 @@ def way_of(solution):
         return "by-prices"
     if any(entry.mechanism.startswith("truncated Gaussian") for entry in entries):
         return "truncated-gaussian"
+    if any(entry.mechanism.startswith("truncated sup-norm") for entry in entries):
+        return "truncated-sup-norm"
     plain = all(entry.mechanism.startswith("truncated Laplace") for entry in entries)
     return "truncated-laplace" if plain else "quantile-noise"
 

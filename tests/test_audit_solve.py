@@ -92,7 +92,9 @@ LITTLE = {
 LITTLE["b and row"] = LITTLE["b, sum"], LITTLE["row"]
 LITTLE["b, column and costs"] = LITTLE["b, each"], LITTLE["column"], LITTLE["costs"]
 NOISE = "direct-noise quantile-noise measured-slack one-margin truncated-laplace truncated-gaussian"
-LITTLE_METHODS = {name: {} for name in [*NOISE.split(), "by-prices", "truncated-laplace-published"]}
+OF_SIDES = "one-margin", "by-prices", "truncated-sup-norm"
+NOISE += " truncated-sup-norm by-prices truncated-laplace-published"
+LITTLE_METHODS: dict[str, dict] = {name: {} for name in NOISE.split()}
 LITTLE_METHODS["mw"] = {"opt": 5.0, "alpha": 1.0}
 
 #: Where A is public, or is private in a second way, sparse storage is that of another relation.
@@ -109,7 +111,10 @@ ALIKE_IF_SPARSE = {"b, sum", "costs", "b and row", "b, column and costs"}
             for sparse in (False, True)
             if not (name == "mw" and "costs" in relation)
             and (name != "measured-slack" or "row" in relation or "column" in relation)
-            and (name not in ("one-margin", "by-prices") or relation in ("b, sum", "b, each"))
+            and (
+                name not in ("one-margin", "by-prices", "truncated-sup-norm")
+                or relation in ("b, sum", "b, each")
+            )
             and not (sparse and (never(name) or relation in ALIKE_IF_SPARSE))
         ],
         together=1,
@@ -607,6 +612,7 @@ def test_quality_takes_a_tape():
         (privlp.privacy.EuclideanLaplaceMechanism(1.0, 1.0), 5.0),
         (privlp.privacy.TruncatedLaplaceMechanism(1.0, 1.0, 1.0), 7.0),
         (privlp.privacy.TruncatedGaussianMechanism.of_budget(1.0, 1.0, 0.1), 5.0),
+        (privlp.privacy.TruncatedSupNormMechanism.of_budget(1.0, 1.0, 0.1, 2), 4.0),
         (privlp.privacy.ExponentialMechanism(1.0, 1.0), 3.5),
     ],
     ids=lambda value: getattr(value, "name", None),

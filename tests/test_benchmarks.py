@@ -78,7 +78,9 @@ def test_a_page_is_up_to_date_until_its_draws_change(repository, listed, monkeyp
         published.write_page("rates", "Counts.")
     published.write_page("rates", None, None)
     assert (repository / "docs/results/rates.md").read_text() == text
-    assert re.search(r"\nMeasured with privlp \S+, state [0-9a-f]{8}\.\n", text)
+    assert re.search(
+        r"\nMeasured with privlp \S+, state [0-9a-f]{8}\. Its command took .*\.\n", text
+    )
     assert "rates up to date\n" in listed(1.5, 1 / 3)
     assert "rates up to date\n" in listed(1.5, 1 / 3 + 1e-9)  # another BLAS
     assert "rates changed since: rate\n" in listed(1.5, 0.33334)

@@ -134,6 +134,7 @@ def stop(mechanism):
 COVERING = {"c": [1, 2], "A": [[-1, -1], [-1, -3]], "b": [-2, -3]}
 OF_NUMBERS = ["direct-noise", "measured-slack", "one-margin", "by-prices", "quantile-noise"]
 OF_NUMBERS += ["truncated-laplace", "truncated-gaussian", "truncated-laplace-published"]
+OF_NUMBERS += ["truncated-sup-norm"]
 TIGHTEST = {
     "dmw": ({"alpha": 0.1, "s": 1}, 0.005),
     "dmw-published": ({"alpha": 0.8, "s": 1, "width": (3, 3)}, 0.24),

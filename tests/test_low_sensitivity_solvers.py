@@ -110,7 +110,7 @@ PARTS = {"row": "A", "column": "A", "scalar": "b", "objective": "c"}
 
 
 def pays_by_scale(relation, method):
-    of_another = method in ("mw", "truncated-gaussian", "measured-slack", "one-margin", "by-prices")
+    of_another = method in {"mw", *WAYS} - {"truncated-laplace", "quantile-noise"}
     return isinstance(relation, Combined) and not of_another
 
 
@@ -152,7 +152,7 @@ def test_auto_takes_a_method_of_the_relation(name):
     narrower = any(two.typical < one.typical for one, two in zip(*plans, strict=True))
     solution = privlp.solve(lp, 1.0, 1e-6, **always)
     assert solution.method == "tightened"
-    others = "measured-slack", "one-margin", "by-prices"
+    others = "measured-slack", "one-margin", "by-prices", "truncated-sup-norm"
     assert way_of(solution) in (*others, f"truncated-{ways[narrower]}")
 
 

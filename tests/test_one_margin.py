@@ -32,7 +32,8 @@ def packing(relation=EACH, *, rows=40, d=4, seed=0, **fields):
 
 
 def test_no_row_fails_and_less_is_lost():
-    lp, best = packing(), privlp.solve_exact(packing()).objective
+    lp = packing(rows=400)
+    best = privlp.solve_exact(lp).objective
     found = [privlp.solve(lp, 1.0, 1e-6, feasible="always", rng=0)]
     assert {way_of(solution) for solution in found} == {"one-margin"}
     for solution in found:
@@ -70,8 +71,13 @@ def test_the_margin_moves_like_one_number():
 
 @pytest.mark.parametrize(
     ("lp", "expected"),
-    [(packing(), True), (packing(SUM), False), (packing(ScalarPrivate(1.0, lower=500)), False)],
-    ids=["every number moves", "one number moves", "an end of the range is missing"],
+    [
+        (packing(rows=400), True),
+        (packing(), False),
+        (packing(SUM), False),
+        (packing(ScalarPrivate(1.0, lower=500)), False),
+    ],
+    ids=["every number moves", "few numbers", "one number moves", "an end of the range is missing"],
 )
 def test_where_it_is_taken(lp, expected):
     request = SolveRequest.of(lp, 1.0, 1e-6, feasible="always")

@@ -18,6 +18,7 @@ from privlp.privacy.noise import (
     EuclideanLaplace,
     Gaussian,
     Laplace,
+    OneSidedSupNorm,
     OneSidedTruncatedGaussian,
     OneSidedTruncatedLaplace,
     UniformReals,
@@ -36,6 +37,8 @@ LAWS = {
     "truncated Gaussian": OneSidedTruncatedGaussian(6.0),
     "truncated Gaussian, far out": OneSidedTruncatedGaussian(12.0),
     "Euclidean": EuclideanLaplace(),
+    "sup-norm": OneSidedSupNorm(40.0),
+    "sup-norm, often cut": OneSidedSupNorm(2.0),
 }
 every_law = pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 

@@ -23,6 +23,7 @@ from privlp.privacy.mechanisms import (
     Mechanism,
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
+    TruncatedSupNormMechanism,
 )
 from privlp.privacy.randomness import Randomness, RandomSource
 
@@ -318,7 +319,8 @@ def _claim(mechanism: Mechanism) -> tuple[float, float, float]:
     eps, delta = mechanism.pure_eps, mechanism.own_delta
     if isinstance(mechanism, TruncatedGaussianMechanism):
         return float(mechanism.sigma > 0), eps, delta
-    if isinstance(mechanism, TruncatedLaplaceMechanism):  # its width is made for neighbours only
+    if isinstance(mechanism, TruncatedLaplaceMechanism | TruncatedSupNormMechanism):
+        # Its width is made for neighbours only.
         return float(mechanism.scale > 0), eps, delta
     if isinstance(mechanism, GaussianMechanism):
         eps = _DEVIATIONS**2 / 2

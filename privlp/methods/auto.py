@@ -23,10 +23,10 @@ from privlp.methods.base import Method, PlannedRun, Prediction
 from privlp.methods.noisy_numbers import AdditiveNoise, BoundedNoise
 from privlp.methods.perturbed import require_enough_rows
 from privlp.methods.request import SolveRequest
-from privlp.methods.tightened.ranges import Trial, made_up_numbers, trials
+from privlp.methods.tightened.ranges import Trial, made_up_numbers, rows_of, trials
 from privlp.regions.public_rows import ContradictionError, UnboundedRegionError
 from privlp.relations.base import NeighbourRelation
-from privlp.relations.numbers import LowSensitivity, PrivateNumbers
+from privlp.relations.numbers import LowSensitivity, PrivateNumbers, ProgramNumbers
 
 #: What methods promise of the rows, from the least to the most.
 _PROMISES = ("nearly", "probably", "always")
@@ -254,14 +254,27 @@ def _noise(seed: int) -> np.random.Generator:
 
 def _least_lost(request: SolveRequest, numbers: Sequence[PrivateNumbers], trial: Trial) -> float:
     """What every method loses on a made-up program, if no row may ever be violated."""
-    lost, row = 0.0, request.form.row
+    ledger = request.ledger
+    most = best_with_least_slack(trial.numbers, numbers, ledger.eps, ledger.delta)
+    return 0.0 if most is None else max(request.lp.sign * most - trial.best, 0.0)
+
+
+def best_with_least_slack(
+    known: ProgramNumbers, numbers: Sequence[PrivateNumbers], eps: float, delta: float
+) -> float | None:
+    """No method that keeps every row for certain has a better mean objective, in the user's sense.
+
+    It is the optimum once each private right-hand side leaves its least mean slack; None if HiGHS
+    finds none.
+    """
     for part in numbers:
         if part.part == "b":
+            values = known.values(part)
             step = np.maximum(part.largest_moves, np.finfo(float).tiny)
-            steps = (trial.numbers.values(part) - part.low) / step
-            slack = least_slack(steps, request.ledger.eps, request.ledger.delta)
-            lost += float(np.abs(trial.prices[row[part.at]]) @ (step * slack))
-    return lost
+            slack = step * least_slack((values - part.low) / step, eps, delta)
+            known = known.having(part, values - slack)
+    x = rows_of(known, numbers).best(known.c)
+    return None if x is None else float(known.c @ x)
 
 
 def least_slack(steps: FloatArray, eps: float, delta: float) -> FloatArray:

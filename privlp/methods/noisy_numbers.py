@@ -21,6 +21,7 @@ from privlp.privacy import (
     LaplaceMechanism,
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
+    TruncatedSupNormMechanism,
 )
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.public_rows import largest_size
@@ -113,7 +114,7 @@ def _size_seen_by_a_row(request: SolveRequest, numbers: Sequence[PrivateNumbers]
 
 #: Noise that is added to numbers, of unbounded support or truncated.
 AdditiveNoise = LaplaceMechanism | GaussianMechanism
-BoundedNoise = TruncatedLaplaceMechanism | TruncatedGaussianMechanism
+BoundedNoise = TruncatedLaplaceMechanism | TruncatedGaussianMechanism | TruncatedSupNormMechanism
 
 
 @dataclass(frozen=True)
@@ -130,13 +131,15 @@ class Noise:
 
 
 def scale_of(mechanism: AdditiveNoise | BoundedNoise) -> float:
-    """Its parameter: sigma of Gaussian noise, the scale of Laplace noise."""
+    """Its parameter: sigma of Gaussian noise, else its scale."""
     gaussian = isinstance(mechanism, GaussianMechanism | TruncatedGaussianMechanism)
     return mechanism.sigma if gaussian else mechanism.scale  # type: ignore[union-attr]
 
 
 def deviation(mechanism: AdditiveNoise | BoundedNoise) -> float:
     """Standard deviation of the noise on one entry, before it is truncated."""
+    if isinstance(mechanism, TruncatedSupNormMechanism):
+        return mechanism.scale * math.sqrt((mechanism.size + 1) * (mechanism.size + 2) / 3)
     gaussian = isinstance(mechanism, GaussianMechanism | TruncatedGaussianMechanism)
     return scale_of(mechanism) if gaussian else math.sqrt(2) * scale_of(mechanism)
 

@@ -13,6 +13,7 @@ from privlp.privacy.mechanisms import Mechanism as Mechanism
 from privlp.privacy.mechanisms import ObjectivePerturbation as ObjectivePerturbation
 from privlp.privacy.mechanisms import TruncatedGaussianMechanism as TruncatedGaussianMechanism
 from privlp.privacy.mechanisms import TruncatedLaplaceMechanism as TruncatedLaplaceMechanism
+from privlp.privacy.mechanisms import TruncatedSupNormMechanism as TruncatedSupNormMechanism
 from privlp.privacy.mechanisms import WeightedGaussianMechanism as WeightedGaussianMechanism
 from privlp.privacy.randomness import ChargedDraws as ChargedDraws
 from privlp.privacy.randomness import Randomness as Randomness

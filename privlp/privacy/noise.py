@@ -325,6 +325,32 @@ class OneSidedTruncatedGaussian(Law):
             away = away * 2
 
 
+@dataclass(frozen=True)
+class OneSidedSupNorm(Law):
+    """width + X for a vector X of density proportional to exp(-max|X_i|), cut to max|X_i| <= width.
+
+    X is a Gamma length, cut at the width, times a point that is uniform in the cube [-1, 1]^m.
+    """
+
+    width: float
+
+    def uniforms(self, size: int) -> int:
+        return 2 * size + 1
+
+    def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
+        steps, errors = minus_log(uniform.near[size:])
+        length = min(math.fsum(steps), self.width)
+        noise = self.width + length * (2 * uniform.near[:size] - 1)
+        return noise, np.full(size, math.fsum(errors) + 2.0**-48 * self.width)
+
+    def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
+        iv = bits.iv
+        length = -sum((bits.log(bits[size + i]) for i in range(size + 1)), iv.mpf(0))
+        width = iv.mpf(self.width)
+        cut = iv.mpf([min(length.a, width.a), min(length.b, width.b)])
+        return [self.width + cut * (2 * bits[i] - 1) for i in entries]
+
+
 #: The grid is finer than the scale by this power of two.
 _BITS = 20
 _FINEST_GRID = 2.0**-1000

@@ -249,6 +249,7 @@ _NO_OPT = (
         "truncated-laplace",
         "truncated-gaussian",
         "by-prices",
+        "truncated-sup-norm",
     ),
     *("truncated-laplace-published", "direct-noise"),
 )

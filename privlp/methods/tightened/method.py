@@ -25,8 +25,10 @@ from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
 from privlp.methods.tightened.noise import (
     TruncatedGaussian,
     TruncatedLaplace,
+    TruncatedSupNorm,
     checked_numbers,
     gaussian_is_narrower,
+    sup_norm_is_narrowest,
     tightened_run,
 )
 from privlp.methods.tightened.ranges import loss_in_trials
@@ -64,11 +66,17 @@ class Tightened(NumbersMethod):
 
 
 def _by_noise(request: SolveRequest) -> PlannedRun:
-    """Noise by shadow prices, where that loses less; else Laplace or Gaussian, the narrower."""
+    """The run of noise on the numbers alone."""
+    return noise_alone(request).plan(request)
+
+
+def noise_alone(request: SolveRequest) -> TruncatedLaplace:
+    """Noise by shadow prices, where that loses less; else the narrowest of noise of one width."""
     if weights_pay(request):
-        return WeightedNoise().plan(request)
-    law = TruncatedGaussian() if gaussian_is_narrower(request) else TruncatedLaplace()
-    return law.plan(request)
+        return WeightedNoise()
+    if sup_norm_is_narrowest(request):
+        return TruncatedSupNorm()
+    return TruncatedGaussian() if gaussian_is_narrower(request) else TruncatedLaplace()
 
 
 def by_slacks(request: SolveRequest) -> PlannedRun | None:

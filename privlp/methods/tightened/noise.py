@@ -18,12 +18,18 @@ from privlp.methods.base import NoiseOnNumbers, NumbersMethod, PlannedRun, Predi
 from privlp.methods.request import SolveRequest
 from privlp.methods.tightened import ranges
 from privlp.methods.tightened.rows import PRECISELY, TightenedRows, certain_near
-from privlp.privacy import ChargedDraws, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
+from privlp.privacy import (
+    ChargedDraws,
+    TruncatedGaussianMechanism,
+    TruncatedLaplaceMechanism,
+    TruncatedSupNormMechanism,
+)
 from privlp.privacy.mechanisms.truncated import log_odds
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.public_rows import require_bounded
+from privlp.relations.base import NeighbourRelation
 from privlp.relations.bounded_change import ABOUT_ZEROS
-from privlp.relations.numbers import PrivateNumbers
+from privlp.relations.numbers import LowSensitivity, PrivateNumbers
 from privlp.status import Status
 
 _EVEN = 1e-3  # Share of delta that is split evenly, so that every part has some.
@@ -362,6 +368,47 @@ class TruncatedGaussian(TruncatedLaplace):
             gaussian_beside(part, laplace) if gaussian[part.part] else laplace
             for part, laplace in zip(numbers, priced, strict=True)
         ]
+
+
+class TruncatedSupNorm(TruncatedLaplace):
+    """As :class:`TruncatedLaplace`, with noise on all right-hand sides together.
+
+    It asks only by how much a single number moves, however many do: its width grows like their
+    number over eps, and is the narrowest up to a few hundred
+    (:class:`~privlp.privacy.TruncatedSupNormMechanism`).
+
+    *Neighbours*: scalar-private.
+    """
+
+    def protects(self, relation: NeighbourRelation) -> bool:
+        return isinstance(relation, LowSensitivity) and relation.private_parts == {"b"}
+
+    def _mechanisms(
+        self, request: SolveRequest, numbers: list[PrivateNumbers]
+    ) -> list[noisy.BoundedNoise]:
+        noisy.shares(request, numbers, lambda part: part.l1)  # checks a split
+        return [sup_norm_on(request, numbers[0])]
+
+
+def sup_norm_on(request: SolveRequest, part: PrivateNumbers) -> TruncatedSupNormMechanism:
+    """Noise on all numbers of a part together, which takes all that is left of the budget."""
+    delta = request.ledger.delta_left
+
+    def make(eps: float) -> TruncatedSupNormMechanism:
+        return TruncatedSupNormMechanism.of_budget(part.entry, eps, delta, len(part))
+
+    return request.ledger.calibrate(make, 1)
+
+
+def sup_norm_is_narrowest(request: SolveRequest) -> bool:
+    """Whether noise on all right-hand sides together is narrower than noise on each of them."""
+    if not request.has_noise or not TruncatedSupNorm().protects(request.relation):
+        return False
+    try:
+        (part,) = noisy.private_numbers(request, TruncatedLaplace.name)
+        return sup_norm_on(request, part).width < min(_widths(request, part))
+    except PrivLPError:
+        return False
 
 
 def gaussian_is_narrower(request: SolveRequest) -> bool:

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
-import highspy
 import numpy as np
 import scipy.sparse as sp
 
@@ -17,8 +16,13 @@ from privlp.methods.base import PlannedRun
 from privlp.methods.noisy_numbers import AdditiveNoise, BoundedNoise, scale_of
 from privlp.methods.request import SolveRequest
 from privlp.methods.tightened import rows as repairs
-from privlp.methods.tightened.rows import PRECISELY, TightenedRows
-from privlp.privacy import GaussianMechanism, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
+from privlp.methods.tightened.rows import TightenedRows
+from privlp.privacy import (
+    GaussianMechanism,
+    TruncatedGaussianMechanism,
+    TruncatedLaplaceMechanism,
+    TruncatedSupNormMechanism,
+)
 from privlp.problem.highs import row_sizes
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
@@ -197,11 +201,10 @@ _TRIALS = {500: 10, 20_000: 6, 1_000_000: 1}
 
 
 class Trial(NamedTuple):
-    """A made-up program: its optimum, shadow prices of its rows, and what runs lose on it."""
+    """A made-up program: its optimum, and what runs lose on it."""
 
     numbers: ProgramNumbers
     best: float  # To minimise, without offset.
-    prices: FloatArray
     losses: list[float | None]
 
 
@@ -236,17 +239,21 @@ def trials(
         known = ProgramNumbers.of(request.form)
         for part in numbers:
             known = known.having(part, made_up[part.part])
-        ends = next((p for p in numbers if p.part == "A"), None)
-        rows = TightenedRows.of(known, None if ends is None else (ends, *(known.values(ends),) * 2))
-        status, y, prices = rows.priced_optimum(known.c, PRECISELY)
-        if status != highspy.HighsModelStatus.kOptimal:
+        optimum = rows_of(known, numbers).best(known.c)
+        if optimum is None:
             yield None
             continue
         sign = request.lp.sign
         points = [_point(run, made_up, noise(seed)) for run in runs]
-        best = float(known.c @ rows.point(y))
+        best = float(known.c @ optimum)
         losses = [None if x is None else float(sign * (known.c @ x - best)) for x in points]
-        yield Trial(known, sign * best, prices, losses)
+        yield Trial(known, sign * best, losses)
+
+
+def rows_of(known: ProgramNumbers, numbers: Sequence[PrivateNumbers]) -> TightenedRows:
+    """The rows of a program whose numbers are all known."""
+    ends = next((part for part in numbers if part.part == "A"), None)
+    return TightenedRows.of(known, None if ends is None else (ends, *(known.values(ends),) * 2))
 
 
 def made_up_numbers(
@@ -276,6 +283,9 @@ class TrialDraw(NamedTuple):
     def __call__(self, values: FloatArray) -> FloatArray:
         """The values with noise; bounded noise moves them by between minus two widths and 0."""
         mechanism, size = self.mechanism, len(values)
+        if isinstance(mechanism, TruncatedSupNormMechanism):
+            length = min(self.rng.gamma(size + 1, mechanism.scale), mechanism.width)
+            return values - mechanism.width + self.rng.uniform(-length, length, size)
         gaussian = isinstance(mechanism, GaussianMechanism | TruncatedGaussianMechanism)
         draw = self.rng.normal if gaussian else self.rng.laplace
         noise = draw(0.0, scale_of(mechanism), size)

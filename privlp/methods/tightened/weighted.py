@@ -13,7 +13,7 @@ from privlp.errors import PrivLPError
 from privlp.methods.base import NoiseOnNumbers, PlannedRun
 from privlp.methods.noisy_numbers import BoundedNoise, private_numbers, shares
 from privlp.methods.request import SolveRequest
-from privlp.methods.tightened.noise import TruncatedLaplace, both_kinds, tightened_run
+from privlp.methods.tightened.noise import TruncatedLaplace, both_kinds, sup_norm_on, tightened_run
 from privlp.methods.tightened.ranges import WorstCase, made_up_numbers
 from privlp.methods.tightened.rows import TightenedRows
 from privlp.privacy import ChargedDraws
@@ -107,9 +107,10 @@ _KNOWN: WeakKeyDictionary[StandardForm, dict[tuple[float, float], Weighted]] = W
 
 
 def _narrower(request: SolveRequest, part: PrivateNumbers) -> BoundedNoise:
-    """Gaussian or Laplace noise on a part, whichever is narrower."""
+    """Laplace, Gaussian or sup-norm noise on a part, whichever is the narrowest."""
     gaussian, laplace = both_kinds(request, part)
-    return gaussian if gaussian.width < laplace.width else laplace
+    kinds: list[BoundedNoise] = [laplace, gaussian, sup_norm_on(request, part)]
+    return min(kinds, key=lambda noise: noise.width)
 
 
 def _tightened(
@@ -133,8 +134,9 @@ def scaled_ends(
 class WeightedNoise(TruncatedLaplace):
     """As :class:`~privlp.methods.tightened.noise.TruncatedLaplace`, narrower where rows are dear.
 
-    Right-hand sides over public scales are released, with Laplace or Gaussian noise, whichever is
-    narrower; then multiplied by the scales. So noise on a number is as wide as its scale.
+    Right-hand sides over public scales are released, with Laplace, Gaussian or sup-norm noise,
+    whichever is the narrowest; then multiplied by the scales. So noise on a number is as wide as
+    its scale.
 
     *Neighbours*: scalar-private.
 

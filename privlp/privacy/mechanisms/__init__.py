@@ -24,3 +24,6 @@ from privlp.privacy.mechanisms.truncated import (
 from privlp.privacy.mechanisms.truncated import (
     TruncatedLaplaceMechanism as TruncatedLaplaceMechanism,
 )
+from privlp.privacy.mechanisms.truncated import (
+    TruncatedSupNormMechanism as TruncatedSupNormMechanism,
+)

@@ -119,7 +119,7 @@ class AdditiveNoise(Mechanism):
     arithmetic = _ROUNDED
     #: The field with the scale of the noise, in the units of the released value; 0 for no noise.
     scale_is = "scale"
-    norm: Literal["L1", "L2"] = "L1"  #: `sensitivity` bounds a change in this norm.
+    norm: Literal["L1", "L2", "Linf"] = "L1"  #: `sensitivity` bounds a change in this norm.
 
     def __post_init__(self) -> None:
         require_positive(self.sensitivity, "sensitivity")
@@ -144,6 +144,8 @@ class AdditiveNoise(Mechanism):
         return f"{self.scale_is} = {self._scale:.6g}"
 
     def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
+        if self.norm == "Linf":
+            return float(np.abs(np.subtract(one, two)).max(initial=0.0))
         return l1_distance(one, two) if self.norm == "L1" else l2_distance(one, two)
 
     def without_noise(self, value: Any) -> Any:
