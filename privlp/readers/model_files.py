@@ -17,6 +17,7 @@ from privlp.files import path_of, whole_file
 from privlp.problem.data import ProgramData
 from privlp.problem.highs import quiet_highs, to_highs
 from privlp.readers.mps_check import TAKEN_NAMES, check_layout, quadratic, unreadable
+from privlp.sparse import csr_of
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TOO_SMALL = re.compile(r'[^"]* contains \d+ \|values?\| in \[')  # names are quoted
@@ -43,10 +44,11 @@ def read_mps(
     matrix = model.a_matrix_
     by_columns = matrix.format_ == highspy.MatrixFormat.kColwise
     layout = sp.csc_array if by_columns else sp.csr_array
-    parts = (matrix.value_, matrix.index_, matrix.start_)
+    places, starts = (np.array(part, dtype=np.int32) for part in (matrix.index_, matrix.start_))
+    shape = model.num_row_, model.num_col_
     return {
         "c": model.col_cost_,
-        "A": layout(parts, shape=(model.num_row_, model.num_col_)),
+        "A": csr_of(np.array(matrix.value_), places, starts, shape, layout),
         "b": np.asarray(model.row_upper_),
         "row_lower": np.asarray(model.row_lower_),
         "bounds": np.column_stack([model.col_lower_, model.col_upper_]),

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 
 from privlp.errors import ReadError
@@ -55,18 +54,6 @@ _FIXED = {
         rb" (?:MI|PL|FR) [^\t\r\n]{8}  [^\s][^\t\r\n]{0,7}",
     ),
 }
-# Lines of one or two pairs after the name of a set: three or five fields.
-_NAMED_SET = re.compile(
-    rb"^"
-    + _NAME
-    + _NAME.replace(rb"\S++", rb"(\S++)")
-    + _NAME
-    + rb"(?:"
-    + _NAME.replace(rb"\S++", rb"(\S++)")
-    + _NAME
-    + rb")?+[ \t\r]*+\n",
-    re.MULTILINE,
-)
 _SENSE = re.compile(
     rb"(?:[ \t\r]*+(?:\*[^\n]*+)?+\n)*+[ \t]++M(?:AX|IN)(?:IMIZE)?+[ \t\r]*+\n", re.IGNORECASE
 )
@@ -289,10 +276,6 @@ def _end(text: bytes, start: int, understood: re.Pattern[bytes]) -> int:
 
 def _rows_of_sides(lines: bytes) -> set[bytes]:
     """Names of rows in lines of right-hand sides or ranges."""
-    named = _NAMED_SET.findall(lines)
-    # Every line names the set: quicker than the fields of each.
-    if len(named) == lines.count(b"\n") and b"*" not in lines and lines[-1:] in b"\n":
-        return {*chain.from_iterable(named)} - {b""}
     fields = [*_data_lines(lines)]
     return {line[-2] for line in fields} | {line[-4] for line in fields if line[3:]}
 
