@@ -87,9 +87,12 @@ def _with_constant(X: Any, constant: float) -> Any:
         found[:, :p], found[:, p] = X, constant
         return found
     X = own_rows(X)
-    starts = X.indptr
-    data, places = (np.insert(a, starts[1:], b) for a, b in ((X.data, constant), (X.indices, p)))
-    return csr_of(data, places, starts + np.arange(n + 1, dtype=starts.dtype), (n, p + 1))
+    starts = X.indptr + np.arange(n + 1, dtype=X.indptr.dtype)
+    data, places = np.full(starts[-1], constant), np.full(starts[-1], p, dtype=X.indices.dtype)
+    others = np.ones(starts[-1], dtype=bool)
+    others[starts[1:] - 1] = False
+    data[others], places[others] = X.data, X.indices
+    return csr_of(data, places, starts, (n, p + 1))
 
 
 def within_norm(X: Any, data_norm: float) -> Any:
@@ -124,18 +127,20 @@ def own_rows(X: Any) -> Any:
     X = sp.csr_array(X)
     count = X.indptr[-1]
     columns, values = X.indices[:count], np.array(X.data[:count], dtype=float)
+    falls = columns[1:] <= columns[:-1]
+    begins = X.indptr[1:-1]
+    falls[begins[(begins > 0) & (begins < count)] - 1] = False  # in another row
+    if not falls.any():
+        return sp.csr_array((values, columns.copy(), X.indptr.copy()), shape=X.shape)
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    if np.any((rows[1:] == rows[:-1]) & (columns[1:] <= columns[:-1])):
-        # Stable: entries of a cell are summed in the order in which they are stored.
-        order = np.lexsort((columns, rows))
-        rows, columns, values = rows[order], columns[order], values[order]
-        first = np.flatnonzero(
-            np.append(True, (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1]))
-        )
-        with unnoticed():
-            rows, columns, values = rows[first], columns[first], np.add.reduceat(values, first)
+    # Stable: entries of a cell are summed in the order in which they are stored.
+    order = np.lexsort((columns, rows))
+    rows, columns, values = rows[order], columns[order], values[order]
+    first = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])))
+    with unnoticed():
+        rows, columns, values = rows[first], columns[first], np.add.reduceat(values, first)
     starts = np.searchsorted(rows, np.arange(X.shape[0] + 1)).astype(X.indptr.dtype)
-    return sp.csr_array((values, columns.copy(), starts), shape=X.shape)
+    return sp.csr_array((values, columns, starts), shape=X.shape)
 
 
 def _of_each_row(ufunc: np.ufunc, values: FloatArray, X: Any) -> FloatArray:
