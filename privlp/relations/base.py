@@ -206,7 +206,7 @@ class PublicPart:
         else:
             form = StandardForm.of(lp)
             n, records = relation.public_rows(form), relation.records(form)
-            rows = n if relation.hides_rows else np.count_nonzero(lp.private & (lp.sides() > 0))
+            rows = n if relation.hides_rows else int((lp.private & (lp.sides() > 0)).sum())
         return cls(
             form=StandardForm.of(relation.conceal(lp)),
             relation=relation,
