@@ -274,15 +274,16 @@ class ProgramReaders:
         Where only numbers are private (:class:`~privlp.ScalarPrivate` and its like), costs, bounds
         and equalities are public unless told otherwise; the program's ``repr`` says what is.
 
-        Constraints must be affine. The objective may hold sums, means and positive multiples of
-        ``abs``, ``maximum``, ``minimum``, ``max``, ``min``, ``pos``, ``neg``, ``norm1``,
-        ``norm_inf``, ``sum_largest`` and ``cvar`` of affine expressions.
+        Private constraints must be affine. The objective and public constraints may hold sums,
+        means and positive multiples of ``abs``, ``maximum``, ``minimum``, ``max``, ``min``,
+        ``pos``, ``neg``, ``norm1``, ``norm_inf``, ``sum_largest`` and ``cvar`` of affine
+        expressions. Parameters are numbers, read with the values that they have.
 
         Parameters
         ----------
         problem : cvxpy.Problem
-            Variables keep their order, each column by column. Variables that terms of the objective
-            need come last.
+            Variables keep their order, each column by column; entries are named ``Y[1,0]``, by row
+            and column from 0 on. Variables that terms need come last.
         private : constraint, term, label, pattern, or list of these, optional
             The private ones, as the objects of which the problem is made, or by the labels that
             ``constraint.set_label`` gave (newer versions of CVXPY have it). By default inequalities
