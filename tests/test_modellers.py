@@ -1,5 +1,6 @@
 """Models of linopy, Pyomo, PuLP and MathOpt, as programs and back."""
 
+import re
 import warnings
 
 import numpy as np
@@ -256,7 +257,7 @@ RELAX = {
 }
 NO_PROGRAM = {
     "integer": "continuous|integer, boolean",
-    "square": "objective that is not linear; privlp solves|The objective of the CVXPY problem is not",
+    "square": "objective that is not linear; privlp solves|The CVXPY problem is not",
     "costs": "has no objective. State one",
 }
 
@@ -319,6 +320,32 @@ def test_rows_that_nobody_named_private_are_named(made):
     assert [one.filename for one in heard if one.category is MissedRowsWarning] == [__file__]
     with warnings.catch_warnings(action="error", category=MissedRowsWarning):
         read(made()[0], private="patient*")
+
+
+A_LIST = "[...], a list of names"
+KINDS = {
+    "a container": (["limit[a]", "limit[b]", "limit2"], "'limit'", A_LIST),
+    "numbers": (["need0", "need1", "stock"], "'need*'", "'need*'"),
+    "a name that begins alike": (["need0", "need1", "need_total"], A_LIST, A_LIST),
+    "numbered containers": (["lo1[a]", "lo2[a]", "up1[a]", "up2[b]"], "'lo*'", "'lo*'"),
+}
+
+
+@pytest.mark.parametrize(("names", "of_model", "of_file"), KINDS.values(), ids=KINDS)
+def test_the_advised_pattern_selects_one_kind(tmp_path, names, of_model, of_file):
+    """In a model and, under the same names, in a file."""
+    pulp = pytest.importorskip("pulp", reason="its models are read")
+    model = pulp.LpProblem("kinds")
+    x = pulp.LpVariable("x", 0, 9)
+    model += x
+    for i, name in enumerate(names):
+        model.constraints[name] = x >= 1 + i
+    advice = r"for private: .* private=%s; all others"
+    with pytest.warns(MissedRowsWarning, match=advice % re.escape(of_model)) as heard:
+        read(model).to_mps(tmp_path / "model.mps")
+    with pytest.warns(MissedRowsWarning, match=advice % re.escape(of_file)) as again:
+        LinearProgram.from_mps(tmp_path / "model.mps")
+    assert [one.filename for one in (*heard, *again)] == [__file__] * 2
 
 
 def test_linopy_softened_constraints_are_soft_rows():
@@ -459,6 +486,18 @@ def test_pyomo_ranges_offsets_fixed_variables_and_blocks():
 
 def _with_x(model):
     model.x = pytest.importorskip("pyomo.environ").Var()
+
+
+def test_pulp_may_minimise_nothing():
+    pulp = pytest.importorskip("pulp", reason="its models are read")
+    model = pulp.LpProblem("feasible")
+    x = pulp.LpVariable("x", 0, 9)
+    model += 0
+    model += x >= 3, "need"
+    lp = read(model)
+    assert (lp.c.tolist(), lp.offset) == ([0.0], 0.0)
+    solve_exact(lp).assign(model)
+    assert x.varValue >= 3
 
 
 def test_pulp_order_does_not_depend_on_rows():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from privlp.checks import IntArray, require_flag
 from privlp.errors import InvalidParameterError
 from privlp.problem import validation
+from privlp.problem.named_rows import globs, name_kinds
 from privlp.problem.validation import Sides
 from privlp.quiet import WHY, unquoted
 from privlp.readers.blocks import ParquetRows
@@ -113,7 +114,11 @@ class ProgramReaders:
         fields = read_mps(
             path, relax=relax, quote=not hides_rows(neighbours), largest_unpacked=largest_unpacked
         )
-        return cls._read(fields, neighbours, private, groups, box, penalty)
+        lp: Any = cls._read(fields, neighbours, private, groups, box, penalty)
+        told = lp.neighbours.changes_whole_rows and not lp.neighbours.hides_rows
+        if private is None and told and lp.row_names:
+            name_kinds(lp.row_names, lp.private, globs)
+        return cast("Self", lp)
 
     @classmethod
     def from_parquet(
