@@ -14,6 +14,8 @@ from privlp import (
     InvalidProblemError,
     LinearProgram,
     MissedRowsWarning,
+    ObjectivePrivate,
+    PrivLPError,
     ReadError,
     ScalarPrivate,
     solve,
@@ -488,6 +490,20 @@ def _with_x(model):
     model.x = pytest.importorskip("pyomo.environ").Var()
 
 
+def test_bounds_alone_are_enough_where_costs_are_private():
+    pulp = pytest.importorskip("pulp", reason="its models are read")
+    model = pulp.LpProblem("bounds")
+    x, y = pulp.LpVariable("x", 0, 9), pulp.LpVariable("y", -1, 2)
+    model += x - 2 * y
+    lp = read(model, neighbours=ObjectivePrivate(0.1))
+    assert solve_exact(lp).x.tolist() == solve(lp, np.inf, 0).x.tolist() == [0, 2]
+    for feasible in (None, "always"):
+        assert (np.abs(solve(lp, 1.0, 1e-6, feasible=feasible, rng=0).x - [4.5, 0.5]) <= 4.5).all()
+    for neighbours in (None, ScalarPrivate(0.1)):
+        with pytest.raises(PrivLPError, match="PuLP problem is empty: it has no constraints"):
+            read(model, neighbours=neighbours)
+
+
 def test_pulp_may_minimise_nothing():
     pulp = pytest.importorskip("pulp", reason="its models are read")
     model = pulp.LpProblem("feasible")
@@ -518,6 +534,20 @@ def test_pulp_order_does_not_depend_on_rows():
     model.sos1 = {"s": x}
     with pytest.raises(ReadError, match="SOS constraints"):
         read(model)
+
+
+def test_mathopt_names_that_are_equal_are_told():
+    mathopt = pytest.importorskip("ortools.math_opt.python.mathopt")
+    model = mathopt.Model()
+    x = model.add_variable(lb=0, name="x")
+    model.minimize(x)
+    for need in (1, 2):
+        model.add_linear_constraint(x >= need, name="p")
+    for private in (None, "p"):
+        with pytest.raises(InvalidProblemError, match="must be distinct; 'p' stands there more"):
+            read(model, private=private)
+        with pytest.raises(InvalidProblemError, match=r"row names must be distinct\. If"):
+            read(model, private=private, neighbours=SEVERAL)
 
 
 def test_mathopt_ranges_names_and_deleted_parts():

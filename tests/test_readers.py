@@ -304,6 +304,19 @@ def test_other_files_that_are_none(write, name, content):
         LinearProgram.from_mps(write(content, name))
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "hint"),
+    [
+        ("two.lp", "min\n x + y\nst\n c: -1 <= x - y <= 2\nend\n", "HiGHS reads no rows with two"),
+        ("rows.csv", "x,need\n1,2\n", r'read in Python: .*b="column"'),
+        ("rows.parquet", "PAR1", r"LinearProgram\.from_parquet\("),
+    ],
+)
+def test_what_is_better_written_or_read_otherwise(write, name, content, hint):
+    with pytest.raises(ReadError, match=f"{UNREADABLE}.*{hint}"):
+        LinearProgram.from_mps(write(content, name))
+
+
 def test_missing_file_and_directory(tmp_path):
     for path in (tmp_path / "nowhere.mps", tmp_path):
         with pytest.raises(ReadError, match=rf"There is no file '.*{path.name}'"):

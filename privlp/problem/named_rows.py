@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -37,7 +38,13 @@ def names(values: Any, size: int, what: str, *, quote: bool = True) -> tuple[str
         counts = f"{len(clean)} {what} names were given for {size} {what}s."
         raise InvalidProblemError(counts if quote else f"Give one {what} name for each {what}.")
     if len(set(clean)) != size:
-        raise InvalidProblemError(f"{must} distinct.")
+        twice = next(name for name, count in Counter(clean).items() if count > 1)
+        which = f"; {twice!r} stands there more than once" if quote or what != "row" else ""
+        owner = (
+            " If one person has several rows, name the person by groups=...: of a pandas table,"
+            " table.reset_index(names='person') with groups='person'."
+        )
+        raise InvalidProblemError(f"{must} distinct{which}.{owner if what == 'row' else ''}")
     return clean
 
 

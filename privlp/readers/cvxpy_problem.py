@@ -89,8 +89,6 @@ def read_cvxpy(
     least = isinstance(problem.objective, cp.Minimize)
     costs, offset, of_terms = _objective(1.0 if least else -1.0, objective, terms, every, quote)
     parts += of_terms
-    if not any(parts) and quote:
-        raise ReadError("The CVXPY problem has no constraints.")
     blocks = [block for part in parts for block in part] or [_no_rows(len(costs))]
     A, *columns, _ = zip(*blocks, strict=True)
     lower, upper, mask, price = map(np.concatenate, columns)

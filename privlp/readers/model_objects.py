@@ -12,11 +12,11 @@ import scipy.sparse as sp
 from privlp.checks import BoolArray, FloatArray, as_floats, is_real, shown
 from privlp.errors import InvalidParameterError, InvalidProblemError, ReadError
 from privlp.problem.bands import refuse_private_bounds
-from privlp.problem.named_rows import longer, name_kinds, names_like, row_mask
+from privlp.problem.named_rows import longer, name_kinds, names, names_like, row_mask
 from privlp.quiet import WHY, unquoted
 from privlp.readers.cvxpy_expressions import names_of
 from privlp.readers.modellers import Linopy, MathOpt, Modeller, Pulp, Pyomo, is_a
-from privlp.readers.program import ProgramReaders, hides_rows
+from privlp.readers.program import ProgramReaders, hides_rows, needs_rows
 from privlp.relations import NeighbourRelation
 
 
@@ -136,6 +136,8 @@ class ModelReaders(ProgramReaders):
         fields, mask, prices = unquoted(
             lambda: _read(found, private, penalty), f"The {found.says} could not be read. {WHY}"
         )
+        if not fields["row_names"] and needs_rows(neighbours):
+            raise found.refusal("is empty: it has no constraints.")
         lp: Any = cls._read(fields, neighbours, mask, groups, box, prices)
         if private is None and quote and lp.neighbours.changes_whole_rows:
             name_kinds(fields["row_names"], mask, names_like)
@@ -150,8 +152,7 @@ def _modeller(model: Any) -> Modeller | None:
 def _read(model: Modeller, private: Any, penalty: Any) -> tuple[Any, Any, Any]:
     """Fields of the program of a model, its private rows and the prices of its rows."""
     fields, quote = model.read(), model.quote
-    if not fields["row_names"] and quote:
-        raise ReadError(f"The {model.says} is empty: it has no constraints.")
+    names(fields["row_names"], len(fields["row_names"]), "row", quote=quote)
     rows = _Rows(model, {name: i for i, name in enumerate(fields["row_names"])})
     mask = rows.mask(private)
     if mask is None and quote:

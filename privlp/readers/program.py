@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import IntArray, require_flag
-from privlp.errors import InvalidParameterError
+from privlp.errors import InvalidParameterError, ReadError
 from privlp.problem import validation
 from privlp.problem.named_rows import globs, name_kinds
 from privlp.problem.validation import Sides
@@ -356,6 +356,8 @@ class ProgramReaders:
             lambda: read_cvxpy(problem, private, penalty, box, quote=quote),
             f"The CVXPY problem could not be read. {WHY}",
         )
+        if not len(fields["b"]) and needs_rows(neighbours):
+            raise ReadError("The CVXPY problem has no constraints.")
         if groups is None and records is not None:
             groups = _owners(records, neighbours)
         penalty = fields.pop("penalty")
@@ -365,6 +367,11 @@ class ProgramReaders:
 def hides_rows(neighbours: Any) -> bool:
     """Whether a relation, given by the user or not, makes the number of rows private."""
     return bool(getattr(neighbours, "hides_rows", False))
+
+
+def needs_rows(neighbours: Any) -> bool:
+    """Whether a program must have rows: not if only costs are private, or the number of rows."""
+    return not hides_rows(neighbours) and getattr(neighbours, "private_parts", "") != {"c"}
 
 
 def _owners(records: IntArray, neighbours: Any) -> IntArray | None:
