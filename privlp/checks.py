@@ -64,7 +64,7 @@ def rows_of_share(s: Any, n: int) -> Any:
         "s",
     )
     found = math.floor(share * n / _PERCENT * (1 + 1e-12))
-    require(found, f"s = {shown(s)} of {n:,} private rows is less than one row.", "s")
+    require(found, f"s = {shown(s)} of {n:,} private rows is less than one row. Give s=1.", "s")
     return float(found)
 
 

@@ -357,3 +357,12 @@ def test_sides_that_say_nothing_refuse_no_program(first):
     )
     assert lp.with_recourse([1, 2]).neighbours.sensitivity == pytest.approx(2, rel=1e-6)
     assert lp.recourse([1, 2], [2.0]) == pytest.approx([1e6 * (first - 2), first + 1])
+
+
+def test_a_band_without_room_is_said_to_need_a_larger_tolerance():
+    moves = ScalarPrivate(0.1, norm="1", lower=8, upper=12)
+    lp = LinearProgram([1, 1], np.eye(2), [9, 10], row_lower=[9, 10], neighbours=moves)
+    words = r"way: row '\d( \(lower side\))?' .* more than half the width of the declared range"
+    with pytest.raises(privlp.errors.UnsupportedProblemError, match=words):
+        solve(lp.with_tolerance(0.5), 4.0, 1e-5, feasible="always")
+    assert solve(lp.with_tolerance(2.01), 4.0, 1e-5, feasible="always", rng=0).success

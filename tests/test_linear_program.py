@@ -52,7 +52,7 @@ WRONG = {
         (sp.csr_array(A * 1j), f"A {NUMBERS}, got dtype complex128"),
         ([["a", "b", "c"]] * 2, f"A {NUMBERS}, got dtype text: conv"),
         (pd.DataFrame(A, columns=["x", "x", "y"]), "The columns of A must have distinct names"),
-        (pd.DataFrame(A, index=["r", "r"]), "row names must be distinct"),
+        (pd.DataFrame(A, index=["r", "r"]), r"distinct; 'r' stands there .*reset_index\(.*groups="),
     ],
     "c": [
         ([1.0, 2.0], r"c has shape \(2,\), but A asks for \(3,\): one cost per column of A"),
@@ -108,12 +108,12 @@ WRONG = {
     + [([">="] * 2, SENSE + "one for each row. For rows >= b give -A")],
     "offset": [(wrong, OFFSET) for wrong in (np.nan, np.inf, "a", None, 1j, [1.0, 2.0])],
     "row_names": [
-        (["a", "a"], "row names must be distinct"),
+        (["a", "a"], "row names must be distinct; 'a' stands there more than once"),
         (["a"], "1 row names were given for 2 rows"),
         (5, "row names must be"),
     ],
     "variable_names": [
-        (["x", "y", "x"], "variable names must be distinct"),
+        (["x", "y", "x"], r"variable names must be distinct; 'x' stands there more than once\.$"),
         (["x", "y"], "2 variable names were given for 3 variables"),
     ],
     "name": [("a\udc80", "name must be text that can be written to a file")],

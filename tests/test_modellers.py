@@ -1,5 +1,6 @@
 """Models of linopy, Pyomo, PuLP and MathOpt, as programs and back."""
 
+import re
 import warnings
 
 import numpy as np
@@ -8,7 +9,18 @@ from effort import pairs
 from modellers import COSTS, FOODS, MODELS, NEEDS, READ, empty, in_cvxpy
 
 import privlp
-from privlp import InvalidParameterError, InvalidProblemError, ReadError, solve, solve_exact
+from privlp import (
+    InvalidParameterError,
+    InvalidProblemError,
+    LinearProgram,
+    MissedRowsWarning,
+    ObjectivePrivate,
+    PrivLPError,
+    ReadError,
+    ScalarPrivate,
+    solve,
+    solve_exact,
+)
 
 read = privlp.LinearProgram.from_model
 PATIENTS = np.arange(42) < 40
@@ -231,7 +243,7 @@ RELAX = {
 }
 NO_PROGRAM = {
     "integer": "continuous|integer, boolean",
-    "square": "objective that is not linear; privlp solves|The objective of the CVXPY problem is not",
+    "square": "objective that is not linear; privlp solves|The CVXPY problem is not",
     "costs": "has no objective. State one",
 }
 
@@ -294,6 +306,32 @@ def test_rows_that_nobody_named_private_are_named(made):
     assert [one.filename for one in heard if one.category is privlp.MissedRowsWarning] == [__file__]
     with warnings.catch_warnings(action="error", category=privlp.MissedRowsWarning):
         read(made()[0], private="patient*")
+
+
+A_LIST = "[...], a list of names"
+KINDS = {
+    "a container": (["limit[a]", "limit[b]", "limit2"], "'limit'", A_LIST),
+    "numbers": (["need0", "need1", "stock"], "'need*'", "'need*'"),
+    "a name that begins alike": (["need0", "need1", "need_total"], A_LIST, A_LIST),
+    "numbered containers": (["lo1[a]", "lo2[a]", "up1[a]", "up2[b]"], "'lo*'", "'lo*'"),
+}
+
+
+@pytest.mark.parametrize(("names", "of_model", "of_file"), KINDS.values(), ids=KINDS)
+def test_the_advised_pattern_selects_one_kind(tmp_path, names, of_model, of_file):
+    """In a model and, under the same names, in a file."""
+    pulp = pytest.importorskip("pulp", reason="its models are read")
+    model = pulp.LpProblem("kinds")
+    x = pulp.LpVariable("x", 0, 9)
+    model += x
+    for i, name in enumerate(names):
+        model.constraints[name] = x >= 1 + i
+    advice = r"for private: .* private=%s; all others"
+    with pytest.warns(MissedRowsWarning, match=advice % re.escape(of_model)) as heard:
+        read(model).to_mps(tmp_path / "model.mps")
+    with pytest.warns(MissedRowsWarning, match=advice % re.escape(of_file)) as again:
+        LinearProgram.from_mps(tmp_path / "model.mps")
+    assert [one.filename for one in (*heard, *again)] == [__file__] * 2
 
 
 def test_linopy_softened_constraints_are_soft_rows():
@@ -429,6 +467,32 @@ def _with_x(model):
     model.x = pytest.importorskip("pyomo.environ").Var()
 
 
+def test_bounds_alone_are_enough_where_costs_are_private():
+    pulp = pytest.importorskip("pulp", reason="its models are read")
+    model = pulp.LpProblem("bounds")
+    x, y = pulp.LpVariable("x", 0, 9), pulp.LpVariable("y", -1, 2)
+    model += x - 2 * y
+    lp = read(model, neighbours=ObjectivePrivate(0.1))
+    assert solve_exact(lp).x.tolist() == solve(lp, np.inf, 0).x.tolist() == [0, 2]
+    for feasible in (None, "always"):
+        assert (np.abs(solve(lp, 1.0, 1e-6, feasible=feasible, rng=0).x - [4.5, 0.5]) <= 4.5).all()
+    for neighbours in (None, ScalarPrivate(0.1)):
+        with pytest.raises(PrivLPError, match="PuLP problem is empty: it has no constraints"):
+            read(model, neighbours=neighbours)
+
+
+def test_pulp_may_minimise_nothing():
+    pulp = pytest.importorskip("pulp", reason="its models are read")
+    model = pulp.LpProblem("feasible")
+    x = pulp.LpVariable("x", 0, 9)
+    model += 0
+    model += x >= 3, "need"
+    lp = read(model)
+    assert (lp.c.tolist(), lp.offset) == ([0.0], 0.0)
+    solve_exact(lp).assign(model)
+    assert x.varValue >= 3
+
+
 def test_pulp_order_does_not_depend_on_rows():
     """Variables stand as in the objective, and without a cost by name."""
     pulp = pytest.importorskip("pulp", reason="its models are read")
@@ -447,6 +511,20 @@ def test_pulp_order_does_not_depend_on_rows():
     model.sos1 = {"s": x}
     with pytest.raises(ReadError, match="SOS constraints"):
         read(model)
+
+
+def test_mathopt_names_that_are_equal_are_told():
+    mathopt = pytest.importorskip("ortools.math_opt.python.mathopt")
+    model = mathopt.Model()
+    x = model.add_variable(lb=0, name="x")
+    model.minimize(x)
+    for need in (1, 2):
+        model.add_linear_constraint(x >= need, name="p")
+    for private in (None, "p"):
+        with pytest.raises(InvalidProblemError, match="must be distinct; 'p' stands there more"):
+            read(model, private=private)
+        with pytest.raises(InvalidProblemError, match=r"row names must be distinct\. If"):
+            read(model, private=private, neighbours=SEVERAL)
 
 
 def test_mathopt_ranges_names_and_deleted_parts():

@@ -295,6 +295,19 @@ def test_other_files_that_are_none(write, name, content):
         LinearProgram.from_mps(write(content, name))
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "hint"),
+    [
+        ("two.lp", "min\n x + y\nst\n c: -1 <= x - y <= 2\nend\n", "HiGHS reads no rows with two"),
+        ("rows.csv", "x,need\n1,2\n", r'read in Python: .*b="column"'),
+        ("rows.parquet", "PAR1", r"LinearProgram\.from_parquet\("),
+    ],
+)
+def test_what_is_better_written_or_read_otherwise(write, name, content, hint):
+    with pytest.raises(ReadError, match=f"{UNREADABLE}.*{hint}"):
+        LinearProgram.from_mps(write(content, name))
+
+
 def test_missing_file_and_directory(tmp_path):
     for path in (tmp_path / "nowhere.mps", tmp_path):
         with pytest.raises(ReadError, match=rf"There is no file '.*{path.name}'"):
@@ -822,6 +835,67 @@ def test_cvxpy_has_a_value_and_a_status_after_assign():
     assert (losses.value, losses.status) == (None, "optimal")
 
 
+def test_cvxpy_parameters_have_their_values():
+    """Also where private rows and their prices are made of them, and bounds."""
+
+    def read(data, price, most):
+        x = cp.Variable(2, name="x", bounds=[0, most])
+        cost = price * cp.sum(cp.pos(1 - data @ x)) + price * x[0]
+        problem = cp.Problem(cp.Minimize(cost), [data @ x >= 0.5])
+        return LinearProgram.from_cvxpy(problem)
+
+    values = np.array([[1.0, 2.0], [3.0, 0.5]]), 0.3, np.array([4.0, 5.0])
+    parameters = (cp.Parameter(value.shape, value=value) for value in map(np.asarray, values))
+    lp, expected = read(*parameters), read(*values)
+    for part in ("c", "b", "bounds", "penalty", "private"):
+        np.testing.assert_array_equal(getattr(lp, part), getattr(expected, part))
+    np.testing.assert_array_equal(lp.A.toarray(), expected.A.toarray())
+
+
+def test_cvxpy_entries_are_named_by_row_and_column():
+    Y = cp.Variable((2, 3), name="Y", bounds=[0, 9])
+    problem = cp.Problem(cp.Minimize(cp.sum(Y)), [np.array([[1, 2, 3], [4, 5, 6]]) <= Y])
+    exact = solve_exact(LinearProgram.from_cvxpy(problem))
+    values = dict(zip(exact.variable_names, exact.x, strict=True))
+    assert values == {f"Y[{i},{j}]": 3 * i + j + 1 for i in range(2) for j in range(3)}
+    exact.assign(problem)
+    np.testing.assert_array_equal(Y.value, [[1, 2, 3], [4, 5, 6]])
+
+
+PUBLIC_TERMS = {
+    "norm1": lambda x: cp.norm1(x) <= 2.3,
+    "max": lambda x: cp.max(x) <= 1.2,
+    "abs": lambda x: cp.abs(x[0] - x[1]) <= 0.1,
+    "min": lambda x: cp.min(x) >= 0.4,
+    "convex on the right": lambda x: 0.3 * cp.sum_largest(x, 2) + cp.norm_inf(x) <= 1.5,
+    "two terms": lambda x: cp.pos(x[0] - 0.5) + cp.maximum(x[1], 2 * x[2]) <= x[0] - 0.2,
+}
+
+
+@pytest.mark.parametrize("term", PUBLIC_TERMS.values(), ids=PUBLIC_TERMS)
+def test_cvxpy_public_constraints_may_be_piecewise_linear(term):
+    x = cp.Variable(3, name="x", bounds=[0, 5])
+    need = np.random.default_rng(0).uniform(0.2, 1.0, (20, 3)) @ x >= 1
+    problem = cp.Problem(cp.Minimize(np.array([1.0, 2.0, 3.0]) @ x), [need, term(x)])
+    lp = LinearProgram.from_cvxpy(problem, private=need)
+    assert lp.private.sum() == 20
+    assert lp.private[:20].all()
+    exact = solve_exact(lp)
+    assert exact.objective == pytest.approx(problem.solve(), abs=1e-6)
+    without = LinearProgram.from_cvxpy(cp.Problem(problem.objective, [need]))
+    assert exact.objective > solve_exact(without).objective + 1e-3
+    with pytest.raises(ReadError, match=f"The constraint 1 {AFFINE}"):
+        LinearProgram.from_cvxpy(problem)
+
+
+def test_cvxpy_constraints_that_are_not_convex_are_refused():
+    for fault in (cp.norm1(_x) >= 1, cp.abs(_x) == 1, cp.max(_x) >= cp.norm1(_x)):
+        with pytest.raises(ReadError, match="holds in the constraint 0 a term where it is not con"):
+            LinearProgram.from_cvxpy(_sum(fault, _x <= 3), private=[])
+    with pytest.raises(ReadError, match=TERM):
+        LinearProgram.from_cvxpy(_sum(cp.sum_squares(_x) <= 1), private=[])
+
+
 def test_cvxpy_keeps_the_values_of_variables():
     x, y = cp.Variable(2, name="x", bounds=[1, 9]), cp.Variable(1, name="y")
     x.value = np.array([2.0, 3.0])
@@ -835,8 +909,13 @@ def _foreign(**attributes):
     return cp.Problem(cp.Minimize(cp.sum(cp.real(x))), [cp.real(x) <= 1])
 
 
-TERM = r"is not affine, and quad_over_lin is no piecewise-linear term that privlp reads\."
-AFFINE = r"of the CVXPY problem is not affine\. privlp needs every private row as one"
+TERM = (
+    r"is not affine, and quad_over_lin is no piecewise-linear term that privlp reads\. privlp reads"
+)
+AFFINE = (
+    r"of the CVXPY problem is private and not affine\. privlp needs every private row as one linear"
+    r" inequality.* it is then public"
+)
 INTEGER = "CVXPY variable 'odd' is integer, boolean or complex; privlp solves linear programs only. To let it take any value within its bounds: leave out integer=True, and write cp.Variable"
 _x, _t, _s = cp.Variable(2, name="x"), cp.Variable(1, name="t"), cp.Variable(name="s")
 
@@ -857,7 +936,7 @@ def _sum(*constraints):
         (_foreign(boolean=True), INTEGER),
         (_foreign(complex=True), INTEGER),
         (_foreign(integer=[(0,)]), INTEGER),
-        (_sum(_x >= cp.Parameter(value=1.0)), "has parameters; substitute their values first"),
+        (_sum(_x >= cp.Parameter(name="p")), r"A parameter 'p' .* has no value\. Set its \.value"),
         (_sum(), r"The CVXPY problem has no constraints"),
         (cp.Problem(cp.Minimize(0), [cp.Constant([1.0, 2.0]) <= 2]), "has no variables"),
         (_sum(_x >= 0, cp.SOC(_s, _x)), "CVXPY constraint SOC is not a linear inequality"),

@@ -184,7 +184,10 @@ BAD_CALLS = {
     "s a share": ({"s": 0.05}, "5 % of 300 rows is s = 15, which may be written s='5%'"),
     "s a text": ({"s": "5"}, "s must be a number of private rows, or a share .* '5%', got '5'"),
     "s no share": ({"s": "101%"}, "s must be a number of private rows, or a share"),
-    "s too small a share": ({"s": "0.1%"}, "'0.1%' of 300 private rows is less than one row"),
+    "s too small a share": (
+        {"s": "0.1%"},
+        "'0.1%' of 300 private rows is less than one row. Give s=1",
+    ),
     "s nan": ({"s": math.nan}, "s must be between 1"),
     "alpha zero": ({"alpha": 0.0}, "alpha must be positive"),
     "alpha infinite": ({"alpha": INF}, "alpha must be positive and finite"),

@@ -150,7 +150,7 @@ def plan_command(model: str, picture: str | None, **given: Any) -> None:
 def exact_command(model: str, time_limit: float | None, relax: bool, json_file: str | None) -> None:
     """Solve MODEL (an MPS or LP file) exactly with HiGHS. Not private."""
     require_folder(json_file)
-    lp = LinearProgram.from_mps(model, relax=relax)
+    lp = LinearProgram.from_mps(model, private=[], relax=relax)
     exact = solve_exact(lp, time_limit=time_limit)
     if json_file != "-":
         click.echo(f"{exact.status}: {exact.message} NOT PRIVATE.")

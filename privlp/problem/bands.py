@@ -20,6 +20,8 @@ from privlp.sparse import as_sparse
 
 # Numbers are at most so many times the sensitivity: see `BoundedChange.check`.
 _LARGEST_MULTIPLE = 2.0**36
+#: What the names of rows end with that are lower sides of bands.
+LOWER_SIDE = " (lower side)"
 _FEW = "Name a column for each, such as the stock of each day."
 _MANY = (
     "Which of more columns close a row, such as flows into a node, takes sums of private numbers"
@@ -110,9 +112,8 @@ def _band(lp: ProgramData, rows: BoolArray, below: FloatArray, above: FloatArray
         fields["neighbours"] = _by_kinds(fields["neighbours"], stacked, own)
     if lp.penalty is not None:
         fields["penalty"] = np.concatenate([lp.penalty, lp.penalty[rows]])
-    if lp.row_names is not None:
-        added = [f"{lp.row_names[i]} (lower side)" for i in np.flatnonzero(rows)]
-        fields["row_names"] = [*lp.row_names, *added]
+    names = lp.row_names or [*map(str, range(len(lp.b)))]
+    fields["row_names"] = [*names, *(names[i] + LOWER_SIDE for i in np.flatnonzero(rows))]
     return fields
 
 

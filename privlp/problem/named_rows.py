@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -12,9 +14,10 @@ import numpy.typing as npt
 
 from privlp import checks
 from privlp.checks import BoolArray, frozen, require_data
-from privlp.errors import InvalidProblemError
+from privlp.errors import InvalidProblemError, MissedRowsWarning
 from privlp.quiet import unquoted
 
+_FEW = 8  # Kinds of rows that a warning names.
 _KIND_OF_DTYPE = {"b": "flag", "i": "number", "u": "number", "U": "name", "T": "name"}
 
 
@@ -35,7 +38,13 @@ def names(values: Any, size: int, what: str, *, quote: bool = True) -> tuple[str
         counts = f"{len(clean)} {what} names were given for {size} {what}s."
         raise InvalidProblemError(counts if quote else f"Give one {what} name for each {what}.")
     if len(set(clean)) != size:
-        raise InvalidProblemError(f"{must} distinct.")
+        twice = next(name for name, count in Counter(clean).items() if count > 1)
+        which = f"; {twice!r} stands there more than once" if quote or what != "row" else ""
+        owner = (
+            " If one person has several rows, name the person by groups=...: of a pandas table,"
+            " table.reset_index(names='person') with groups='person'."
+        )
+        raise InvalidProblemError(f"{must} distinct{which}.{owner if what == 'row' else ''}")
     return clean
 
 
@@ -157,3 +166,40 @@ def names_like(pattern: str) -> Callable[[str], Any]:
     """Whether a name, or the name of its container, matches a pattern with ``*`` and ``?``."""
     wild = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
     return re.compile(rf"(?:{wild})(?:\[.*)?", flags=re.DOTALL).fullmatch
+
+
+def globs(pattern: str) -> Callable[[str], Any]:
+    """Whether a name matches a glob."""
+    return lambda name: fnmatchcase(name, pattern)
+
+
+def name_kinds(
+    names: Sequence[str], private: BoolArray, like: Callable[[str], Callable[[str], Any]]
+) -> None:
+    """Say which rows were taken for private, if their names are of several kinds.
+
+    A pattern is advised only if rows that are `like` it are those of the first kind, and no others.
+    """
+    kinds: dict[str, list[str]] = {}
+    for i in np.flatnonzero(private).tolist():
+        kinds.setdefault(re.sub(r"\d+", "*", _without_keys(names[i])), []).append(names[i])
+    if len(kinds) < 2:
+        return
+    closer = [{_without_keys(name) for name in own} for own in kinds.values()]
+    shown = [of.pop() if len(of) == 1 else kind for kind, of in zip(kinds, closer, strict=True)]
+    patterns = shown[0].replace("[*]", ""), shown[0].replace("[*]", "*"), shown[0]
+    first = next(iter(kinds.values()))
+    alone = (repr(each) for each in patterns if list(filter(like(each), names)) == first)
+    named = ", ".join(map(repr, shown[:_FEW])) + (", ..." if len(shown) > _FEW else "")
+    warnings.warn(
+        f"All inequalities were taken for private: {named}. Private rows may be missed. If some"
+        " are nobody's data, such as limits of a stock, name the private ones:"
+        f" private={next(alone, '[...], a list of names')}; all others are then public and hold.",
+        MissedRowsWarning,
+        stacklevel=3,
+    )
+
+
+def _without_keys(name: str) -> str:
+    """A name without what stands in its brackets."""
+    return re.sub(r"\[[^\]]*\]", "[*]", re.sub(r"\([^()]*\)", "(*)", name))

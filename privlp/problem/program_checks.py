@@ -71,7 +71,8 @@ def _check(lp: ProgramData, blocks_of: Callable[..., RowSource | None]) -> None:
 def _check_matrix(lp: ProgramData, *, quote: bool) -> None:
     """Rows that are a matrix in memory."""
     columns = len(lp.c) if isinstance(lp.c, Mapping) else np.size(lp.c)
-    set_fields(lp, A=validation.matrix(lp.A, quote=quote, columns=None if quote else columns))
+    known = None if quote and getattr(lp.neighbours, "private_parts", "") != {"c"} else columns
+    set_fields(lp, A=validation.matrix(lp.A, quote=quote, columns=known))
     n, d = lp.A.shape
     set_fields(lp, variable_names=names(lp.variable_names, d, "variable", quote=quote))
     set_fields(lp, row_names=names(lp.row_names, n, "row", quote=quote))

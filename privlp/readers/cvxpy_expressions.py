@@ -77,12 +77,17 @@ def _jacobian(gradient: Any, size: int, variable_size: int) -> sp.csc_array:
 def bounds_of(variable: Any) -> FloatArray:
     """Bounds that a variable's attributes imply, (size, 2)."""
     implied = 0.0 if variable.is_nonneg() else -np.inf, 0.0 if variable.is_nonpos() else np.inf
-    declared = variable.attributes.get("bounds")
+    declared = variable.attributes.get("bounds") or (None, None)
     low, high = (
         np.ravel(np.broadcast_to(np.float64(absent if end is None else end), variable.shape), "F")
-        for end, absent in zip(declared or (None, None), (-np.inf, np.inf), strict=True)
+        for end, absent in zip(map(_value, declared), (-np.inf, np.inf), strict=True)
     )
     return np.column_stack([np.maximum(implied[0], low), np.minimum(implied[1], high)])
+
+
+def _value(given: Any) -> Any:
+    """A number, an array or nothing, also as the value of a parameter."""
+    return getattr(given, "value", given)
 
 
 def range_of(A: sp.csc_array, rhs: FloatArray, bounds: FloatArray) -> FloatArray:
@@ -100,7 +105,10 @@ def range_of(A: sp.csc_array, rhs: FloatArray, bounds: FloatArray) -> FloatArray
 def names_of(variable: Any, name: str | None = None) -> list[str]:
     """Names of the entries of a variable."""
     name = variable.name() if name is None else name
-    return [f"{name}[{k}]" for k in range(variable.size)] if variable.size > 1 else [name]
+    if variable.size == 1:
+        return [name]
+    places = np.ndindex(variable.shape[::-1])  # of the transpose, row by row
+    return [f"{name}[{','.join(map(str, place[::-1]))}]" for place in places]
 
 
 def ids_of(given: Any, problem: Any, argument: str, *, quote: bool) -> set[Any]:
@@ -124,7 +132,13 @@ def ids_of(given: Any, problem: Any, argument: str, *, quote: bool) -> set[Any]:
 
 def has_data(expression: Expression) -> bool:
     """Whether an expression holds a vector or matrix of constants, however small."""
-    return any(constant.shape != () for constant in expression.constants())
+    return any(constant.shape != () for constant in constants_of(expression))
+
+
+def constants_of(expression: Expression) -> list[Expression]:
+    """The constants of an expression, and its parameters but those of bounds."""
+    bounds = {own.id for variable in expression.variables() for own in variable.parameters()}
+    return expression.constants() + [p for p in expression.parameters() if p.id not in bounds]
 
 
 def name_rows_without_data(
@@ -279,7 +293,7 @@ def pieces_of(expression: Expression) -> list[Expression]:
 def unknown(kind: str) -> ReadError:
     """The error for what is not read."""
     return ReadError(
-        f"The objective of the CVXPY problem is not affine, and {kind} is no piecewise-linear term"
+        f"The CVXPY problem is not affine, and {kind} is no piecewise-linear term"
         " that privlp reads. privlp reads sums, means and positive multiples of abs, maximum,"
         " minimum, max, min, pos, neg, norm1, norm_inf, sum_largest and cvar; write others out with"
         " auxiliary variables and constraints."
@@ -287,8 +301,8 @@ def unknown(kind: str) -> ReadError:
 
 
 def not_convex(kind: str) -> ReadError:
-    """The error for a term on the wrong side of the objective."""
+    """The error for a term on the wrong side of the objective or of a constraint."""
     return ReadError(
-        f"The objective of the CVXPY problem holds {kind} where it is not convex (to minimise) or"
-        " not concave (to maximise). No linear program says that."
+        f"The CVXPY problem holds {kind} where it is not convex (to minimise, or at most a number)"
+        " or not concave (to maximise, or at least a number). No linear program says that."
     )

@@ -1,4 +1,4 @@
-"""CVXPY problems with affine constraints and piecewise-linear objectives, as a program's fields."""
+"""CVXPY problems that are affine or piecewise linear, as a program's fields."""
 
 from __future__ import annotations
 
@@ -38,6 +38,15 @@ class Block(NamedTuple):
     record: IntArray
 
 
+class Sides(NamedTuple):
+    """A constraint says of an expression e whether e >= 0, and whether e <= 0."""
+
+    expression: cvxpy.Expression
+    has_lower: bool
+    has_upper: bool
+    private: bool
+
+
 def read_cvxpy(
     problem: cvxpy.Problem,
     private: Any,
@@ -63,11 +72,15 @@ def read_cvxpy(
     terms = Terms(cp, marked)
     with unnoticed():  # CVXPY multiplies infinite bounds by zeros of private data
         objective = terms.with_linear_terms(terms.stand_in(problem.objective.args[0]))
+        sides = [
+            _sides(k, constraint, wanted, terms, quote=quote)
+            for k, constraint in enumerate(problem.constraints)
+        ]
     every = [*variables, *(variable for _, variable in terms.variables)]
     prices = _prices(penalty, problem, quote)
     parts = [
-        [_rows_of(constraint, every, wanted, prices, quote=quote)]
-        for constraint in problem.constraints
+        [_rows_of(constraint, own, every, prices)]
+        for constraint, own in zip(problem.constraints, sides, strict=True)
     ]
     if private is None and quote:
         some = [bool(block.private.any()) for part in parts for block in part]
@@ -76,8 +89,6 @@ def read_cvxpy(
     least = isinstance(problem.objective, cp.Minimize)
     costs, offset, of_terms = _objective(1.0 if least else -1.0, objective, terms, every, quote)
     parts += of_terms
-    if not any(parts) and quote:
-        raise ReadError("The CVXPY problem has no constraints.")
     blocks = [block for part in parts for block in part] or [_no_rows(len(costs))]
     A, *columns, _ = zip(*blocks, strict=True)
     lower, upper, mask, price = map(np.concatenate, columns)
@@ -105,9 +116,13 @@ def _cvxpy() -> ModuleType:
 
 
 def _check(problem: cvxpy.Problem, variables: list[cvxpy.Variable], *, quote: bool) -> None:
-    """Refuse parameters, structured and integer variables, and constraints that are not affine."""
-    if problem.parameters():
-        raise ReadError("The CVXPY problem has parameters; substitute their values first.")
+    """Refuse parameters without values, and structured and integer variables."""
+    for parameter in problem.parameters():
+        if parameter.value is None:
+            which = f" {parameter.name()!r}" if quote else ""
+            raise ReadError(
+                f"A parameter{which} of the CVXPY problem has no value. Set its .value."
+            )
     for variable in variables:
         own, name = variable.attributes, f"CVXPY variable {variable.name()!r} is"
         structure = [kind for kind in _STRUCTURED if own.get(kind)]
@@ -120,13 +135,6 @@ def _check(problem: cvxpy.Problem, variables: list[cvxpy.Variable], *, quote: bo
                 f"{name} integer, boolean or complex; privlp solves linear programs only. To let it"
                 " take any value within its bounds: leave out integer=True, and write"
                 " cp.Variable(..., bounds=[0, 1]) in place of boolean=True."
-            )
-    for k, constraint in enumerate(problem.constraints):
-        if not all(argument.is_affine() for argument in constraint.args):
-            what = f"The constraint {k}" if quote else "A constraint"
-            raise ReadError(
-                f"{what} of the CVXPY problem is not affine. privlp needs every private row as one"
-                " linear inequality: write abs, max and norm1 out with auxiliary variables."
             )
 
 
@@ -198,17 +206,13 @@ def _price(given: Any, size: int) -> FloatArray:
 
 def _rows_of(
     constraint: cvxpy.Constraint,
+    sides: Sides,
     variables: list[cvxpy.Variable],
-    wanted: set[Any] | None,
     prices: tuple[float, dict[Any, Any]],
-    *,
-    quote: bool,
 ) -> Block:
     """The rows of a constraint."""
-    expression, has_lower, has_upper = _sides(constraint)
+    expression, has_lower, has_upper, private = sides
     matrix, rhs = affine(expression, variables)
-    by_default = not (has_lower and has_upper and quote)
-    private = by_default if wanted is None else constraint.id in wanted
     number, given = prices
     if constraint.id in given and not private:
         raise InvalidProblemError(
@@ -226,15 +230,31 @@ def _rows_of(
     return Block(matrix, lower, upper, mask, np.column_stack([price, price]), np.arange(rhs.size))
 
 
-def _sides(constraint: cvxpy.Constraint) -> tuple[cvxpy.Expression, bool, bool]:
-    """Expression e of a constraint, and whether it says e >= 0, and whether it says e <= 0."""
+def _sides(
+    k: int, constraint: cvxpy.Constraint, wanted: set[Any] | None, terms: Terms, *, quote: bool
+) -> Sides:
+    """What constraint k says; terms of a public one get stand-ins."""
     kind, args = type(constraint).__name__, constraint.args
-    if kind == "Inequality" and args[0].is_constant() and not args[1].is_constant():
-        return args[1] - args[0], True, False
     if kind not in ("Inequality", "Equality", "NonPos", "Zero"):
         raise ReadError(f"CVXPY constraint {kind} is not a linear inequality or equality.")
+    equal = kind in ("Equality", "Zero")
+    private = not (equal and quote) if wanted is None else constraint.id in wanted
     expression = args[0] if kind in ("NonPos", "Zero") else args[0] - args[1]
-    return expression, kind in ("Equality", "Zero"), True
+    if not all(argument.is_affine() for argument in args):
+        what = f"The constraint {k}" if quote else "A constraint"
+        if private:
+            raise ReadError(
+                f"{what} of the CVXPY problem is private and not affine. privlp needs every private"
+                " row as one linear inequality: write abs, max and norm1 out with auxiliary"
+                " variables. If the constraint is nobody's data, list the private ones in"
+                " private=[...]: it is then public, and may hold abs, max, norm1 and their like."
+            )
+        if not constraint.is_dcp():
+            raise not_convex(f"in {what[0].lower()}{what[1:]} a term")
+        return Sides(terms.stand_in(expression, False), False, True, private)
+    if kind == "Inequality" and args[0].is_constant() and not args[1].is_constant():
+        return Sides(args[1] - args[0], True, False, private)
+    return Sides(expression, equal, True, private)
 
 
 def _objective(
@@ -329,7 +349,7 @@ def _hard(rows: Bounds, variables: list[cvxpy.Variable]) -> Iterator[Block]:
 
 def _data(expressions: list[cvxpy.Expression]) -> list[cvxpy.Constant]:
     """Vectors and matrices of constants in expressions."""
-    return [c for expression in expressions for c in expression.constants() if c.shape != ()]
+    return [c for each in expressions for c in found_in.constants_of(each) if c.shape != ()]
 
 
 def _same(one: cvxpy.Constant, other: cvxpy.Constant) -> bool:

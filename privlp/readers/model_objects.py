@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, cast
@@ -12,13 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from privlp.checks import BoolArray, FloatArray, as_floats, is_real, shown
-from privlp.errors import InvalidParameterError, InvalidProblemError, MissedRowsWarning, ReadError
+from privlp.errors import InvalidParameterError, InvalidProblemError, ReadError
 from privlp.problem.bands import refuse_private_bounds
-from privlp.problem.named_rows import longer, names_like, row_mask
+from privlp.problem.named_rows import longer, name_kinds, names, names_like, row_mask
 from privlp.quiet import WHY, unquoted
 from privlp.readers.cvxpy_expressions import names_of
 from privlp.readers.modellers import Linopy, MathOpt, Modeller, Pulp, Pyomo, is_a
-from privlp.readers.program import ProgramReaders, hides_rows
+from privlp.readers.program import ProgramReaders, hides_rows, needs_rows
 from privlp.relations import NeighbourRelation
 
 
@@ -43,7 +41,6 @@ class Cvxpy(Modeller):
         self.model._status = "optimal" if optimal else "optimal_inaccurate"
 
 
-_FEW = 8
 #: What is taken, by the module and the name of its class.
 _KINDS = {
     ("linopy", "Model"): Linopy,
@@ -139,24 +136,12 @@ class ModelReaders(ProgramReaders):
         fields, mask, prices = unquoted(
             lambda: _read(found, private, penalty), f"The {found.says} could not be read. {WHY}"
         )
+        if not fields["row_names"] and needs_rows(neighbours):
+            raise found.refusal("is empty: it has no constraints.")
         lp: Any = cls._read(fields, neighbours, mask, groups, box, prices)
         if private is None and quote and lp.neighbours.changes_whole_rows:
-            _name_private_rows([fields["row_names"][i] for i in np.flatnonzero(mask)])
+            name_kinds(fields["row_names"], mask, names_like)
         return cast("Self", lp)
-
-
-def _name_private_rows(names: Sequence[str]) -> None:
-    """Say which rows were taken for private, if their names are of several kinds."""
-    kinds = list(dict.fromkeys(re.sub(r"[\[(].*|\d+", "*", name) for name in names))
-    if len(kinds) > 1:
-        named = ", ".join(map(repr, kinds[:_FEW])) + (", ..." if len(kinds) > _FEW else "")
-        warnings.warn(
-            f"All inequalities were taken for private: {named}. Private rows may be missed. If some"
-            " are nobody's data, such as limits of a stock, name the private ones:"
-            f" private={kinds[0]!r}; all others are then public and hold.",
-            MissedRowsWarning,
-            stacklevel=3,
-        )
 
 
 def _modeller(model: Any) -> Modeller | None:
@@ -167,8 +152,7 @@ def _modeller(model: Any) -> Modeller | None:
 def _read(model: Modeller, private: Any, penalty: Any) -> tuple[Any, Any, Any]:
     """Fields of the program of a model, its private rows and the prices of its rows."""
     fields, quote = model.read(), model.quote
-    if not fields["row_names"] and quote:
-        raise ReadError(f"The {model.says} is empty: it has no constraints.")
+    names(fields["row_names"], len(fields["row_names"]), "row", quote=quote)
     rows = _Rows(model, {name: i for i, name in enumerate(fields["row_names"])})
     mask = rows.mask(private)
     if mask is None and quote:

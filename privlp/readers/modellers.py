@@ -180,7 +180,7 @@ class Pulp(Modeller):
             raise self.refusal("has SOS constraints, which no linear program has.")
         variables = self.variables()
         apart = (variable.name for variable in variables if variable.cat != "Continuous")
-        self.check(variables, apart, len(model.objective or ()), curved=False)
+        self.check(variables, apart, model.objective is not None, curved=False)
         place = {variable: j for j, variable in enumerate(variables)}
         rows = dict(model.constraints.items())
         self.place = {id(row): i for i, row in enumerate(rows.values())}

@@ -79,9 +79,20 @@ _SIDES_OF_BOUND = {
 
 def unreadable(path: str) -> ReadError:
     """The error for a file that HiGHS cannot read as a model."""
+    kind, hint = path.lower().removesuffix(".gz"), ""
+    if kind.endswith(".lp"):
+        hint = (
+            " In LP files HiGHS reads no rows with two sides, such as -1 <= x - y <= 2: write two"
+            " rows, or an MPS file."
+        )
+    elif kind.endswith((".csv", ".parquet")):
+        hint = (
+            " Rows in a table are read in Python: LinearProgram(costs, pandas.read_csv(...),"
+            ' b="column"), or LinearProgram.from_parquet(path, costs, rhs="column").'
+        )
     return ReadError(
         f"HiGHS cannot read {path!r} as a model. Check that it is an MPS or LP file (plain or .gz)"
-        " and not cut short."
+        f" and not cut short.{hint}"
     )
 
 

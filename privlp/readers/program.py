@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import IntArray, require_flag
-from privlp.errors import InvalidParameterError
+from privlp.errors import InvalidParameterError, ReadError
 from privlp.problem import validation
+from privlp.problem.named_rows import globs, name_kinds
 from privlp.problem.validation import Sides
 from privlp.quiet import WHY, unquoted
 from privlp.readers.blocks import ParquetRows
@@ -113,7 +114,11 @@ class ProgramReaders:
         fields = read_mps(
             path, relax=relax, quote=not hides_rows(neighbours), largest_unpacked=largest_unpacked
         )
-        return cls._read(fields, neighbours, private, groups, box, penalty)
+        lp: Any = cls._read(fields, neighbours, private, groups, box, penalty)
+        told = lp.neighbours.changes_whole_rows and not lp.neighbours.hides_rows
+        if private is None and told and lp.row_names:
+            name_kinds(lp.row_names, lp.private, globs)
+        return cast("Self", lp)
 
     @classmethod
     def from_parquet(
@@ -274,15 +279,16 @@ class ProgramReaders:
         Where only numbers are private (:class:`~privlp.ScalarPrivate` and its like), costs, bounds
         and equalities are public unless told otherwise; the program's ``repr`` says what is.
 
-        Constraints must be affine. The objective may hold sums, means and positive multiples of
-        ``abs``, ``maximum``, ``minimum``, ``max``, ``min``, ``pos``, ``neg``, ``norm1``,
-        ``norm_inf``, ``sum_largest`` and ``cvar`` of affine expressions.
+        Private constraints must be affine. The objective and public constraints may hold sums,
+        means and positive multiples of ``abs``, ``maximum``, ``minimum``, ``max``, ``min``,
+        ``pos``, ``neg``, ``norm1``, ``norm_inf``, ``sum_largest`` and ``cvar`` of affine
+        expressions. Parameters are numbers, read with the values that they have.
 
         Parameters
         ----------
         problem : cvxpy.Problem
-            Variables keep their order, each column by column. Variables that terms of the objective
-            need come last.
+            Variables keep their order, each column by column; entries are named ``Y[1,0]``, by row
+            and column from 0 on. Variables that terms need come last.
         private : constraint, term, label, pattern, or list of these, optional
             The private ones, as the objects of which the problem is made, or by the labels that
             ``constraint.set_label`` gave (newer versions of CVXPY have it). By default inequalities
@@ -350,6 +356,8 @@ class ProgramReaders:
             lambda: read_cvxpy(problem, private, penalty, box, quote=quote),
             f"The CVXPY problem could not be read. {WHY}",
         )
+        if not len(fields["b"]) and needs_rows(neighbours):
+            raise ReadError("The CVXPY problem has no constraints.")
         if groups is None and records is not None:
             groups = _owners(records, neighbours)
         penalty = fields.pop("penalty")
@@ -359,6 +367,11 @@ class ProgramReaders:
 def hides_rows(neighbours: Any) -> bool:
     """Whether a relation, given by the user or not, makes the number of rows private."""
     return bool(getattr(neighbours, "hides_rows", False))
+
+
+def needs_rows(neighbours: Any) -> bool:
+    """Whether a program must have rows: not if only costs are private, or the number of rows."""
+    return not hides_rows(neighbours) and getattr(neighbours, "private_parts", "") != {"c"}
 
 
 def _owners(records: IntArray, neighbours: Any) -> IntArray | None:

@@ -23,6 +23,7 @@ from privlp.privacy import (
     TruncatedLaplaceMechanism,
     TruncatedSupNormMechanism,
 )
+from privlp.problem.bands import LOWER_SIDE
 from privlp.problem.highs import row_sizes
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.numbers import PrivateNumbers, ProgramNumbers
@@ -83,6 +84,10 @@ _NO_POINT = (
     "The tightened worst case has no feasible point: with every private number at the tight end of"
     " its declared range, no x satisfies all rows (or none that double precision can certify)."
 )
+_TOLERANCE = (
+    " A band leaves room if its tolerance is more than half the width of the declared range: give"
+    " with_tolerance(...) a larger one."
+)
 _INSTEAD = (
     "Declare narrower ranges, ask for a probability such as feasible=0.99, or leave out"
     " feasible='always'. Nothing was drawn and nothing was charged."
@@ -118,6 +123,8 @@ class WorstCase(NamedTuple):
         if sure is None:
             found = _in_the_way(rows, numbers)
             named = f" In the way: {_listed(found)}." if found else ""
+            if any(name.endswith(LOWER_SIDE) for name in form.lp.row_names or ()):
+                named += _TOLERANCE
             raise UnsupportedProblemError(f"{_NO_POINT}{named} {_INSTEAD}")
         tight = rows.slack(sure) <= _NO_ROOM * np.maximum(row_sizes(rows.A), _NO_ROOM)
         cramped = tuple(form.lp.row_name(int(i)) for i in np.unique(rows.owner[tight]))
