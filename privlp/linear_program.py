@@ -23,11 +23,11 @@ from privlp.readers.model_objects import ModelReaders
 from privlp.readers.tables import fields_of_table
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.base import PublicPart
-from privlp.relations.bounded_change import relation_of
+from privlp.relations.bounded_change import in_order_of, relation_of
 from privlp.rows.access import Rows
 from privlp.rows.blocks import private_rows
 from privlp.rows.program_rows import RowBlock
-from privlp.tables import is_table
+from privlp.tables import index_of, is_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +73,7 @@ class LinearProgram(ModelReaders, ProgramData):
         numbers or names, and none is missing. They are public where records are replaced: noise is
         for the record with the most rows. Where records come and go they are private.
     bounds : pair or sequence of pairs
-        Bounds on x as in :func:`scipy.optimize.linprog`; public.
+        Bounds on x as in :func:`scipy.optimize.linprog`, or pairs by names of variables; public.
     penalty : float, array_like of shape (n,) or (n, 2), or dict, optional
         Price per unit of violation of soft rows; public. Where records come and go a bound on it
         is public: `largest_penalty` of the relation. A number makes every private row soft; in an
@@ -150,11 +150,14 @@ class LinearProgram(ModelReaders, ProgramData):
     @unnoticed()
     def __post_init__(self) -> None:
         bands.refuse_private_bounds(self.private_bounds)
-        set_fields(self, neighbours=relation_of(self.neighbours))
+        relation, rows = relation_of(self.neighbours), index_of(self.A)
+        set_fields(self, neighbours=relation)
         if is_table(self.A):
             read = partial(fields_of_table, self)
             set_fields(self, **unquoted(read, f"A could not be read. {WHY}", "A"))
         check_program(self, blocks_of)
+        found = in_order_of(relation, rows, self.row_names, self.variable_names)
+        set_fields(self, neighbours=found)
         self.neighbours.check(self)
 
     @classmethod

@@ -20,6 +20,7 @@ from privlp.pictures import draw_trace
 from privlp.privacy.record import PrivacyRecord, require_types
 from privlp.readers.model_objects import assign
 from privlp.status import MissedRows, Status, Verdict
+from privlp.tables import by_name, index_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -306,9 +307,17 @@ def _floats(values: Any) -> FloatArray:
 
 def point_of(lp: LinearProgram, solution: Any, name: str = "solution") -> FloatArray:
     """The x of a solution, or a point itself, checked against the program: shape (d,), finite."""
-    x, entries = getattr(solution, "x", solution), None
+    labelled, own, entries = index_of(solution) is not None, lp.variable_names, None
+    x = solution if labelled else getattr(solution, "x", solution)  # which may be a label
     none = f"The {name} holds no x: it did not complete, so there is nothing to go by."
     require(x is not None, none, name)
+    theirs = getattr(solution, "variable_names", None)
+    if not (labelled or own is None or theirs is None):
+        x = dict(zip(theirs, x, strict=False))
+    try:
+        x = by_name(x, own, name)
+    except InvalidProblemError as error:
+        raise InvalidParameterError(str(error), parameter=name) from None
     with suppress(InvalidProblemError):
         entries = as_floats(x, name)
     if entries is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from privlp.linear_program import LinearProgram
 from privlp.methods import METHODS
 from privlp.methods.request import KnownPoint, SolveRequest
 from privlp.solution import Solution, point_of
+from privlp.tables import index_of
 
 # Outside bounds and public rows by this share of their sizes is rounding.
 _ROUNDING = 1e-6
@@ -39,9 +41,7 @@ def start_of(lp: LinearProgram, start: Any, *, release: bool = False) -> KnownPo
         elif release and start.privacy.seeded:
             fault = "was drawn with a seed, so it is not for release, nor is what follows from it."
             fault += " Give rng a seed too, for an experiment."
-        else:
-            fault = _other_names(start.variable_names, lp.variable_names)
-    elif hasattr(start, "x"):
+    elif hasattr(start, "x") and index_of(start) is None:
         fault = "must be a Solution that was released, or an array of public numbers, got a"
         fault += f" {type(start).__name__}."
     if fault:
@@ -53,18 +53,10 @@ def _deep_point(lp: LinearProgram, start: Any) -> FloatArray | None:
     """The last deep point in the trace of a start, if there is one that is a point of lp."""
     if isinstance(start, Solution) and "deep point" in start.trace:
         with suppress(PrivLPError, IndexError):
-            return _inside(lp, point_of(lp, start.trace["deep point"][-1], "start"))
+            return _inside(
+                lp, point_of(lp, replace(start, x=start.trace["deep point"][-1]), "start")
+            )
     return None
-
-
-def _other_names(given: tuple[str, ...] | None, own: tuple[str, ...] | None) -> str:
-    """Which variables of a start are others than those of the program; nothing if none is."""
-    if given is None or own is None or given == own:
-        return ""
-    how = "in another order" if sorted(given) == sorted(own) else "of other names"
-    pairs = zip([*given, None], [*own, None], strict=False)
-    number, (theirs, ours) = next((k, pair) for k, pair in enumerate(pairs) if len({*pair}) > 1)
-    return f"has variables {how}: number {number + 1} is {theirs!r}, in the program {ours!r}."
 
 
 def _inside(lp: LinearProgram, x: FloatArray) -> FloatArray:

@@ -200,19 +200,16 @@ def _matched(own: Any, rows: Any) -> npt.NDArray[Any] | None:
 
 
 def require_order(values: Any, table: Any, name: str) -> None:
-    """Refuse labels of records in another order than theirs, unless they only count."""
+    """Refuse labels of records that are not theirs, in their order."""
     own, rows = index_of(values), index_of(table)
     if own is None or rows is None or len(own) != len(rows) or own.equals(rows):
         return
-    counted = any(type(of).__name__ == "RangeIndex" and of[0] == 0 for of in (own, rows))
+    how = "other labels (index) than the rows of X. Give it theirs, in the same order"
     if _matched(own, rows) is not None:
-        raise InvalidProblemError(
-            f"{name} has the labels (index) of the rows of X, in another order. Give"
-            f" {name}.loc[X.index]; or match rows by their order: {name}.to_numpy().",
-            parameter=name,
-        )
-    if not counted:
-        places(values, rows, name, "X")
+        how = f"the labels (index) of the rows of X, in another order. Give {name}.loc[X.index]"
+    raise InvalidProblemError(
+        f"{name} has {how}; or match rows by their order: {name}.to_numpy().", parameter=name
+    )
 
 
 def aligned(given: Mapping[str, Any], rows: Any, of: str) -> dict[str, Any]:
@@ -221,26 +218,31 @@ def aligned(given: Mapping[str, Any], rows: Any, of: str) -> dict[str, Any]:
     return {k: v if found[k] is None else v.iloc[found[k]] for k, v in given.items()}
 
 
-def by_name(c: Any, names: Sequence[str] | None) -> Any:
-    """Costs that are given by name, in the order of the variables; others as they are."""
-    if not isinstance(c, Mapping):
-        own = None if names is None or is_table(c) else labels(c, 0)
-        if own is None or not {*own} & {*(names or ())} or len({*own}) < len(own):
-            return c
-        c = dict(zip(own, c, strict=True))
+def by_name(given: Any, names: Sequence[str] | None, argument: str, what: str = "variable") -> Any:
+    """Entries that are given by name, in the order of the names; without labels as they are."""
+    order = ""
+    if not isinstance(given, Mapping):
+        own = None if names is None or is_table(given) else labels(given, 0)
+        if own is None:
+            return given
+        order = f" Or go by order: {argument}.to_numpy()."
+        if len({*own}) < len(own):
+            twice = f"{argument} has several entries of one label.{order}"
+            raise InvalidProblemError(twice, parameter=argument)
+        given = dict(zip(own, given, strict=True))
     if names is None:
         raise InvalidProblemError(
-            "c gives costs by name, but the variables have no names. Give A as a table, or"
-            " variable_names.",
-            parameter="c",
+            f"{argument} goes by name, but the {what}s have no names. Give A as a table, or"
+            f" {what}_names.",
+            parameter=argument,
         )
-    without = [repr(name) for name in names if name not in c]
-    unknown = [repr(name) for name in c if name not in names]
+    without = [repr(name) for name in names if name not in given]
+    unknown = [repr(name) for name in given if name not in names]
     if without or unknown:
-        said = [f"no cost is given for {listed(without)}"] if without else []
-        said += [f"no variable is called {listed(unknown)}"] if unknown else []
+        said = [f"nothing is given for {listed(without)}"] if without else []
+        said += [f"no {what} is called {listed(unknown)}"] if unknown else []
         raise InvalidProblemError(
-            f"c must name the cost of each variable, and no other name: {'; '.join(said)}.",
-            parameter="c",
+            f"{argument} must name each {what}, and no other: {'; '.join(said)}.{order}",
+            parameter=argument,
         )
-    return [c[name] for name in names]
+    return [given[name] for name in names]

@@ -563,10 +563,11 @@ def test_bad_ranges(lower, upper, message):
     ],
 )
 def test_ranges_of_the_wrong_shape(kind, shape):
-    message = (
-        f"lower and upper must be numbers, or arrays of the shape of {NAMES[kind]}; got () and"
-        f" {shape} for 2 rows and 2 variables."
-    )
+    of = {
+        ScalarPrivate: "(2,) with a number for each row, public ones too",
+        ObjectivePrivate: "(2,) with a number for each variable",
+    }.get(kind, "(2, 2) with a number for each entry of A: of each variable in each row")
+    message = f"lower and upper must be numbers, or arrays of shape {of}"
     with pytest.raises(privlp.InvalidProblemError, match=re.escape(message)):
         small(kind(1.0, upper=np.zeros(shape)))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -186,6 +186,8 @@ def test_no_record_is_longer_than_its_norm_and_each_is_made_ready_by_itself():
         ({**DECLARED, "sector": ["a", "a"]}, r"X_bounds\['sector'\] must be .* different categori"),
         ({**DECLARED, "sector": [None, "a"]}, r"X_bounds\['sector'\] must be .*, texts or numbers"),
         ({**DECLARED, "age": 3}, r"X_bounds\['age'\] must be a pair \(low, high\) of public"),
+        ({**DECLARED, "sector": ("public", "private")}, "Categories are a list, such as"),
+        ({**DECLARED, "sector": {"public", "private"}}, "Categories are a list, such as"),
         ({**DECLARED, "age": ([1, 2], 3)}, r"X_bounds\['age'\] must be two numbers"),
         ({**DECLARED, "sector": (0, 1)}, "X holds text in column 'sector'"),
         ({**DECLARED, "sector": (0, 1), "hours": ["a", "b"]}, r"X\['sector'\] must hold real numb"),
@@ -206,7 +208,7 @@ def test_what_cannot_be_spread_is_refused():
     with pytest.raises(InvalidParameterError, match=r"no column of X \(which has no names: give "):
         fitted(np.ones((400, 3)), X_bounds=DECLARED)
     found = fitted(table(), X_bounds=DECLARED)
-    with pytest.raises(InvalidProblemError, match="X must have the columns that it had for fit"):
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
         found.predict(table()[["hours", "age", "sector"]])
     with pytest.raises(InvalidParameterError, match="declares 3 columns, but n_features = 7"):
         sm.plan(found, 400, 7)
@@ -226,8 +228,45 @@ def test_several_classifiers_read_the_same_table():
         best = sm.PrivateModelSelector(candidates, 20.0, **options).fit(table(), INCOME)
         assert best.predict(table()).tolist() == best.best_estimator_.predict(table()).tolist()
         assert best.decision_function(table()).shape == (400,)
-    with pytest.raises(InvalidProblemError, match="X must have the columns that it had for fit"):
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
         best.predict(table()[["hours", "age", "sector"]])
+
+
+def test_names_and_number_of_columns_are_those_of_the_table():
+    """As for tables of numbers, of scikit-learn: not those of entries of categories."""
+    plain = {"eps": 5.0, "delta": 1e-6, "random_state": 0}
+    given = sm.PrivateLPSVC(X_bounds=DECLARED)
+    several = sm.PrivateOneVsRestClassifier(given, classes=("high", "low"), **plain)
+    median = sm.PrivateQuantileRegressor(5.0, 1e-6, X_bounds=DECLARED, y_bounds=(0, 1))
+    blocks = [table()[:100], table()[100:]]
+    for found in (
+        fitted(table(), X_bounds=DECLARED),
+        fitted(blocks, X_bounds=DECLARED),
+        several.fit(table(), INCOME),
+        median.fit(table(), HOURS / 100),
+    ):
+        assert found.feature_names_in_.tolist() == ["age", "hours", "sector"]
+        assert found.n_features_in_ == 3
+        with pytest.raises(ValueError, match=r"unseen at fit time:\n- Age\n.*now missing:\n- age"):
+            found.predict(table().rename(columns={"age": "Age"}))
+        with pytest.raises(ValueError, match="yet now missing:\n- hours"):
+            found.predict(table()[["age", "sector"]])
+        with pytest.raises(ValueError, match=r"Categories need X as a table|had for fit"):
+            found.predict(table().iloc[0])
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            found.predict(table().to_numpy())
+    numbered = table().set_axis([0, 1, 2], axis=1)
+    found = fitted(numbered, X_bounds=dict(enumerate(DECLARED[c] for c in table())))
+    assert not hasattr(found, "feature_names_in_")
+    with pytest.raises(InvalidProblemError, match="X must have the columns that it had for fit"):
+        found.predict(numbered[[1, 0, 2]])
+
+
+def test_a_column_of_labels_that_there_is_not():
+    for bounds in (DECLARED, {"age": (18, 90), "hours": (0, 100)}):
+        frame = table()[[*bounds]].assign(income=INCOME)
+        with pytest.raises(InvalidProblemError, match=r"y='pay' names no column of X. Its columns"):
+            sm.PrivateLPSVC(X_bounds=bounds, classes=("high", "low")).fit(frame, "pay")
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "lazy"])
@@ -260,7 +299,8 @@ def test_a_missing_category_leaves_those_of_others_alone(kind):
     def first(ids):
         ids = pd.array(ids, dtype="Int64") if kind == "pandas" else ids
         make = library.table if kind == "pyarrow" else library.DataFrame
-        return declared.numbers(make({"id": ids, "v": [1.0] * 3}))[:, 0].tolist()
+        X = make({"id": ids, "v": [1.0] * 3})
+        return declared.numbers(X, BaseEstimator(), reset=True)[:, 0].tolist()
 
     assert first([2**53 + 1] * 3) == [1, 1, 1]
     assert first([2**53 + 1, 2**53 + 1, None]) == [1, 1, 0]

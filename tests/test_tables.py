@@ -3,15 +3,33 @@
 import functools
 import sys
 import traceback
+from dataclasses import replace
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.optimize
 from effort import each
 
 import privlp
-from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, ScalarPrivate
+from privlp import (
+    Budget,
+    ConstraintPrivate,
+    InvalidParameterError,
+    InvalidProblemError,
+    LinearProgram,
+    MissingDependencyError,
+    ObjectivePrivate,
+    RowPrivate,
+    ScalarPrivate,
+    compare,
+    models,
+    quality,
+    solve,
+    solve_exact,
+)
 from svm_models import OutputPerturbationSVC, PrivateLPSVC, PrivateQuantileRegressor
 
 N = 300
@@ -169,8 +187,8 @@ WRONG = {
     "a null owner": ({"x": X, "b": X, "g": ["a", None]}, {"groups": "g"}, "entries in column 'g'"),
     "dates": ({"x": DATES, "b": X}, {}, "A holds dates in column 'x'. Give numbers, such as days"),
     "sides alone": ({"b": X}, {}, "The problem is empty: A has no column"),
-    "no cost": ({"x": X, "y": X, "b": X}, {}, "no cost is given for 'y'"),
-    "a wrong cost": ({"b": X, "z": X}, {}, "no cost is given for 'z'; no variable is called 'x'"),
+    "no cost": ({"x": X, "y": X, "b": X}, {}, "nothing is given for 'y'"),
+    "a wrong cost": ({"b": X, "z": X}, {}, "nothing is given for 'z'; no variable is called 'x'"),
 }
 
 
@@ -226,7 +244,7 @@ def test_no_columns_and_names_given_twice(table):
         LinearProgram([1.0, 1.0], twice, X)
     with pytest.raises(InvalidProblemError, match="A is no table that narwhals reads, got RecordB"):
         LinearProgram([1.0], arrow({"x": X}).to_batches()[0], X)
-    with pytest.raises(InvalidProblemError, match="c gives costs by name, but the variables have"):
+    with pytest.raises(InvalidProblemError, match="c goes by name, but the variables have no"):
         LinearProgram({"x": 1.0}, [[1.0]], [1.0])
 
 
@@ -237,6 +255,56 @@ def test_costs_by_name():
         assert LinearProgram(c, table, X).c.tolist() == [1.0, 2.0]
     with pytest.raises(InvalidProblemError, match="no variable is called 'z'"):
         LinearProgram(pd.Series({"x": 2.0, "z": 1.0}), table, X)
+    with pytest.raises(InvalidProblemError, match=r"called 'a', 'b'. Or go by order: c.to_numpy()"):
+        LinearProgram(pd.Series({"a": 2.0, "b": 1.0}), table, X)
+    with pytest.raises(InvalidProblemError, match="c has several entries of one label"):
+        LinearProgram(pd.Series([2.0, 1.0], index=["x", "x"]), table, X)
+
+
+def test_bounds_by_name():
+    table = pandas({"x": X, "y": X})
+    by_name = {"y": (0, 2.0), "x": (None, 1.0)}
+    ends = [[-np.inf, 1.0], [0.0, 2.0]]
+    scipys = scipy.optimize.Bounds([-np.inf, 0], [1, 2])
+    for bounds in (by_name, pd.Series(by_name), [(None, 1), (0, 2)], scipys):
+        assert LinearProgram([1, 1], table, X, bounds=bounds).bounds.tolist() == ends
+        assert LinearProgram.from_linprog([1, 1], table, X, bounds=bounds).bounds.tolist() == ends
+    one = scipy.optimize.Bounds(0, 3)
+    assert LinearProgram([1, 1], table, X, bounds=one).bounds.tolist() == [[0, 3], [0, 3]]
+    with pytest.raises(
+        InvalidProblemError, match=r"^bounds must name .*: nothing is given for 'y'"
+    ):
+        LinearProgram([1, 1], table, X, bounds={"x": (0, 1)})
+    with pytest.raises(
+        InvalidProblemError, match=r"^bounds goes by name, but the variables have no"
+    ):
+        LinearProgram([1, 1], [[1, 1]], [1], bounds=by_name)
+    for bounds in (pd.DataFrame(ends, index=["y", "x"]), {"x": 1, "y": 2}):
+        with pytest.raises(InvalidProblemError, match="in the order of the variables or by their"):
+            LinearProgram([1, 1], table, X, bounds=bounds)
+
+
+def test_points_go_by_the_names_of_variables():
+    """A solution or a column of pandas, before anything is spent on a point of another program."""
+    table, turned = pandas({"x": X, "y": X}), pandas({"y": X, "x": X})
+    table["x"] *= 2
+    turned["x"] *= 2
+    costs, most = {"x": 1.0, "y": 2.0}, {"sense": "max"}
+    one, other = (LinearProgram(costs, A, [4.0, 6.0], **most) for A in (table, turned))
+    exact = solve_exact(one)
+    point = pd.Series(exact.x, index=["x", "y"])
+    for given in (exact, point, point[::-1]):
+        found = compare(other, given)
+        assert found.objective_gap == pytest.approx(0, abs=1e-9)
+        assert not found.n_violated()
+    budget = Budget(1.0, 0.0)
+    for labels in (["x", "z"], ["x", "x"]):
+        with pytest.raises(InvalidParameterError, match=r"^solution .* order: solution.to_numpy()"):
+            quality(other, point.set_axis(labels), 0.5, budget=budget)
+    named = SimpleNamespace(x=exact.x, variable_names=("x", "z"))
+    with pytest.raises(InvalidParameterError, match=r"^solution must name .* called 'z'"):
+        quality(other, named, 0.5, budget=budget)
+    assert budget.spent() == 0
 
 
 PLANTED = "51309"
@@ -367,6 +435,64 @@ def test_labels_pair_rows_or_are_refused():
     assert LinearProgram([1, 2, 3], A, b).b.tolist() == [3.0, 1.0, 2.0, 0.0]
 
 
+@pytest.mark.parametrize("order", ["abcd", "dbca"])
+def test_declared_ranges_are_matched_by_labels(order):
+    """As right-hand sides and costs are; ranges that have none go by order."""
+    A, given = _labelled("abcd")
+    ends = pd.DataFrame({"low": NEED[:4] - [1, 2, 3, 4], "high": NEED[:4] + 5}, index=A.index)
+    table, ranges = A.assign(b=given["b"]), ends.loc[[*order]]
+    moves = pd.DataFrame(np.diag([0.1, 0.2, 0.3, 0.4]), index=A.index).loc[[*order]]
+    relation = ScalarPrivate(
+        1.0, "1", lower=ranges["low"], upper=ends["high"].to_numpy(), moves=moves
+    )
+    relation = replace(relation, sensitivity=2.0)  # labels stay
+    programs = [
+        LinearProgram([1, 2, 3], table, "b", neighbours=relation),
+        LinearProgram([1, 2, 3], A, given["b"], neighbours=(relation, RowPrivate(1.0, lower=-9))),
+        LinearProgram.from_linprog([1, 2, 3], table, "b", neighbours=relation),
+    ]
+    for lp in programs:
+        found = getattr(lp.neighbours, "parts", [lp.neighbours])[0]
+        assert found.lower.tolist() == ends["low"].tolist()
+        assert found.moves.toarray().tolist() == np.diag([0.1, 0.2, 0.3, 0.4]).tolist()
+    named = {"row_names": [*"abcd"], "neighbours": replace(relation, moves=None)}
+    lp = LinearProgram([1, 2, 3], A.to_numpy(), NEED[:4], **named)
+    assert lp.neighbours.lower.tolist() == ends["low"].tolist()
+
+
+def test_ranges_of_costs_and_coefficients_are_matched_by_labels():
+    A, given = _labelled("abcd")
+    cost = pd.Series([1.0, 2.0, 3.0], index=FOODS)
+    lower = (cost - [0.0, 1.0, 2.0])[::-1]
+    lp = LinearProgram(cost, A, given["b"], neighbours=ObjectivePrivate(1.0, lower=lower))
+    assert lp.neighbours.lower.tolist() == [1.0, 1.0, 1.0]
+    lp = LinearProgram.from_linprog(cost, A, given["b"], neighbours=lp.neighbours)
+    assert lp.neighbours.lower.tolist() == [1.0, 1.0, 1.0]
+    low = A - np.arange(12).reshape(4, 3)
+    lp = LinearProgram(cost, A, given["b"], neighbours=RowPrivate(1.0, lower=low.iloc[::-1, ::-1]))
+    assert np.array_equal(lp.neighbours.lower, low)
+    wrong = [
+        (ScalarPrivate(1.0, lower=given["b"].reset_index(drop=True)), "^lower has other labels"),
+        (ScalarPrivate(4.0, "1", moves=pd.DataFrame({0: [1] * 4})), "^moves has other labels"),
+        (ObjectivePrivate(1.0, upper=cost.set_axis([*"xyz"])), "^upper must name each variable"),
+        (RowPrivate(1.0, lower=low.set_axis([*"xyz"], axis=1)), "^lower must name each variable"),
+        (ScalarPrivate(1.0, lower=given["b"], upper=given["b"] - 1), "lower must not exceed upper"),
+    ]
+    for relation, message in wrong:
+        with pytest.raises((InvalidProblemError, InvalidParameterError), match=message):
+            LinearProgram(cost, A, given["b"], neighbours=relation)
+
+
+def test_ranges_of_a_part_of_a_table():
+    """Whose labels only count, but not from 0."""
+    whole = pd.DataFrame({"x": [1.0] * 6, "need": range(6), "low": range(-1, 5)})
+    part = whole[whole.index % 2 == 1]
+    for table in (whole, part, part[::-1]):
+        relation = ScalarPrivate(1.0, lower=table["low"])
+        lp = LinearProgram([1.0], table[["x"]], table["need"], neighbours=relation)
+        assert (lp.b - lp.neighbours.lower).tolist() == [1.0] * len(table)
+
+
 @pytest.mark.parametrize("given", ["y", "groups"])
 def test_records_are_not_matched_to_labels_of_another_order(given):
     X = pd.DataFrame(ROWS, columns=FOODS, index=WHO)
@@ -379,6 +505,30 @@ def test_records_are_not_matched_to_labels_of_another_order(given):
     ):
         with pytest.raises(InvalidProblemError, match=f"^{given} has the labels .* another order"):
             estimator.fit(X, **asked)
+
+
+@pytest.mark.parametrize("categories", [False, True])
+@pytest.mark.parametrize("given", ["y", "groups", "sensitive_features"])
+def test_records_are_not_matched_to_labels_of_others(given, categories):
+    """Those of X may only count, with gaps, or those of the others may."""
+    X = pd.DataFrame(ROWS, columns=FOODS, index=range(0, 2 * N, 2))
+    bounds = dict.fromkeys(FOODS, (-1.0, 0.0))
+    if categories:
+        X, bounds = X.assign(town=[*"ab"] * (N // 2)), bounds | {"town": [*"ab"]}
+    y = pd.Series(ROWS[:, 0] > -0.6, index=X.index, dtype=int)
+    asked = {"y": y, "groups": pd.Series(HOME, index=X.index), "sensitive_features": y}
+    asked.pop("groups" if given == "sensitive_features" else "sensitive_features")
+    private = {"X_bounds": bounds, "random_state": 0}
+    fair = {"fairness": "demographic_parity"} if given == "sensitive_features" else {}
+    owned = {} if fair else {"rows_per_record": 2}
+    estimators = [PrivateLPSVC(1.0, 1e-3, classes=(0, 1), **private, **fair, **owned)]
+    if not fair:
+        estimators.append(PrivateQuantileRegressor(1.0, 1e-3, y_bounds=(0, 1), **private, **owned))
+    message = rf"^{given} has other labels .* in the same order; or .* order: {given}.to_numpy\(\)"
+    for index in (X.index + 1, range(N)):
+        for estimator in estimators:
+            with pytest.raises(InvalidProblemError, match=message):
+                estimator.fit(X, **asked | {given: asked[given].set_axis(index)})
 
 
 def test_members_are_not_matched_to_labels_of_another_order():

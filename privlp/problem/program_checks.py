@@ -155,9 +155,9 @@ def _is_constant(values: Any, value: Any = None) -> bool:
 
 def _check_costs(lp: ProgramData, *, quote: bool) -> None:
     """Costs and bounds of variables."""
-    d, c = lp.A.shape[1], by_name(lp.c, lp.variable_names)
+    d, c = lp.A.shape[1], by_name(lp.c, lp.variable_names, "c")
     set_fields(lp, c=validation.vector(c, d, "c", "one cost per column of A", quote=quote))
-    bounds = validation.variable_bounds(lp.bounds, d, quote=quote)
+    bounds = validation.variable_bounds(lp.bounds, d, lp.variable_names, quote=quote)
     ends = validation.interval_ends(*bounds, d, lp.variable_name)
     set_fields(lp, bounds=frozen(np.column_stack(ends)))
 

@@ -211,22 +211,27 @@ def boxed(bounds: FloatArray, box: Any) -> FloatArray:
     return np.column_stack([np.maximum(bounds[:, 0], -size), np.minimum(bounds[:, 1], size)])
 
 
-def variable_bounds(bounds: Any, size: int, *, quote: bool = True) -> tuple[Any, Any]:
+def variable_bounds(
+    bounds: Any, size: int, names: Sequence[str] | None = None, *, quote: bool = True
+) -> tuple[Any, Any]:
     """Lower and upper bounds from SciPy's form: one pair, or one per variable; None: absent."""
     if type(bounds) is np.ndarray and bounds.dtype == float and bounds.shape == (size, 2):
         return bounds[:, 0], bounds[:, 1]
 
     def read() -> FloatArray:
-        if np.ma.is_masked(bounds):
+        if np.ma.is_masked(bounds) or tables.is_table(bounds):
             raise TypeError
-        pairs: Any = (None, None) if bounds is None else bounds
-        single = len(pairs) == 2 and not any(np.iterable(end) for end in pairs)
+        found: Any = tables.by_name(bounds, names, "bounds")
+        pairs: Any = (None, None) if found is None else found
+        if hasattr(pairs, "lb") and hasattr(pairs, "ub"):  # of scipy.optimize.Bounds
+            pairs = [*zip(*np.broadcast_arrays(pairs.lb, pairs.ub), strict=True)]
+        single = found is bounds and len(pairs) == 2 and not any(np.iterable(end) for end in pairs)
         ends = [pairs] if single else pairs
         return np.array([[_end(low, -np.inf), _end(high, np.inf)] for low, high in ends])
 
     refusal = (
-        "bounds must be one (lower, upper) pair or a sequence of such pairs, None meaning no bound;"
-        " for example (0, None)."
+        "bounds must be one (lower, upper) pair or a sequence of such pairs, in the order of the"
+        " variables or by their names, None meaning no bound; for example (0, None)."
     )
     table = unquoted(read, refusal, "bounds")
     if len(table) == 1:

@@ -20,8 +20,8 @@ from privlp.readers.cvxpy_problem import read_cvxpy
 from privlp.readers.model_files import read_mps
 from privlp.readers.tables import read_linprog, require_continuous
 from privlp.relations import ConstraintPrivate, NeighbourRelation
-from privlp.relations.bounded_change import relation_of
-from privlp.tables import by_name, listed
+from privlp.relations.bounded_change import in_order_of, relation_of
+from privlp.tables import by_name, index_of, listed
 
 if TYPE_CHECKING:
     import cvxpy
@@ -195,7 +195,7 @@ class ProgramReaders:
         require_flag(sparse, "sparse")
         if isinstance(c, Mapping):
             columns = tuple(c) if columns is None else columns
-        costs = by_name(c, columns) if isinstance(c, Mapping) else c
+        costs = by_name(c, columns, "c") if isinstance(c, Mapping) else c
         quote = not hides_rows(neighbours)
         rows = ParquetRows(path, rhs, columns, sparse=sparse, quote=quote)
         rows.limit_memory(memory_limit, spill_folder)
@@ -261,6 +261,10 @@ class ProgramReaders:
             f"The arguments of linprog could not be read. {WHY}",
         )
         private, groups, penalty = (fields.pop(key) for key in ("private", "groups", "penalty"))
+        if neighbours is not None:
+            rows = index_of(*(matrix for matrix in (A_ub, A_eq) if matrix is not None))
+            columns = fields["variable_names"]
+            neighbours = in_order_of(relation_of(neighbours), rows, None, columns)
         return cls._read(fields, neighbours, private, groups, box, penalty)
 
     @classmethod

@@ -206,14 +206,15 @@ def read_linprog(
         )
     stack = sp.vstack if any(map(sp.issparse, blocks)) else np.vstack
     d = blocks[0].shape[1]
-    ends = validation.variable_bounds(bounds, d, quote=quote)
+    called = [*map(str, names[0])] if names else None
+    ends = validation.variable_bounds(bounds, d, called, quote=quote)
     return {
         "c": c,
         "A": blocks[0] if len(blocks) == 1 else stack(blocks),
         "b": np.concatenate(upper),
         "row_lower": np.concatenate(lower),
         "bounds": np.column_stack([np.broadcast_to(end, d) for end in ends]),
-        "variable_names": names[0] if names else None,
+        "variable_names": called,
         **of_rows,
         "groups": groups,
     }

@@ -16,6 +16,7 @@ from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation, in_words, own_name
 from privlp.relations.numbers import LowSensitivity, PrivateNumbers, ProgramNumbers
+from privlp.tables import by_name, index_of, labels, places
 
 # Beyond this many times the sensitivity a number cannot carry its noise in double precision.
 _LARGEST_MULTIPLE = 2.0**36
@@ -45,7 +46,7 @@ class BoundedChange(LowSensitivity):
         Bound on the change, positive and finite, in the units of the numbers that change.
     lower, upper : float or array_like, optional
         Declared public range of the private numbers, the same for every neighbour. Where both ends
-        meet, the number is public.
+        meet, the number is public. Labels of pandas are matched to those of the program.
     """
 
     sensitivity: float
@@ -64,11 +65,15 @@ class BoundedChange(LowSensitivity):
         wrong = f"must be finite: {self.unbounded}" if value == math.inf else wrong
         require(0 < value < math.inf, f"sensitivity {wrong}", "sensitivity")
         object.__setattr__(self, "sensitivity", value)
-        object.__setattr__(self, "lower", _declared_end(self.lower, "lower", -np.inf))
-        object.__setattr__(self, "upper", _declared_end(self.upper, "upper", np.inf))
-        shapes, wrong = (self.lower.shape, self.upper.shape), ""
+        low = _declared_end(self.lower, "lower", -np.inf)
+        high = _declared_end(self.upper, "upper", np.inf)
+        shapes, wrong = (low.shape, high.shape), ""
+        labelled = {end: getattr(self, end) for end in ("lower", "upper")}
+        labelled = {end: g.copy() for end, g in labelled.items() if index_of(g) is not None}
+        for name, end in ({"lower": low, "upper": high} | labelled).items():
+            object.__setattr__(self, name, end)  # labels wait for those of a program
         try:
-            if (self.lower > self.upper).any():
+            if not labelled and (low > high).any():
                 wrong = "lower must not exceed upper anywhere."
         except ValueError:
             wrong = f"lower has shape {shapes[0]} and upper {shapes[1]}: they must agree."
@@ -135,10 +140,13 @@ class BoundedChange(LowSensitivity):
         try:
             lower, upper, values, private = self._range_of(lp)
         except ValueError:
+            (n, d), row = lp.shape, "row, public ones too"
+            shape, of = {"b": ((n,), row), "c": ((d,), "variable")}.get(
+                self.part, ((n, d), f"entry of A: of each variable in each {row}")
+            )
             raise InvalidProblemError(
-                f"lower and upper must be numbers, or arrays of the shape of {self.numbers_are};"
-                f" got {self.lower.shape} and {self.upper.shape} for {lp.shape[0]} rows and"
-                f" {lp.shape[1]} variables.",
+                f"lower and upper must be numbers, or arrays of shape {shape} with a number for"
+                f" each {of}; got {self.lower.shape} and {self.upper.shape}.",
                 parameter="lower",
             ) from None
         inside = (lower <= values) & (values <= upper)
@@ -371,6 +379,42 @@ def _both(one: PrivateNumbers, other: PrivateNumbers) -> PrivateNumbers:
     added |= {"touched": min(one.touched + other.touched, len(one)), "in_one_row": False}
     ends: Any = {"low": np.maximum(one.low, other.low), "high": np.minimum(one.high, other.high)}
     return replace(one, size=min(one.size, other.size), **added, **ends)
+
+
+def in_order_of(
+    relation: NeighbourRelation,
+    rows: Any,
+    row_names: Sequence[str] | None,
+    variable_names: Sequence[str] | None,
+) -> NeighbourRelation:
+    """The relation whose declared numbers, where labelled, are in the order of a program's rows.
+
+    These have the labels `rows` of pandas, or names; variables have names.
+    """
+    names = (rows, row_names, variable_names)
+    if isinstance(relation, Combined):
+        return relation_of([in_order_of(part, *names) for part in relation.parts])
+    if not isinstance(relation, BoundedChange):
+        return relation
+    found: dict[str, Any] = {}
+    for name in ("lower", "upper", "moves"):
+        value: Any = getattr(relation, name, None)
+        if index_of(value) is None:
+            continue
+        flat = value.ndim == 1
+        if rows is not None and not (flat and relation.part != "b"):
+            at = places(value, rows, name, "A")
+            value = value if at is None else getattr(value, "iloc", value)[at]
+        elif flat:
+            of_rows = relation.part == "b"
+            of = (row_names, name, "row") if of_rows else (variable_names, name)
+            value = by_name(value, *of)
+        if relation.part == "A" and not flat and value.shape[1] == len(variable_names or ()):
+            columns = labels(value, 1)
+            order = columns and dict(zip(columns, range(len(columns)), strict=True))
+            value = value.iloc[:, by_name(order, variable_names, name)] if order else value
+        found[name] = value if name == "moves" else np.asarray(value)
+    return replace(relation, **found) if found else relation
 
 
 def relation_of(given: Any) -> NeighbourRelation:

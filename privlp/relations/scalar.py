@@ -27,6 +27,7 @@ from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.bounded_change import BoundedChange, no_solver_if, signs, split_among_few
 from privlp.relations.numbers import PrivateNumbers, equal_sides
+from privlp.tables import index_of
 
 
 @dataclass(frozen=True)
@@ -220,6 +221,7 @@ def kinds(moves: Any) -> sp.csr_array:
     require(right, "moves must hold finite numbers from 0, not all of them 0.", "moves")
     for part in (found.data, found.indices, found.indptr):
         frozen(part)
+    found.index = index_of(moves)  # labels of rows wait for those of a program
     return found
 
 

@@ -140,7 +140,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
                 tables.require_order(sensitive_features, X, "sensitive_features")
             X, y = without_labels(self.X_bounds, X, y)
             self._columns = Columns.of(self.X_bounds, X, y)
-            X, y = self._read(self._numbers(X), y)
+            X, y = self._read(self._numbers(X, reset=True), y)
             if sensitive_features is not None:
                 X.members = members_of(sensitive_features, X.shape[0])
             self.classes_, signs = of_two.two_classes(y, self.classes)
@@ -161,9 +161,9 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         hidden = accounts.adds_or_removes(self.relation)
         return validated(self, X, y, dtype=np.float64, count_is_private=hidden)
 
-    def _numbers(self, X: Any) -> Any:
+    def _numbers(self, X: Any, *, reset: bool = False) -> Any:
         """X with an entry for each declared category."""
-        return X if self._columns is None else self._columns.numbers(X)
+        return X if self._columns is None else self._columns.numbers(X, self, reset=reset)
 
     def _train(self, X: Any, signs: FloatArray, groups: Any) -> FloatArray:
         """The weights for records X and labels -1.0 or 1.0."""

@@ -71,7 +71,7 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X, y = without_labels(declared, X, y)
         self._columns = next(filter(None, (Columns.of(one, X, y) for one in bounds)), None)
         hidden, options = accounts.adds_or_removes(self.relation), {"dtype": np.float64}
-        numbers = X if self._columns is None else self._columns.numbers(X)
+        numbers = self._numbers(X, reset=True)
         found, y = validated(self, numbers, y, count_is_private=hidden, **options)
         X = found if self._columns is None else X
         return X, y, None if groups is None else owners_of(self, groups, len(y))
@@ -94,10 +94,13 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         one = {"eps": eps / count * _LESS, "delta": delta / count * _LESS}
         return one, accounts.open_budget(eps, delta, self.budget)
 
+    def _numbers(self, X: Any, *, reset: bool) -> Any:
+        """X with an entry for each declared category."""
+        return X if self._columns is None else self._columns.numbers(X, self, reset=reset)
+
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self, self._last)
-        numbers = X if self._columns is None else self._columns.numbers(X)
-        found = validated(self, numbers, dtype=np.float64, reset=False)
+        found = validated(self, self._numbers(X, reset=False), dtype=np.float64, reset=False)
         return found if self._columns is None else X
 
     def predict(self, X: Any) -> npt.NDArray[Any]:

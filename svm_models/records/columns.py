@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
 from privlp import InvalidParameterError, InvalidProblemError, tables
 from privlp.checks import IntArray, as_floats, require, require_data
@@ -24,6 +25,7 @@ from privlp.readers.blocks import is_sequence_of_blocks
 from privlp.readers.tables import columns_of
 from svm_models.account import adds_or_removes, rows_of
 from svm_models.parameters import LEAST_SIZE, MOST_SIZE, FloatArray
+from svm_models.records.validation import named
 
 #: Public ends of the entries of a record, each (p,).
 Ranges = tuple[FloatArray, FloatArray]
@@ -73,18 +75,30 @@ class Columns:
         require(n_features in (len(self.declared), count), wrong, "n_features")
         return count
 
-    def numbers(self, X: Any) -> Any:
-        """X with an entry for each category; X itself where there are none."""
-        if not any(isinstance(one, list) for one in self.declared):
+    @property
+    def spread(self) -> bool:
+        """Whether there are categories, which become entries of their own."""
+        return any(isinstance(one, list) for one in self.declared)
+
+    def numbers(self, X: Any, estimator: Any, *, reset: bool) -> Any:
+        """X with an entry for each category; X itself where there are none.
+
+        Of X as it is, the estimator learns, or compares, names and number of columns.
+        """
+        if not self.spread:
             return X
         if is_sequence_of_blocks(X):
-            return [self.numbers(block) for block in X]
+            return [self.numbers(block, estimator, reset=reset) for block in X]
         X, names = in_memory(X), names_of(X)
         wrong = "X must have the columns that it had for fit, in their order."
-        require_data(self.names is None or names in (None, self.names), wrong, "X")
         columns = unquoted(lambda: _columns(X, names), _TABLE, "X")
-        if len(columns) != len(self.declared):
-            raise InvalidProblemError(_TABLE, parameter="X")
+        same = len(columns) == len(self.declared)
+        require_data(same or names is not None, _TABLE, "X")
+        header = np.empty((0, len(columns)))
+        header = header if names is None else named(header, names)
+        validate_data(estimator, header, reset=reset, skip_check_array=True)
+        same &= self.names is None or names in (None, self.names)
+        require_data(same, wrong, "X")
         each = zip(columns, self.declared, names or range(len(columns)), strict=True)
         return np.column_stack([_read(*one) for one in each])
 
@@ -109,12 +123,12 @@ def ranges_of(bounds: Any, p: int) -> Ranges:
     return np.broadcast_to(low, (p,)), np.broadcast_to(high, (p,))
 
 
-def pair_of(bounds: Any, name: str) -> Ranges:
+def pair_of(bounds: Any, name: str, more: str = "") -> Ranges:
     """Two public ends, low below high."""
     found: list[FloatArray] = []
     with suppress(TypeError, ValueError):
         found = [as_floats(side, name) for side in bounds]
-    wrong = f"{name} must be a pair (low, high) of public numbers."
+    wrong = f"{name} must be a pair (low, high) of public numbers.{more}"
     require(len(found) == 2, wrong, name)
     low, high = found
     wrong = f"{name} must be finite numbers of at most {MOST_SIZE:g} in size."
@@ -127,14 +141,15 @@ def pair_of(bounds: Any, name: str) -> Ranges:
 def without_labels(bounds: Any, X: Any, y: Any) -> tuple[Any, Any]:
     """Records and labels, where y may name a column of a table with declared categories."""
     tables.require_order(y, X, "y")
+    if not (isinstance(y, str) and tables.is_table(X)):
+        return X, y
+    read = partial(columns_of, tables.opened(X, "X"), {"y": y}, "X")  # which knows its columns
+    unquoted(read, f"X could not be read. {WHY}", "X")
     if isinstance(bounds, Columns):
         declared: Iterable[Any] = bounds.declared
     else:
         declared = bounds.values() if isinstance(bounds, Mapping) else ()
-    categories = any(isinstance(one, list) for one in declared)
-    if not (categories and isinstance(y, str) and tables.is_table(X) and y in (names_of(X) or [])):
-        return X, y
-    return taken_out(X, y, "y")
+    return taken_out(X, y, "y") if any(isinstance(one, list) for one in declared) else (X, y)
 
 
 def taken_out(X: Any, name: str, parameter: str) -> tuple[Any, Any]:
@@ -189,7 +204,7 @@ def _one(declared: Any, key: Any) -> Any:
     """A range or a list of categories, if it is one and not the other."""
     name = f"X_bounds[{key!r}]"
     if not isinstance(declared, list):
-        low, high = pair_of(declared, name)
+        low, high = pair_of(declared, name, " Categories are a list, such as ['a', 'b'].")
         if low.ndim or high.ndim:
             raise InvalidParameterError(f"{name} must be two numbers.", parameter="X_bounds")
         return float(low), float(high)
@@ -207,7 +222,8 @@ def _one(declared: Any, key: Any) -> Any:
 
 def _columns(X: Any, names: list[Any] | None) -> list[Any]:
     if names is None:
-        return list(np.array(X, dtype=object, ndmin=2).T)
+        X = np.array(X, dtype=object)
+        return list(X.T) if X.ndim == 2 else []
     if tables.is_table(X):
         frame = tables.opened(X, "X")
         return [frame.get_column(name) for name in names]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from numbers import Real
 from typing import Any
 
@@ -80,6 +81,9 @@ def validated(
     unquoted(lambda: _refuse_entries(X), _MALFORMED, "X")
     if y is not None and not (isinstance(y, str) and y == _NO_LABELS):
         y = as_numbers(y) if options.get("y_numeric") else as_labels(y)
+    declared = getattr(estimator, "_columns", None)
+    if declared is not None and declared.spread:  # it knows names and number of its columns
+        estimator, options = copy(estimator), options | {"reset": True}
     quoting, too_large = _QUOTING | _ADVISING, False
     if count_is_private:
         quoting, options = quoting | _COUNTING, {"ensure_min_samples": 0, **options}
@@ -109,7 +113,7 @@ def without_table(X: Any, y: Any = _NO_LABELS) -> tuple[Any, Any]:
     def read() -> tuple[Any, Any]:
         tables.require_order(y, X, "y")
         found, others, columns = read_table(X, given, "X")
-        return X if sp.issparse(found) else _named(found, columns), others.get("y", y)
+        return X if sp.issparse(found) else named(found, columns), others.get("y", y)
 
     return unquoted(read, f"X could not be read. {WHY}", "X") if tables.is_table(X) else (X, y)
 
@@ -127,7 +131,7 @@ def in_lazy_blocks(X: Any, y: Any) -> tuple[Any, Any]:
     return unquoted(read, f"X could not be read. {WHY}", "X") if tables.is_table(X) else (X, y)
 
 
-def _named(X: npt.NDArray[Any], columns: Sequence[Any]) -> Any:
+def named(X: npt.NDArray[Any], columns: Sequence[Any]) -> Any:
     """An array with names of its columns, not copied."""
     import pandas  # noqa: PLC0415 (tables need it, arrays do not)
 
@@ -144,7 +148,7 @@ class _LazyBlocks(Sequence[Any]):
         return len(self._rows)
 
     def __getitem__(self, number: Any) -> Any:
-        return _named(self._rows.block(number), self._rows.columns)
+        return named(self._rows.block(number), self._rows.columns)
 
 
 def as_numbers(y: Any) -> Any:

@@ -96,7 +96,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             X, y = without_labels(self.X_bounds, X, y)
             self._columns = Columns.of(self.X_bounds, X, y)
             given: dict[str, Any] = {"ensure_min_features": features, "count_is_private": hidden}
-            X = self._numbers(X)
+            X = self._numbers(X, reset=True)
             X, y = validated(self, X, y, dtype=np.float64, y_numeric=True, **given)
             coef, intercept = self._fitted(X, np.asarray(y, dtype=float), groups)
         one = self._gives_one_fit()
@@ -174,9 +174,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     def _number_is_private(self) -> bool:
         return False
 
-    def _numbers(self, X: Any) -> Any:
+    def _numbers(self, X: Any, *, reset: bool = False) -> Any:
         """X with an entry for each declared category."""
-        return X if self._columns is None else self._columns.numbers(X)
+        return X if self._columns is None else self._columns.numbers(X, self, reset=reset)
 
     def _fitted(self, X: Any, y: FloatArray, groups: Any) -> tuple[FloatArray, FloatArray]:
         """Coefficients (K, p) and intercepts (K,)."""
