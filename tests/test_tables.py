@@ -20,14 +20,11 @@ from privlp import (
     InvalidParameterError,
     InvalidProblemError,
     LinearProgram,
-    MissingDependencyError,
     ObjectivePrivate,
     RowPrivate,
     ScalarPrivate,
     compare,
-    models,
     quality,
-    solve,
     solve_exact,
 )
 from svm_models import OutputPerturbationSVC, PrivateLPSVC, PrivateQuantileRegressor
