@@ -20,7 +20,7 @@ from privlp.status import Status
 
 _TOLERANCE = 1e-5  # HiGHS aims at 1e-7; a certificate worse than this is not called optimal.
 # Rows, sides and costs below this size are solved in other units, in which no side is larger.
-_SMALL, _LARGE = 2.0**-10, 1e15
+_SMALL, _LARGE, _LEAST = 2.0**-10, 1e15, 2.0**-500
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
@@ -180,6 +180,8 @@ class _Units(NamedTuple):
         rows = np.where(sizes < _SMALL, power_of_two(sizes), 1.0)
         ends, bounds = (sides / rows)[sides > 0], lp.bounds[np.isfinite(lp.bounds)]
         prices = np.empty(0) if lp.penalty is None else np.ravel(lp.penalty.T * rows)
+        if sizes[sizes > 0].min(initial=1.0) < _LEAST or (prices == 0).any():
+            return cls(np.ones_like(rows), 1.0, 1.0)
         largest = np.abs(np.concatenate([lp.c, prices[np.isfinite(prices)]])).max()
         typical = np.median(ends) if len(ends) else 1.0
         small = [float(power_of_two(of)) if of < _SMALL else 1.0 for of in (typical, largest)]

@@ -84,6 +84,8 @@ class Verdict(StrEnum):
 # fails with a chance of 5 %, and the one that is released with at most 10 %.
 _DEVIATIONS = 1.96
 _PROBABILITY = 0.9
+# An eps that is larger by more than this factor is not named as a way out.
+_MUCH_MORE = 5.0
 
 
 def rounded_up(value: float) -> float:
@@ -133,8 +135,9 @@ class MissedRows:
         )
         middle = 0.5 * (self.low + self.high)
         ways = [f"s = {self.high:,.0f}"]
-        if middle < s:
-            ways.append(f"eps = {rounded_up(eps * (self.high - middle) / (s - middle)):g}")
+        more = (self.high - middle) / (s - middle) if middle < s else math.inf
+        if more <= _MUCH_MORE:
+            ways.append(f"eps = {rounded_up(eps * more):g}")
         return f"{said} About {' or '.join(ways)} would most likely do."
 
     def __str__(self) -> str:

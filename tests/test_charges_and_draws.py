@@ -355,3 +355,6 @@ def test_a_row_with_two_sides_is_missed_once_and_noise_is_for_that(method):
     assert (request.density(), request.most_missed) == (20.0, 400)
     with pytest.raises(privlp.InvalidParameterError, match="number of private rows, 400; got 401"):
         privlp.solve(two, 1.0, 1e-6, s=401)
+    mixed = two.changed(penalty=np.where(np.arange(400) < 30, np.inf, 1.0))
+    request = SolveRequest.of(mixed, 1.0, 1e-6, s="10%")
+    assert (request.density(), request.most_missed) == (3.0, 30)

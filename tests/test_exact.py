@@ -367,3 +367,11 @@ def test_small_units_are_solved_as_well_as_others(of_rows, of_costs, of_sides, p
     assert small.x == pytest.approx(unit * exact.x, rel=1e-6, abs=1e-7 * unit)
     assert small.dual == pytest.approx(of_costs / of_rows * exact.dual, rel=1e-6, abs=1e-9)
     assert ((lp.A @ small.x - lp.b) <= 1e-6 * of_sides).all() or penalty
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("size", "penalty"), [(1e-300, 1e-30), (1e-310, None)])
+def test_units_are_left_where_others_cannot_be_written(size, penalty, storage):
+    A = storage(np.array([[-1.0, 0.0], [0.0, -size]]))
+    exact = solve_exact(LinearProgram([1, 1], A, [-1, 0], bounds=(0, 5), penalty=penalty))
+    assert exact.status is not Status.INFEASIBLE

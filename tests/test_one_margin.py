@@ -212,3 +212,13 @@ def test_declared_ranges_give_a_verdict(eps, expected):
     plan = privlp.plan(packing(SUM, rows=10), eps, 1e-6)
     assert plan.verdict is expected
     assert "of what declared ranges let a row move" in plan.advice
+
+
+@pytest.mark.parametrize("rounding", [0.0, 50.0])
+def test_no_number_moves_by_more_than_all_together(rounding):
+    """So rounding, which the bound on the sum holds too, raises no bound on what certainty costs."""
+    relation = ScalarPrivate(6.0, norm="1", moves=[[6.0]], rounding=rounding, lower=0, upper=4000)
+    lp = LinearProgram([1.0], [[1.0]], [2000.0], sense="max", bounds=(0, None), neighbours=relation)
+    plan = privlp.plan(lp, 1.0, 1e-6, feasible="always")
+    assert 0.02 < plan.least_loss < 0.05
+    assert plan.least_loss < 1.1 * plan.losses["always"]

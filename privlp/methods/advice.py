@@ -43,6 +43,9 @@ _AT_MOST = (
 )
 
 
+_FAR_FROM_BEST = " The objective may be far from its best value."
+
+
 def warn_of_request(request: SolveRequest) -> None:
     """Warn of a delta or an s with which next to nothing is promised, before a draw is charged."""
     ledger = request.ledger
@@ -150,7 +153,7 @@ def _advice_on_difficulty(
         own = _variables_of_records(request)
         more = f", so the result would be mostly noise.{would}{own or other_relations(request)}"
     elif difficulty > 1:
-        of_cost = _NOT_PREDICTED if soft else ""
+        of_cost = _NOT_PREDICTED if soft else _FAR_FROM_BEST
         of_cost += _IN_ITS_PLACE if soft and request.s is None else ""
         verdict, more = Verdict.ROUGH, f".{of_cost}{would}"
     else:

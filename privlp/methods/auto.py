@@ -270,7 +270,7 @@ def best_with_least_slack(
     for part in numbers:
         if part.part == "b":
             values = known.values(part)
-            step = np.maximum(part.largest_moves, np.finfo(float).tiny)
+            step = np.maximum(part.largest_moves.clip(max=part.entry), np.finfo(float).tiny)
             slack = step * least_slack((values - part.low) / step, eps, delta)
             known = known.having(part, values - slack)
     x = rows_of(known, numbers).best(known.c)

@@ -157,7 +157,7 @@ class SolveRequest:
     @property
     def most_missed(self) -> int:
         """Public bound on the private rows that a point may miss: of a row, one side at most."""
-        relation, rows = self.relation, self.public.rows
+        relation, rows = self.relation, self.rows_of_s()[0]
         return relation.largest_n(rows) if isinstance(relation, ConstraintPrivate) else rows
 
     @property
@@ -191,7 +191,9 @@ class SolveRequest:
         """Of how many private rows s is a number: of hard ones, where there are others."""
         prices = self.public.prices
         return (
-            (self.public.rows, "") if prices is None or not prices.hard else (prices.hard, "hard ")
+            (self.public.rows, "")
+            if prices is None or not prices.hard
+            else (prices.hard_rows, "hard ")
         )
 
     def _as_share(self, s: float, n: int) -> str:

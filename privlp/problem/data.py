@@ -162,6 +162,7 @@ class SoftPrices:
     #: Largest price on the cheaper side of a row with two sides; 0 if no row has two.
     opposite: float
     hard: int  #: Number of ``<=`` rows that are hard.
+    hard_rows: int  #: The same, the two sides of a row counted once.
 
     @classmethod
     def of(cls, lp: ProgramData, rows_per_record: int) -> SoftPrices:
@@ -183,7 +184,8 @@ class SoftPrices:
             sums = [np.bincount(record, weights=each) for each in (price, both)]
             sums = [each[[each.argmax()]] if each.size else each for each in sums]
         of_record, of_sides = (float(each.sum()) for each in sums)
-        return cls(largest, of_record, of_sides, rows, opposite, int(hard.sum()))
+        hard_rows = int(hard.any(axis=1).sum())
+        return cls(largest, of_record, of_sides, rows, opposite, int(hard.sum()), hard_rows)
 
 
 @dataclass(frozen=True, eq=False)

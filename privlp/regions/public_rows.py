@@ -168,10 +168,12 @@ def growing(
 
 def _unbounded(lp: ProgramData, variables: list[int]) -> UnboundedRegionError:
     names = ", ".join(lp.variable_name(j) for j in dict.fromkeys(variables))
+    others = ", perhaps others" if len(variables) >= _NAMED else ""
     return UnboundedRegionError(
         "The public region is unbounded, or HiGHS cannot bound it: its rows and bounds"
-        f" put no limit on {names}. Give such variables finite bounds (bounds=..., or box=... in"
-        " the readers), or write a public row that limits them, such as a bound on the cost.",
+        f" put no limit on {names}{others}. Private rows may, but do not count. Give such"
+        " variables finite bounds (bounds=..., or box=... in the readers), or write a public row"
+        " that limits them, such as a bound on the cost.",
         parameter="bounds",
     )
 

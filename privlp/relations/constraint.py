@@ -293,7 +293,7 @@ class ConstraintPrivate(NeighbourRelation):
             return None
         if self.hides_rows:
             price, k = self.largest_penalty, self.rows_per_record
-            return None if price is None else SoftPrices(price, k * price, k * price, k, 0.0, 0)
+            return None if price is None else SoftPrices(price, k * price, k * price, k, 0.0, 0, 0)
         if not lp.private.any():
             return None
         return SoftPrices.of(lp, self.rows_per_record)
