@@ -166,7 +166,7 @@ def test_what_is_refused(folder, tmp_path):
         (of(COSTS, columns=["oats", "need"]), "not that of the right-hand sides"),
         (of(COSTS, "want"), want),
         (of(COSTS[:2], columns=None), two),
-        (of({"oats": 1.0}), "name the cost of each variable"),
+        (of({"oats": 1.0}), "c must name each variable"),
     ):
         with pytest.raises((InvalidParameterError, InvalidProblemError), match=message):
             call()
