@@ -53,6 +53,7 @@ def _bounded_noise(mechanism: Any, scores: Any, randomness: Any, runs: int) -> n
     return np.argmax(scores + randomness.generator.uniform(0, width, (runs, len(scores))), axis=1)
 
 
+_OF_ALL = privacy.TruncatedSupNormMechanism.of_budget(1.0, 2.0, 0.1, 2)
 _OF_VECTORS = privacy.EuclideanLaplaceMechanism(1.0, 0.4)
 
 _TWICE = frozenset([Bug.TWICE])
@@ -72,6 +73,11 @@ MECHANISMS: list[Subject] = [
         Pair(_OF_VECTORS, np.zeros(2), np.full(2, math.sqrt(0.5))),
         another_law=with_law(lambda m, rng, shape: rng.laplace(0, m.scale, shape)),
         rare=3,
+    ),
+    Mechanical(
+        "truncated sup-norm mechanism, a vector",
+        Pair(_OF_ALL, np.zeros(2), np.ones(2)),
+        shown_elsewhere=frozenset([Bug.TENTH, Bug.LAW]),
     ),
 ]
 
