@@ -18,6 +18,10 @@ from privlp.problem.highs import quiet_highs, run, to_highs
 from privlp.quiet import unnoticed
 from privlp.solution import Solution, point_of
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TOLERANCE = 1e-6  #: What HiGHS may violate a row by at an optimum, with a margin.
 # Of the rows that bind, so many are given up at once: those of the largest shadow prices.
 _AT_ONCE = 0.5
 _LEAST = 1e-9  # Shadow prices below this share of the largest are rounding.
@@ -54,12 +58,6 @@ def objective_without(lp: ProgramData, s: int) -> float | None:
             gone[row] = True
             highs.changeRowBounds(int(row), -np.inf, np.inf)
     return best
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-TOLERANCE = 1e-6  #: What HiGHS may violate a row by at an optimum, with a margin.
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from privlp.status import Verdict, rounded_up
 # above the first is useless, one below the second is useful.
 _USELESS, _USEFUL = 0.5, 0.1
 _LARGEST_EPS = 20.0
+_MANY_RECORDS = 50  # With fewer, variables are as many anyway.
 # The part of the noise that would just do, at which an eps is named.
 _EASILY = 0.99
 _NOT_PREDICTED = (
@@ -41,8 +42,6 @@ _AT_MOST = (
     " where most violations are 0 at once, the effects of variables nearly cancel (values far from"
     " 0 beside an intercept), or bounds are far too wide."
 )
-
-
 _FAR_FROM_BEST = " The objective may be far from its best value."
 
 
@@ -245,7 +244,6 @@ def _advice_on_noise(
     )
 
 
-_MANY_RECORDS = 50  # With fewer, variables are as many anyway.
 # Of so many records and more that a coordinate may rest on, a factor e^(-m eps) leaves nothing.
 _MOST_EXPONENT = 40.0
 

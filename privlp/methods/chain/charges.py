@@ -76,9 +76,8 @@ class ChainCharges:
 
     A gradient is a sum of vectors s_i g_i with |g_i| <= 1: it moves between neighbours by what the
     secret term of a perturbed program is charged for. A count of missed rows moves by at most v,
-    other counts of sides by at most k, d counts at
-    once by at most k sqrt(d), and counts by cells, where a row counts in one, by sqrt(2) k, or by k
-    where records come and go.
+    other counts of sides by at most k, d counts at once by at most k sqrt(d), and counts by cells,
+    where a row counts in one, by sqrt(2) k, or by k where records come and go.
     """
 
     requests: Sequence[ChargeRequest]

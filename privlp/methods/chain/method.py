@@ -47,35 +47,35 @@ class Chain(RowsMethod):
     first one misses few rows at its cost. A start names another way, by its point to where its own
     solve was deep within the rows. Where noise of counts is small beside s, it comes first, and is
     taken if counts say that few rows are missed at its point and end, and many at less cost on the
-    way to the middle. Counts say how far each variable moves from the point
-    found before it reaches a few times s sides. Bounds that are far wider are replaced by such
-    moves, so loose bounds do not set the units. Descents without a cost, ever shorter, lead away
-    from the rows, to a deep point. Stages from there minimise smoothed violations and costs, ever
-    sharper. A stage that went as far along the costs as it could is followed by one with more room,
-    and where costs are at stake that are many times the slack of rows, and noise is not large,
-    first by short descents, after each of which counts look for few missed rows straight on. One
-    that saved much more than its softness is followed by one as soft. Softness is no more than a
-    few times what is at stake, and the deep point comes nearer with it. Where the search still
-    moves at its end, or its steps are large beside what is at stake there, a warning says so.
-    The point of one that led back to the deep
-    point is not used, and the next one is finer. After all others, counts on a curve to the deep
-    point say where about s rows are missed. Where noise on all coordinates exceeds s rows, the last
-    counts are on the public way. A cheaper point that earlier counts speak for is taken in place of
-    the last one. Counts at the point that is returned say how many rows it misses; where they speak
-    against it, the best point that earlier counts speak for is returned, or else the safest one.
+    way to the middle. Counts say how far each variable moves from the point found before it reaches
+    a few times s sides. Bounds that are far wider are replaced by such moves, so loose bounds do
+    not set the units. Descents without a cost, ever shorter, lead away from the rows, to a deep
+    point. Stages from there minimise smoothed violations and costs, ever sharper. A stage that went
+    as far along the costs as it could is followed by one with more room, and where costs are at
+    stake that are many times the slack of rows, and noise is not large, first by short descents,
+    after each of which counts look for few missed rows straight on. One that saved much more than
+    its softness is followed by one as soft. Softness is no more than a few times what is at stake,
+    and the deep point comes nearer with it. Where the search still moves at its end, or its steps
+    are large beside what is at stake there, a warning says so. The point of one that led back to
+    the deep point is not used, and the next one is finer. After all others, counts on a curve to
+    the deep point say where about s rows are missed. Where noise on all coordinates exceeds s rows,
+    the last counts are on the public way. A cheaper point that earlier counts speak for is taken in
+    place of the last one. Counts at the point that is returned say how many rows it misses; where
+    they speak against it, the best point that earlier counts speak for is returned, or else the
+    safest one.
 
     *Neighbours*: constraint-private, one record with k rows, replaced, added or removed.
 
-    *Sensitivity.* A slope is a sum over rows of s_i g_i with |g_i| <= 1 and s_i in [0, 1] (in
-    [-1, 1] for the two sides of a row, which count as one vector, and for distances). Replacing a
-    record takes its vectors out and puts others in: the sum moves by at most 2v for v vectors, by
-    v where records are added or removed. If noisy counts say that nearly all entries have one sign,
-    other rows count for nothing; then no two slopes of violations have a negative inner product,
-    and their sum moves by at most sqrt(2) v where a record is replaced. Counts of missed rows
-    move by at most v, because no point misses both sides of a row, others by at most k, a
-    vector of d counts, one for each variable, by at most k sqrt(d), and counts by cells of a way,
-    in one of which a side is met, by at most sqrt(2) k, or k where records are added or removed.
-    All points between are post-processing. Proof: ``docs/proofs.md``, "A chain of descents".
+    *Sensitivity.* A slope is a sum over rows of s_i g_i with |g_i| <= 1 and s_i in [0, 1] (in [-1,
+    1] for the two sides of a row, which count as one vector, and for distances). Replacing a record
+    takes its vectors out and puts others in: the sum moves by at most 2v for v vectors, by v where
+    records are added or removed. If noisy counts say that nearly all entries have one sign, other
+    rows count for nothing; then no two slopes of violations have a negative inner product, and
+    their sum moves by at most sqrt(2) v where a record is replaced. Counts of missed rows move by
+    at most v, because no point misses both sides of a row, others by at most k, a vector of d
+    counts, one for each variable, by at most k sqrt(d), and counts by cells of a way, in one of
+    which a side is met, by at most sqrt(2) k, or k where records are added or removed. All points
+    between are post-processing. Proof: ``docs/proofs.md``, "A chain of descents".
 
     *Budget.* All slopes and counts are charged together, before the first draw. Their shares follow
     from n, s, the number of coordinates, eps and delta.
