@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from tabulate import tabulate
 
 from privlp import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError, Verdict
-from privlp.checks import whole
+from privlp.checks import require, whole
 from privlp.privacy import ExponentialMechanism, LaplaceMechanism, Mechanism
 from svm_models.account import SHARE_OF_THE_COUNT, accounted, counts, rows_of
 from svm_models.parameters import privacy, require_delta
@@ -175,10 +175,8 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
     accounted(estimator)
     require_delta(estimator, estimator.eps, estimator.delta)
     records = _records(estimator.nominal_n, n_samples)
-    if math.isinf(eps):
-        raise InvalidParameterError(
-            "eps must be finite: without noise there is nothing to plan.", parameter="eps"
-        )
+    wrong = "eps must be finite: without noise there is nothing to plan."
+    require(math.isfinite(eps), wrong, "eps")
     found = estimator._forecast(records, n_features, eps)
     return FitPlan(
         verdict=found.verdict,
@@ -218,11 +216,8 @@ def _records(nominal: int | None, n_samples: Any) -> int:
             parameter="n_samples",
         )
     found = whole(nominal if n_samples is None else n_samples, "n_samples", _MOST_RECORDS)
-    if nominal is not None and found != nominal:
-        raise InvalidParameterError(
-            f"n_samples = {found} is not nominal_n = {nominal}, by which fit goes. Give None.",
-            parameter="n_samples",
-        )
+    wrong = f"n_samples = {found} is not nominal_n = {nominal}, by which fit goes. Give None."
+    require(nominal in (None, found), wrong, "n_samples")
     return found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_floats, frozen, positive
+from privlp.checks import as_floats, frozen, positive, require, require_data
 from privlp.errors import InvalidParameterError, InvalidProblemError, MissingDependencyError
 from privlp.files import path_of
 from privlp.problem.data import is_mapped
@@ -75,11 +75,8 @@ class ParquetRows(RowSource):
             raise InvalidParameterError(
                 "columns must be a sequence of names of columns.", parameter="columns"
             )
-        if len(set(columns)) < len(columns) or self._rhs in columns:
-            raise InvalidParameterError(
-                "columns must name each column once, and not that of the right-hand sides.",
-                parameter="columns",
-            )
+        wrong = "columns must name each column once, and not that of the right-hand sides."
+        require(len({*columns, self._rhs}) == len(columns) + 1, wrong, "columns")
         return tuple(columns)
 
     def _add(self, file: Path) -> None:
@@ -340,10 +337,8 @@ def _check_chunks(A: Any, b: Any) -> None:
     chunks = getattr(A, "chunks", None)
     if chunks is None:
         return
-    if A.ndim != 2:
-        raise InvalidProblemError(
-            f"A must be a matrix of shape (n, d), got {A.ndim} dimension(s).", parameter="A"
-        )
+    wrong = f"A must be a matrix of shape (n, d), got {A.ndim} dimension(s)."
+    require_data(A.ndim == 2, wrong, "A")
     if len(chunks[1]) > 1:
         raise InvalidProblemError(
             "The columns of A are in several chunks, but each block must hold whole rows. Give"
@@ -364,22 +359,16 @@ def _like(A: Any, b: Any) -> Any:
 
     sides, chunks = as_floats(b, "b"), getattr(A, "chunks", ((np.nan,),))
     _check_chunks(A, sides)
-    if sides.shape != (np.sum(chunks[0]),):
-        raise InvalidProblemError(
-            "b does not have one right-hand side per row of A. Take both from one Dask collection.",
-            parameter="b",
-        )
+    wrong = "b does not have one right-hand side per row of A. Take both from one Dask collection."
+    require_data(sides.shape == (np.sum(chunks[0]),), wrong, "b")
     return dask.array.from_array(sides, chunks=(chunks[0],))
 
 
 def blocks_of(A: Any, b: Any, *, quote: bool) -> RowSource | None:
     """Rows in blocks, checked; or ``None``, if A is a matrix."""
     if isinstance(A, RowSource):
-        if not isinstance(b, Sides) or b.source is not A:
-            raise InvalidProblemError(
-                "Rows in blocks come with their own right-hand sides. Make a new program of both.",
-                parameter="b",
-            )
+        wrong = "Rows in blocks come with their own right-hand sides. Make a new program of both."
+        require_data(isinstance(b, Sides) and b.source is A, wrong, "b")
         return A
     if not is_dask(A) and not is_sequence_of_blocks(A):
         return None
