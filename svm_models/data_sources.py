@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import http.client
-import importlib
 import io
 import os
 import warnings
@@ -17,11 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray, IntArray
-from privlp.errors import MissingDependencyError, ReadError
+from privlp.checks import FloatArray, IntArray, optional
+from privlp.errors import ReadError
 from privlp.files import unpacked
 
 MISSING = "?"
+#: What is said where scikit-learn or pandas is missing.
+NEED = "The data sets need scikit-learn and pandas: install them by pip install 'privlp[svm]'."
 
 
 @dataclass(frozen=True)
@@ -245,16 +246,6 @@ def text(value: Any) -> str:
     return (value.decode("latin-1") if isinstance(value, bytes) else str(value)).strip()
 
 
-def optional(module: str) -> Any:
-    """Import scikit-learn or pandas, or a part of them."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingDependencyError(
-            "The data sets need scikit-learn and pandas: install them by pip install 'privlp[svm]'."
-        ) from error
-
-
 def _codes(column: Any) -> tuple[IntArray, list[str]]:
     """Positions of a column's values among its sorted categories, as text."""
     values = column.astype("category").cat.remove_unused_categories()
@@ -296,14 +287,14 @@ def _kddcup99_of_sklearn(datasets: Any, data_home: DataHome) -> Any:
     bunch = datasets.fetch_kddcup99(
         percent10=True, as_frame=False, shuffle=False, data_home=data_home
     )
-    frame = optional("pandas").DataFrame(bunch.data, columns=KDDCUP99.names[:-1])
+    frame = optional("pandas", NEED).DataFrame(bunch.data, columns=KDDCUP99.names[:-1])
     return frame.assign(**{KDDCUP99.label: bunch.target})
 
 
 def _from_sklearn(schema: Schema, fetch: Callable[[Any], Any]) -> Records:
     """Records that scikit-learn fetches; every failure is told as what to do about it."""
-    optional("pandas")
-    datasets = optional("sklearn.datasets")
+    optional("pandas", NEED)
+    datasets = optional("sklearn.datasets", NEED)
     advice = (
         f"or set the environment variable {VARIABLE} to a folder that holds its original files."
     )
@@ -372,7 +363,7 @@ def _from_files(folder: Path, names: tuple[str, ...], schema: Schema) -> Records
             raise ReadError(f"{path}{fault}")
         kept += records
     try:
-        frame = optional("pandas").read_csv(
+        frame = optional("pandas", NEED).read_csv(
             io.BytesIO(b"\n".join(kept)),
             names=schema.names,
             header=None,

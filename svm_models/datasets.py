@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from privlp.checks import FloatArray, IntArray, real, require, require_one_of, whole
+from privlp.checks import FloatArray, IntArray, optional, real, require, require_one_of, whole
 from privlp.errors import InvalidParameterError
 from svm_models.data_sources import (
     ADULT,
     KDDCUP99,
+    NEED,
     DataHome,
     Records,
     Schema,
-    optional,
     read_adult,
     read_kddcup99,
 )
@@ -154,7 +154,7 @@ def _delivered(records: Records, schema: Schema, preprocessing: str, return_X_y:
     X, names = _encode(records, schema, preprocessing)
     if return_X_y:
         return X, records.target
-    return optional("sklearn.utils").Bunch(
+    return optional("sklearn.utils", NEED).Bunch(
         data=X,
         target=records.target,
         feature_names=names,

@@ -19,8 +19,8 @@ from scipy.stats import binomtest
 from tqdm import tqdm
 
 from privlp import examples
-from privlp.checks import FloatArray, are_places, require, require_flag, whole
-from privlp.errors import MissingDependencyError, UnsupportedProblemError
+from privlp.checks import FloatArray, are_places, optional, require, require_flag, whole
+from privlp.errors import UnsupportedProblemError
 from privlp.explore.grid import EPSILONS, Answers, Grid, Pair, computed
 from privlp.files import path_of, write_whole
 from privlp.linear_program import LinearProgram, require_program
@@ -167,13 +167,9 @@ def _is_example(lp: LinearProgram) -> bool:
 
 def _scripts() -> str:
     """Bokeh's JavaScript, of its wheel."""
-    try:
-        from bokeh.resources import Resources  # noqa: PLC0415 (optional)
-    except ImportError as error:
-        raise MissingDependencyError(
-            "The page draws with Bokeh: install it by pip install 'privlp[explore]'."
-        ) from error
-    found = Resources(mode="inline", components=["bokeh", "bokeh-api"], minified=True).js_raw
+    need = "The page draws with Bokeh: install it by pip install 'privlp[explore]'."
+    resources = optional("bokeh.resources", need).Resources
+    found = resources(mode="inline", components=["bokeh", "bokeh-api"], minified=True).js_raw
     return "\n".join(f"<script>{text}</script>" for text in found)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_floats, frozen, positive, require, require_data
-from privlp.errors import InvalidParameterError, InvalidProblemError, MissingDependencyError
+from privlp.checks import as_floats, frozen, optional, positive, require, require_data
+from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.files import path_of
 from privlp.problem.data import is_mapped
 from privlp.problem.validation import Found, RowSource, Sides, inspected, other_blocks
@@ -233,15 +233,8 @@ def _writable(folder: str | os.PathLike[str]) -> str:
 
 def pyarrow_modules() -> tuple[Any, Any]:
     """``pyarrow.parquet`` and ``pyarrow``."""
-    try:
-        import pyarrow  # noqa: PLC0415 (an extra)
-        import pyarrow.parquet  # noqa: PLC0415 (an extra)
-    except ImportError:
-        raise MissingDependencyError(
-            "PyArrow is needed to read Parquet files and lazy tables: pip install"
-            " 'privlp[parquet]'."
-        ) from None
-    return pyarrow.parquet, pyarrow
+    need = "PyArrow is needed to read Parquet files and lazy tables: pip install 'privlp[parquet]'."
+    return optional("pyarrow.parquet", need), optional("pyarrow", need)
 
 
 _SIDES = (
