@@ -23,12 +23,9 @@ from privlp.methods.request import SolveRequest
 from privlp.methods.tightened import ranges
 from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
 from privlp.methods.tightened.noise import (
-    TruncatedGaussian,
     TruncatedLaplace,
-    TruncatedSupNorm,
     checked_numbers,
-    gaussian_is_narrower,
-    sup_norm_is_narrowest,
+    narrowest,
     tightened_run,
 )
 from privlp.methods.tightened.ranges import loss_in_trials
@@ -72,11 +69,7 @@ def _by_noise(request: SolveRequest) -> PlannedRun:
 
 def noise_alone(request: SolveRequest) -> TruncatedLaplace:
     """Noise by shadow prices, where that loses less; else the narrowest of noise of one width."""
-    if weights_pay(request):
-        return WeightedNoise()
-    if sup_norm_is_narrowest(request):
-        return TruncatedSupNorm()
-    return TruncatedGaussian() if gaussian_is_narrower(request) else TruncatedLaplace()
+    return WeightedNoise() if weights_pay(request) else narrowest(request)
 
 
 def by_slacks(request: SolveRequest) -> PlannedRun | None:

@@ -77,23 +77,21 @@ def deltas(
     return [float(share) * delta for share in parts / parts.sum()]
 
 
-def both_kinds(
-    request: SolveRequest, part: PrivateNumbers
-) -> tuple[TruncatedGaussianMechanism, TruncatedLaplaceMechanism]:
-    """Gaussian and Laplace noise on one part that takes all that is left of the budget."""
-    delta = request.ledger.delta_left
+def kinds_on(request: SolveRequest, part: PrivateNumbers) -> list[noisy.BoundedNoise]:
+    """Laplace and Gaussian noise on a part that takes all that is left; sup-norm noise on sides."""
+    delta, count = request.ledger.delta_left, len(part)
 
-    def make(eps: float) -> TruncatedLaplaceMechanism:
+    def laplace(eps: float) -> TruncatedLaplaceMechanism:
         return TruncatedLaplaceMechanism.of_budget(part.l1, eps, delta, entry=part.entry)
 
-    laplace = request.ledger.calibrate(make, 1)
-    return gaussian_beside(part, laplace), laplace
+    def sup_norm(eps: float) -> TruncatedSupNormMechanism:
+        return TruncatedSupNormMechanism.of_budget(part.entry, eps, delta, count)
 
-
-def _widths(request: SolveRequest, part: PrivateNumbers) -> tuple[float, float]:
-    """Their widths."""
-    gaussian, laplace = both_kinds(request, part)
-    return gaussian.width, laplace.width
+    first = request.ledger.calibrate(laplace, 1)
+    found: list[noisy.BoundedNoise] = [first, gaussian_beside(part, first)]
+    if TruncatedSupNorm().protects(request.relation):
+        found.append(request.ledger.calibrate(sup_norm, 1))
+    return found
 
 
 #: Draws once for the private numbers of a part, and gives an interval that holds each of them.
@@ -353,13 +351,13 @@ class TruncatedGaussian(TruncatedLaplace):
     def _mechanisms(
         self, request: SolveRequest, numbers: list[PrivateNumbers]
     ) -> list[noisy.BoundedNoise]:
-        widths = {part.part: _widths(request, part) for part in numbers}
-        narrower = {name: gaussian < laplace for name, (gaussian, laplace) in widths.items()}
+        widths = {p.part: [noise.width for noise in kinds_on(request, p)] for p in numbers}
+        narrower = {name: gaussian < laplace for name, (laplace, gaussian, *_) in widths.items()}
         gaussian = narrower if any(narrower.values()) else dict.fromkeys(narrower, True)
 
         def effect(part: PrivateNumbers) -> float:
             """The L1 change for which Laplace noise would be as wide as this noise."""
-            width, of_laplace = widths[part.part]
+            of_laplace, width, *_ = widths[part.part]
             plain = not gaussian[part.part] or of_laplace == 0
             return part.l1 if plain else part.l1 * width / of_laplace
 
@@ -387,38 +385,19 @@ class TruncatedSupNorm(TruncatedLaplace):
         self, request: SolveRequest, numbers: list[PrivateNumbers]
     ) -> list[noisy.BoundedNoise]:
         noisy.shares(request, numbers, lambda part: part.l1)  # checks a split
-        return [sup_norm_on(request, numbers[0])]
+        return kinds_on(request, numbers[0])[2:]
 
 
-def sup_norm_on(request: SolveRequest, part: PrivateNumbers) -> TruncatedSupNormMechanism:
-    """Noise on all numbers of a part together, which takes all that is left of the budget."""
-    delta = request.ledger.delta_left
-
-    def make(eps: float) -> TruncatedSupNormMechanism:
-        return TruncatedSupNormMechanism.of_budget(part.entry, eps, delta, len(part))
-
-    return request.ledger.calibrate(make, 1)
-
-
-def sup_norm_is_narrowest(request: SolveRequest) -> bool:
-    """Whether noise on all right-hand sides together is narrower than noise on each of them."""
-    if not request.has_noise or not TruncatedSupNorm().protects(request.relation):
-        return False
+def narrowest(request: SolveRequest) -> TruncatedLaplace:
+    """Noise of one width that is narrower on some part of the program; Laplace noise in doubt."""
     try:
-        (part,) = noisy.private_numbers(request, TruncatedLaplace.name)
-        return sup_norm_on(request, part).width < min(_widths(request, part))
+        numbers = noisy.private_numbers(request, TruncatedLaplace.name) if request.has_noise else []
+        widths = [[noise.width for noise in kinds_on(request, part)] for part in numbers]
     except PrivLPError:
-        return False
-
-
-def gaussian_is_narrower(request: SolveRequest) -> bool:
-    """Whether Gaussian noise is narrower than Laplace noise on some part of the program."""
-    try:
-        numbers = noisy.private_numbers(request, TruncatedLaplace.name)
-        widths = [_widths(request, part) for part in numbers] if request.has_noise else []
-        return any(gaussian < laplace for gaussian, laplace in widths)
-    except PrivLPError:
-        return False
+        return TruncatedLaplace()
+    if any(of[2:] and of[2] < min(of[:2]) for of in widths):
+        return TruncatedSupNorm()
+    return TruncatedGaussian() if any(of[1] < of[0] for of in widths) else TruncatedLaplace()
 
 
 def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:

@@ -13,7 +13,7 @@ from privlp.errors import PrivLPError
 from privlp.methods.base import NoiseOnNumbers, PlannedRun
 from privlp.methods.noisy_numbers import BoundedNoise, private_numbers, shares
 from privlp.methods.request import SolveRequest
-from privlp.methods.tightened.noise import TruncatedLaplace, both_kinds, sup_norm_on, tightened_run
+from privlp.methods.tightened.noise import TruncatedLaplace, kinds_on, tightened_run
 from privlp.methods.tightened.ranges import WorstCase, made_up_numbers
 from privlp.methods.tightened.rows import TightenedRows
 from privlp.privacy import ChargedDraws
@@ -108,9 +108,7 @@ _KNOWN: WeakKeyDictionary[StandardForm, dict[tuple[float, float], Weighted]] = W
 
 def _narrower(request: SolveRequest, part: PrivateNumbers) -> BoundedNoise:
     """Laplace, Gaussian or sup-norm noise on a part, whichever is the narrowest."""
-    gaussian, laplace = both_kinds(request, part)
-    kinds: list[BoundedNoise] = [laplace, gaussian, sup_norm_on(request, part)]
-    return min(kinds, key=lambda noise: noise.width)
+    return min(kinds_on(request, part), key=lambda noise: noise.width)
 
 
 def _tightened(
