@@ -22,12 +22,8 @@ from privlp.methods.noisy_numbers import private_numbers
 from privlp.methods.request import SolveRequest
 from privlp.methods.tightened import ranges
 from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
-from privlp.methods.tightened.noise import (
-    TruncatedLaplace,
-    checked_numbers,
-    narrowest,
-    tightened_run,
-)
+from privlp.methods.tightened.noise import TruncatedLaplace, narrowest
+from privlp.methods.tightened.program import checked_numbers, tightened_run
 from privlp.methods.tightened.ranges import loss_in_trials
 from privlp.methods.tightened.weighted import WeightedNoise, weights_pay
 from privlp.privacy import ChargedDraws, GaussianMechanism

@@ -13,7 +13,8 @@ from privlp.errors import PrivLPError
 from privlp.methods.base import NoiseOnNumbers, PlannedRun
 from privlp.methods.noisy_numbers import BoundedNoise, private_numbers, shares
 from privlp.methods.request import SolveRequest
-from privlp.methods.tightened.noise import TruncatedLaplace, kinds_on, tightened_run
+from privlp.methods.tightened.noise import TruncatedLaplace, kinds_on
+from privlp.methods.tightened.program import tightened_run
 from privlp.methods.tightened.ranges import WorstCase, made_up_numbers
 from privlp.methods.tightened.rows import TightenedRows
 from privlp.privacy import ChargedDraws
