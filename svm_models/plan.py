@@ -19,6 +19,7 @@ from tabulate import tabulate
 from privlp import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError, Verdict
 from privlp.checks import require, whole
 from privlp.privacy import ExponentialMechanism, LaplaceMechanism, Mechanism
+from privlp.status import rounded_up
 from svm_models.account import SHARE_OF_THE_COUNT, accounted, counts, rows_of
 from svm_models.parameters import privacy, require_delta
 
@@ -290,6 +291,4 @@ def _least(forecast: Callable[[float], Any], least: float, most: float) -> float
     for _ in range(_STEPS):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
-    found = math.exp(high)
-    digit = 10.0 ** (math.floor(math.log10(found)) - 1)
-    return min(math.ceil(found / digit) * digit, most)
+    return min(rounded_up(math.exp(high)), most)

@@ -181,9 +181,8 @@ class DMWSVC(PrivateLinearClassifier):
         if alpha is not None and self.radius is None:
             factor, size = self._rounds(n, s, self.radius_)
             alpha = max(alpha, size * math.sqrt(factor / MOST_ROUNDS) * (1 + 1e-9))
-        with warnings.catch_warnings():
-            # A verdict on rows says little of the accuracy of a classifier.
-            warnings.simplefilter("ignore", MostlyNoiseWarning)
+        # A verdict on rows says little of the accuracy of a classifier.
+        with warnings.catch_warnings(action="ignore", category=MostlyNoiseWarning):
             self.solution_ = solve(
                 lp,
                 left,
