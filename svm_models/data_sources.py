@@ -50,6 +50,7 @@ class Schema:
     """Columns in the files' order, the label, and what the labels -1 and 1 stand for."""
 
     title: str
+    description: str
     columns: tuple[Numeric | Symbolic, ...]
     label: str
     positive: str

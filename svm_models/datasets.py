@@ -21,25 +21,6 @@ from svm_models.data_sources import (
     read_kddcup99,
 )
 
-_DESCRIPTIONS = {
-    "Adult": """\
-Adult (census income): 45,222 persons without missing values, of 48,842 in the US \
-census data of 1994. Label 1: income above
-50,000 dollars a year (24.78 %).
-
-B. Becker and R. Kohavi (1996). Adult. UCI Machine Learning Repository. \
-https://doi.org/10.24432/C5XW20.
-Licence: Creative Commons Attribution 4.0 International (CC BY 4.0).""",
-    "KDD Cup 1999": """\
-KDD Cup 1999, the "10 percent" file: 494,021 network connections. Label 1: normal \
-(19.69 %); label -1: an attack.
-
-S. Hettich and S. D. Bay (1999). The UCI KDD Archive. University of California, Irvine, \
-Department of Information and
-Computer Science. https://doi.org/10.24432/C51C7N.
-Licence: Creative Commons Attribution 4.0 International (CC BY 4.0).""",
-}
-
 
 def fetch_adult(
     *, preprocessing: str = "thesis", return_X_y: bool = False, data_home: DataHome = None
@@ -159,7 +140,7 @@ def _delivered(records: Records, schema: Schema, preprocessing: str, return_X_y:
         target=records.target,
         feature_names=names,
         target_names=list(schema.target_names),
-        DESCR=_DESCRIPTIONS[schema.title],
+        DESCR=schema.description,
         preprocessing=preprocessing,
     )
 
