@@ -92,8 +92,7 @@ def require_delta(estimator: Any, eps: float, delta: float) -> None:
 
 def finite(value: float, name: str, most: float) -> float:
     """A number of a size up to a bound."""
-    if not math.isfinite(value):
-        raise InvalidParameterError(f"{name} must be finite, got {value!r}.", parameter=name)
+    require(math.isfinite(value), f"{name} must be finite, got {value!r}.", name)
     wrong = f"{name} must be at most {most:g} in size, got {value:g}."
     require(abs(value) <= most, wrong, name)
     return value

@@ -330,12 +330,11 @@ def _check(candidates: Sequence[Any], limit: dict[str, Any]) -> None:
                 " not ask for them. Leave it out, and fit the choice again with fairness.",
                 parameter="estimators",
             )
-        if classifier.budget is not None:
-            raise InvalidParameterError(
-                f"Candidate {i} has a budget of its own; leave it out and give budget to the"
-                " selector.",
-                parameter="estimators",
-            )
+        require(
+            classifier.budget is None,
+            f"Candidate {i} has a budget of its own; leave it out and give budget to the selector.",
+            "estimators",
+        )
         asked = {name: getattr(classifier, name) for name in limit}
         asked |= _inherited(classifier, limit)
         for name in ("relation", "rows_per_record"):

@@ -204,12 +204,10 @@ def _sparse(columns: Iterator[npt.NDArray[Any]], shape: tuple[int, int]) -> sp.c
 
 def _files(path: Path) -> list[Path]:
     """The files of a folder, or one file."""
-    if not path.exists():
-        raise InvalidParameterError(f"There is no file or folder {str(path)!r}.", parameter="path")
+    require(path.exists(), f"There is no file or folder {str(path)!r}.", "path")
     found = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
     files = [file for file in found if file.is_file()]
-    if not files:
-        raise InvalidParameterError(f"{str(path)!r} has no *.parquet file.", parameter="path")
+    require(files, f"{str(path)!r} has no *.parquet file.", "path")
     unquoted(
         "".join(map(str, files)).encode,
         "PyArrow opens only files whose names are UTF-8 text. Rename the file.",
@@ -285,8 +283,7 @@ def in_blocks(
         return values
     found = read(values)
     ends = np.cumsum([0] + [block.shape[0] for block in blocks])
-    if found.shape != (ends[-1],):
-        raise InvalidProblemError(message, parameter=parameter)
+    require_data(found.shape == (ends[-1],), message, parameter)
     return [found[low:high] for low, high in pairwise(ends.tolist())]
 
 

@@ -19,6 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
+from privlp.checks import require_data
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.gaussian_dp import eps_of, mu_of
 from svm_models import account as accounts
@@ -310,8 +311,7 @@ def several_classes(y: npt.NDArray[Any], declared: Any) -> npt.NDArray[Any]:
             " classes=(a, b, c).",
             parameter="y",
         )
-    if not np.isin(y, classes).all():
-        raise InvalidProblemError("y holds labels other than those of classes.", parameter="y")
+    require_data(np.isin(y, classes).all(), "y holds labels other than those of classes.", "y")
     return classes
 
 

@@ -35,8 +35,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import expit
 
-from privlp import InvalidProblemError
-from privlp.checks import IntArray
+from privlp.checks import IntArray, require_data
 from privlp.rows import parts as row_parts
 from privlp.rows.access import bits_of
 from svm_models.parameters import FloatArray
@@ -60,8 +59,7 @@ _PIECES, _FEWEST_ROWS = 12, 2**12
 
 def require_exact_sums(count: int) -> None:
     """Refuse more records than sums are exact for."""
-    if count > MOST_RECORDS:
-        raise InvalidProblemError("Sums are exact for at most 2^31 records.", parameter="X")
+    require_data(count <= MOST_RECORDS, "Sums are exact for at most 2^31 records.", "X")
 
 
 @dataclass(frozen=True)

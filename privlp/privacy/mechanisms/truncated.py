@@ -232,12 +232,11 @@ class TruncatedSupNormMechanism(ExponentialTails, OneSidedNoise):
         super().__post_init__()
         whole(self.size, "size")
         self._require_width(_LARGEST_WIDTH, "2^30")
-        if 0 < self.width <= self.size * self.scale:
-            raise InvalidParameterError(
-                f"width must exceed size times scale, {self.size * self.scale:g}, got"
-                f" {self.width!r}.",
-                parameter="width",
-            )
+        require(
+            self.width == 0 or self.width > self.size * self.scale,
+            f"width must exceed size times scale, {self.size * self.scale:g}, got {self.width!r}.",
+            "width",
+        )
 
     @classmethod
     def of_budget(
