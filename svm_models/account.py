@@ -119,7 +119,7 @@ def randomness_of(random_state: Any) -> Randomness:
     return Randomness.of(random_state, "random_state")
 
 
-def marked(estimator: Any, text: str) -> str:
+def with_remark(estimator: Any, text: str) -> str:
     """The text of an estimator, and whether what it learned is not for release."""
     record = getattr(estimator, "privacy_", None)
     return text if record is None or record.remark is None else f"{text}\n{record.remark}"

@@ -269,7 +269,7 @@ def parts_of(
     return tuple(parts)
 
 
-def ways_out(forecast: Callable[[int, float], Any], records: int, eps: float) -> str:
+def least_enough(forecast: Callable[[int, float], Any], records: int, eps: float) -> str:
     """The least number of records at this eps, and the least eps for these, that are enough."""
     n = _least(lambda n: forecast(math.ceil(n), eps), max(records, 1), _ENOUGH_RECORDS)
     more = _least(lambda more: forecast(records, more), eps, _ENOUGH_EPS)

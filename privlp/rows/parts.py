@@ -93,7 +93,7 @@ def slices(count: int, step: int) -> Iterator[slice]:
         yield slice(start, min(start + step, count))
 
 
-class Room:
+class Storage:
     """Memory for what is kept of all parts, in large pieces: a system gives these out faster."""
 
     def __init__(self, rows: int, entries: int | None = None) -> None:
@@ -202,11 +202,11 @@ class DensePart(_Part):
         """Set the entries of some rows to 0."""
         self.entries[rows] = 0.0
 
-    def stored(self, room: Room) -> DenseIntegers:
+    def stored(self, storage: Storage) -> DenseIntegers:
         """The entries, which are integers of at most 24 bits, to be kept."""
-        if room.by_columns:
-            return DenseIntegers(room.keep(self.entries.T, len(self.entries), room.kind).T)
-        return DenseIntegers(room.keep(self.entries, len(self.entries), room.kind))
+        if storage.by_columns:
+            return DenseIntegers(storage.keep(self.entries.T, len(self.entries), storage.kind).T)
+        return DenseIntegers(storage.keep(self.entries, len(self.entries), storage.kind))
 
 
 class SparsePart(_Part):
@@ -248,15 +248,15 @@ class SparsePart(_Part):
     def without(self, rows: npt.NDArray[np.bool_]) -> None:
         self._data[np.repeat(rows, self._stored)] = 0.0
 
-    def stored(self, room: Room) -> SparseIntegers:
+    def stored(self, storage: Storage) -> SparseIntegers:
         """Many short rows are kept by columns: a processor is slow at starts of rows."""
         (count, columns), entries = self.entries.shape, self.entries
         many = count > _MANY * columns and entries.nnz < SHORT * count
         entries = entries.tocsc() if many else entries
-        data = room.keep(entries.data, count, room.kind, last=False)
+        data = storage.keep(entries.data, count, storage.kind, last=False)
         places, starts = entries.indices, entries.indptr
-        places = room.keep(places, count, places.dtype) if many else places
-        starts = starts if many else room.keep(starts, count, starts.dtype)
+        places = storage.keep(places, count, places.dtype) if many else places
+        starts = starts if many else storage.keep(starts, count, starts.dtype)
         return SparseIntegers(csr_of(data, places, starts, entries.shape, type(entries)))
 
 

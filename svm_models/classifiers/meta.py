@@ -135,7 +135,7 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return scored(accuracy_score, y, self.predict(X), sample_weight)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return accounts.marked(self, super().__repr__(N_CHAR_MAX))
+        return accounts.with_remark(self, super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

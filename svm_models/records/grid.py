@@ -166,13 +166,13 @@ class RecordsOnGrid:
         self.size = prepare(block.X[:0]).shape[1]
         self.positive = None if block.signs is None else block.signs > 0
         self.parts: list[tuple[slice, row_parts.Integers]] = []
-        room = row_parts.Room(self.count)
+        storage = row_parts.Storage(self.count)
         factor = grid.shorter(self.size) / data_norm
 
         def stored_of(X: Any, signs: Any) -> row_parts.Integers:
             """What is kept of some records; all else is gone before the next ones are read."""
             part = row_parts.part_of(prepare(X)).rounded(factor * signs)
-            return bounded(part, grid).stored(room)
+            return bounded(part, grid).stored(storage)
 
         for rows, X in few_at_a_time(block.X):
             signs = np.ones(X.shape[0]) if block.signs is None else block.signs[rows]

@@ -183,7 +183,7 @@ def tightened_run(
 ) -> PlannedRun:
     """A release of numbers, then the tightened program; the loss of objective is private."""
     numbers, mechanisms, on_numbers = zip(*released, strict=True)
-    drowned = " and ".join(noisy.NAMES[noise.part] for noise in on_numbers if noise.drowns)
+    drowned = " and ".join(noisy.NAMES[noise.part] for noise in on_numbers if noise.is_mostly_noise)
     caution = f"Noise is wider than the declared range of the {drowned}: x hardly depends on them. "
     options |= {"fallback": worst and worst.point, "inside": worst and worst.inside}
     started = partial(program, caution=caution if drowned else "", **options)
