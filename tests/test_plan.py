@@ -256,7 +256,7 @@ def test_noise_on_rows_that_are_never_violated_is_that_of_the_solve():
 def test_noise_as_wide_as_the_range_is_told_before_and_after():
     """Half of all draws, or more, are the tight end of the range."""
     planned, solution = always(eps=0.1)
-    assert planned.predictions[planned.best].on_numbers[0].drowns
+    assert planned.predictions[planned.best].on_numbers[0].is_mostly_noise
     assert planned.verdict is Verdict.TOO_MUCH_NOISE
     part = "the declared range of the right-hand sides b"
     assert planned.advice.startswith(f"Too much noise for {part}")

@@ -221,7 +221,7 @@ def _advice_on_noise(
     request: SolveRequest, noises: Sequence[NoiseOnNumbers]
 ) -> tuple[Verdict, str]:
     """Whether the noise on private numbers is smaller than their declared ranges."""
-    drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
+    drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.is_mostly_noise)
     if drowned:
         return Verdict.TOO_MUCH_NOISE, (
             f"{Verdict.TOO_MUCH_NOISE} of the {drowned}: most releases would be an end"
