@@ -130,7 +130,9 @@ class Perturbed(RowsMethod):
         s = request.density() if mixed else None
         width = None if request.width is None else of_usual_size(request.width, "width")
         charges = PerturbedCharges.soft(request, clipped=width is None, s=s)
-        easy = (request.n - prices.hard) * request.public.deciding * _SOFT_DIFFICULT
+        # Towards the cheaper sides of rows, all of them together pull no harder than so many.
+        deciding = request.public.deciding * prices.weaker
+        easy = (request.n - prices.hard) * deciding * _SOFT_DIFFICULT
         options: dict[str, Any] = {"prices": prices, "width": width}
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Solver:
@@ -146,7 +148,7 @@ class Perturbed(RowsMethod):
         if s is None:
             easy = min(easy, region.size * charges.sigma * charges.told(request.public.records))
         # Where few rows decide, answers become mostly noise less abruptly.
-        few = min(1 / request.public.deciding, _MOST_GRADUAL)
+        few = min(1 / deciding, _MOST_GRADUAL)
         predict = partial(
             self._prediction,
             region.size,
@@ -155,7 +157,7 @@ class Perturbed(RowsMethod):
             _typical(region),
             rounds,
             whatever_s=region.size * charges.sigma / easy,
-            deciding=request.public.deciding,
+            deciding=deciding,
             hopeless=HOPELESS * few,
         )
         return PlannedRun(charges.requests, start, predict)

@@ -13,7 +13,7 @@ from privlp.checks import FloatArray
 from privlp.methods.counts import NoisyCounts, StagedSearch
 from privlp.methods.fallback import keeps, reach
 from privlp.methods.perturbed.draws import Bend, Draws, draws_of_stages, prices_of_public_rows
-from privlp.methods.perturbed.paths import above, scaled_or
+from privlp.methods.perturbed.paths import Path, above, scaled_or
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import SoftPrices
@@ -57,6 +57,9 @@ _ONE_WAY, _HARDLY_LESS, _FARTHER = 0.9, 1.0, 1.0
 _AS_LONG, _PULLED, _HELD = 0.5, 1.3, (1.4, 2.6)
 # Places of what is left of a line at which costs are compared; and after so many steps to one end.
 _BESIDE, _CLOSE, _AGAIN = (0.375, 0.625), (0.02, 0.2), 3
+# Where one end costs less: binary logarithms of odds on the way from it, and the steps of a search
+# from there. What costs more is better if a comparison speaks for it by so many deviations.
+_FARTHEST_ODDS, _STEP_OF_ODDS, _PAYS = 24.0, 4.0, 1.0
 # Limits of what a row says, where two points are the same, and without noise.
 _TINY, _HUGE = 1e-150, 1e150
 _INSTEAD = (
@@ -193,11 +196,16 @@ class SoftRowSearch(StagedSearch):
         most = reach(sigma, records, _REACH)
         # Where a norm is far too short, public costs outweigh all that rows may say.
         more = compared.difference(self._x, simple, self._choice, most, cheaper=self._n / 2)
-        unsure = not keeps(more, sigma, records)
-        if unsure and more < 0 and sigma <= _NOISY * records:
+        decide = self._deciding(compared, simple, most)
+        unsure = not keeps(more, sigma, decide)
+        if unsure and more < 0 and sigma <= _NOISY * decide:
             self._warning = _UNSURE
             return False
         return unsure
+
+    def _deciding(self, compared: Comparison, simple: FloatArray, most: float) -> float:  # noqa: ARG002
+        """How many records decide between the answer and a simple point."""
+        return self._n // self._k
 
     def _norm_of_most_rows(self, region: ReducedPolytope, clip: ChargedDraws) -> float:
         """A bound on norms that a public number of rows may exceed.
@@ -263,8 +271,7 @@ class Comparison(NamedTuple):
         After several steps towards one end, places close to it are compared: bounds may be far too
         wide, and the line with them.
         """
-        ends = [self.public.best(np.full(len(inside), sign)) for sign in (1.0, -1.0)]
-        first, last = (inside if end is None else end for end in ends)
+        first, last = self.ends(inside)
         near, far, told, asked, nearer = 0.0, 1.0, 0.0, 0, 0
         while draws.remaining:
             low, high = _BESIDE if abs(nearer) < _AGAIN else _CLOSE
@@ -278,8 +285,42 @@ class Comparison(NamedTuple):
                 told, asked = 0.0, 0
         if near < 0.5 < far:
             return inside
-        found = first + (far if far < 0.5 else near) * (last - first)
-        return self.region.point(self.region.within(self.region.coordinates(found)))
+        return self._within(first + (far if far < 0.5 else near) * (last - first))
+
+    def ends(self, inside: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The ends of the public line: a point inside stands for one that does not exist."""
+        ends = [self.public.best(np.full(len(inside), sign)) for sign in (1.0, -1.0)]
+        first, last = (inside if end is None else end for end in ends)
+        return first, last
+
+    def _within(self, x: FloatArray) -> FloatArray:
+        return self.region.point(self.region.within(self.region.coordinates(x)))
+
+    def upwards(
+        self, cheap: FloatArray, dear: FloatArray, draws: ChargedDraws, *, most: float
+    ) -> Path:
+        """The way from one end of a line, whose public costs are less, to the other.
+
+        It is a function of the logarithm of odds, to the base 2, and 0 is its best place as far as
+        comparisons tell: one that costs more must surely be better, because what it costs is sure.
+        """
+
+        def at(odds: float) -> FloatArray:
+            return self._within(cheap + (dear - cheap) / (1 + 2.0**-odds))
+
+        def pays(one: float, other: float) -> bool:
+            more = self.difference(at(other), at(one), draws, most)
+            return more < -_PAYS * draws.sigma
+
+        low, high = -_FARTHEST_ODDS, _STEP_OF_ODDS - _FARTHEST_ODDS
+        while draws.remaining and high <= _FARTHEST_ODDS and pays(low, high):
+            low, high = high, high + _STEP_OF_ODDS
+        low -= _STEP_OF_ODDS
+        while draws.remaining:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if pays(middle - 0.5, middle + 0.5) else (low, middle)
+        best = 0.5 * (low + high)
+        return lambda t: at(best + t)
 
     def difference(
         self,
@@ -293,16 +334,21 @@ class Comparison(NamedTuple):
 
         That public costs are less counts up to `cheaper`.
         """
-        apart = self.region.coordinates(x) - self.region.coordinates(other)
-        # Rows vary alike in all directions: this is what those of norm `unit` typically change by.
-        typical = self.unit * float(np.linalg.norm(apart)) / math.sqrt(max(len(apart), 1))
-        limit = _HUGE
-        if math.isfinite(most):  # no row of that norm changes by more than the norm of the way
-            limit = max(min(most, math.sqrt(max(len(apart), 1))) * typical, _TINY)
+        limit = self.limit(x, other, most)
         rows = self.rows.keep(partial(ComparedRows, largest_price=self.price))
         found = float(draws(float(rows.total(ComparedRows.costlier, x, other, limit))))
         public = float(self.public.cost @ (x - other)) / (self.price * limit)
         return found + max(public, -cheaper)
+
+    def limit(self, x: FloatArray, other: FloatArray, most: float) -> float:
+        """What a row says of two points is bounded by this: so many typical changes of a row."""
+        apart = self.region.coordinates(x) - self.region.coordinates(other)
+        # Rows vary alike in all directions: this is what those of norm `unit` typically change by.
+        typical = self.unit * float(np.linalg.norm(apart)) / math.sqrt(max(len(apart), 1))
+        if math.isinf(most):
+            return _HUGE
+        # No row of that norm changes by more than the norm of the way.
+        return max(min(most, math.sqrt(max(len(apart), 1))) * typical, _TINY)
 
 
 # Moments below this share of a row's are not told apart, however small the noise.
