@@ -233,7 +233,7 @@ class MixedRowSearch(SoftRowSearch):
             if not exact:
                 self._x = self._both(draws, region, unit, self._x, ratio, sharp=False)
                 found = self._missed(self._x)
-                if found < fewest:
+                if found < fewest - (_FEWER * self._missed.sigma if upwards else 0.0):
                     deep, fewest = self._x, found
                 surely = found - self._missed.sigma
                 change = min(max(surely / wanted, 1 / _MOST_CHANGE), 1.0)
