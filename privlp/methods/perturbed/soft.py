@@ -55,6 +55,8 @@ _ONE_WAY, _HARDLY_LESS, _FARTHER = 0.9, 1.0, 1.0
 # it with so many deviations of the secret term; nor did a shorter one, if it and the one before
 # were held with so many.
 _AS_LONG, _PULLED, _HELD = 0.5, 1.3, (1.4, 2.6)
+# Nor did one that was held by so large a part of what all rows pull towards their cheaper sides.
+_HELD_OF_WEAKER = 0.06
 # Places of what is left of a line at which costs are compared; and after so many steps to one end.
 _BESIDE, _CLOSE, _AGAIN = (0.375, 0.625), (0.02, 0.2), 3
 # Where one end costs less: binary logarithms of odds on the way from it, and the steps of a search
@@ -97,7 +99,7 @@ class SoftRowSearch(StagedSearch):
         super().__init__(request, 1 + len(self._stages), region.point(region.inside))
         self._n, self._k = request.n, request.public.rows_of_one_record
         self._most = request.largest_n
-        self._soft = self._n - prices.hard
+        self._soft, self._weaker = self._n - prices.hard, prices.weaker
         self._price, self._bend = float(prices.largest), Bend.of(request.public)
         self._rows, self._public, self._region = rows, public, region
 
@@ -146,7 +148,7 @@ class SoftRowSearch(StagedSearch):
             self._prices = prices_of_public_rows(self._public, region, slopes, weight)
             self._note("x", self._x)
             self._note("softness", softness)
-            if last and _has_not_arrived(way, pulls):
+            if last and (_has_not_arrived(way, pulls) or self._is_held(draws, pulls[-1])):
                 self._warning = _ON_THE_WAY
             if last and self._is_worse(compared, simple):
                 self._x, self._warning = simple, _INSTEAD
@@ -172,6 +174,11 @@ class SoftRowSearch(StagedSearch):
             return 0.0
         held = draws.strength(softness, len(step), self._bend) * float(np.linalg.norm(step))
         return held / (draws.sigma * math.sqrt(len(step)))
+
+    def _is_held(self, draws: Draws, pull: float) -> bool:
+        """Whether the quadratic held a step by much of what rows pull towards cheaper sides."""
+        weaker, size = self._n * self._weaker, self._region.size
+        return self._weaker < 1 and pull * draws.sigma * size > _HELD_OF_WEAKER * weaker
 
     def _scaled(self) -> tuple[ReducedPolytope, float]:
         """The region in coordinates in which rows vary alike, and a bound on most norms."""
