@@ -14,6 +14,7 @@ from privlp.game.loop import Released
 from privlp.methods.counts import NoisyCounts, StagedSearch, TargetSearch
 from privlp.methods.fallback import HALF_AS_BAD_AGAIN
 from privlp.methods.perturbed.draws import WEAK, Bend, Draws, draws_of_stages, prices_of_public_rows
+from privlp.methods.perturbed.line import Comparison
 from privlp.methods.perturbed.paths import (
     MARGIN,
     SCALES,
@@ -23,7 +24,7 @@ from privlp.methods.perturbed.paths import (
     StageRegions,
     typical_side,
 )
-from privlp.methods.perturbed.soft import SOFTNESS, Comparison, SoftRowSearch
+from privlp.methods.perturbed.soft import SOFTNESS, SoftRowSearch
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope

@@ -56,9 +56,11 @@ class Perturbed(RowsMethod):
     ``docs/proofs.md``, "One perturbed convex program".
 
     *Hard rows among soft ones* (``s`` counts the hard ones) have the largest price of all, by a
-    factor that follows from counts: in units of it a record moves no more than is charged. A stage
-    on hard rows alone looks for a point inside them. On the way from the answer to a point that
-    misses few of them, counts find where few are missed.
+    factor that follows from counts: in units of it a record moves no more than is charged. On a
+    public line comparisons, from its cheaper end on, and counts find a place that costs little and
+    misses few hard rows. Where costs are alike at its ends, or none of its places misses few, a
+    stage on hard rows alone looks for a point inside them. On the way from the answer to the point
+    that was found, counts say where few are missed.
 
     *Shadow prices* follow from the gradient of smoothed violations at the released point, a sum of
     k vectors w_i s_i g_i for each record, which moves by no more than the secret term is charged
