@@ -264,10 +264,10 @@ class MixedRowSearch(SoftRowSearch):
         path = compared.upwards(cheap, dear, self._line, most=_ON_LINE)
         return path(0.0), path
 
-    def _deciding(self, compared: Comparison, simple: FloatArray, most: float) -> float:
+    def _decide(self, compared: Comparison, simple: FloatArray, most: float) -> float:
         """No more than would make public costs above the least ones half as bad again."""
         cost, cheapest = self._public.cost, self._public.best(self._public.cost)
-        records = float(super()._deciding(compared, simple, most))
+        records = float(super()._decide(compared, simple, most))
         if cheapest is None or not cost.any():
             return records
         limit = self._price * compared.limit(self._x, simple, most)
@@ -295,7 +295,7 @@ class MixedRowSearch(SoftRowSearch):
         cost, deep, fewest = self._public.cost, simple, self._missed(simple)
         if upwards is not None and fewest > self._few:
             count, x = self._on_the_line(upwards, fewest)
-            if count <= max(fewest, _FEWER * self._missed.sigma):
+            if count <= self._s + _FEWER * self._missed.sigma:
                 return x, count
         ends = (self._public.best(slope) for slope in (cost, -cost, np.ones_like(cost)))
         for x in (self._x, middle, *ends):

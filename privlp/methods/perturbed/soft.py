@@ -56,8 +56,8 @@ _ONE_WAY, _HARDLY_LESS, _FARTHER = 0.9, 1.0, 1.0
 # it with so many deviations of the secret term; nor did a shorter one, if it and the one before
 # were held with so many.
 _AS_LONG, _PULLED, _HELD = 0.5, 1.3, (1.4, 2.6)
-# Nor did one that was held by so large a part of what all rows pull towards their cheaper sides.
-_HELD_OF_WEAKER = 0.06
+# Where few rows decide, nor did one that was held by so large a part of what these may pull.
+_HELD_OF_DECIDING = 0.08
 _INSTEAD = (
     "A noisy comparison of costs does not speak for the answer of the search, so a point of a"
     " public line is released in its place. More rows, a larger eps or fewer variables would help."
@@ -93,7 +93,8 @@ class SoftRowSearch(StagedSearch):
         super().__init__(request, 1 + len(self._stages), region.point(region.inside))
         self._n, self._k = request.n, request.public.rows_of_one_record
         self._most = request.largest_n
-        self._soft, self._weaker = self._n - prices.hard, prices.weaker
+        self._soft = self._n - prices.hard
+        self._deciding = prices.weaker * request.public.deciding
         self._price, self._bend = float(prices.largest), Bend.of(request.public)
         self._rows, self._public, self._region = rows, public, region
 
@@ -170,9 +171,9 @@ class SoftRowSearch(StagedSearch):
         return held / (draws.sigma * math.sqrt(len(step)))
 
     def _is_held(self, draws: Draws, pull: float) -> bool:
-        """Whether the quadratic held a step by much of what rows pull towards cheaper sides."""
-        weaker, size = self._n * self._weaker, self._region.size
-        return self._weaker < 1 and pull * draws.sigma * size > _HELD_OF_WEAKER * weaker
+        """Whether the quadratic held a step by much of what the rows that decide may pull."""
+        most, size = _HELD_OF_DECIDING * self._n * self._deciding, self._region.size
+        return self._deciding < 1 and pull * draws.sigma * size > most
 
     def _scaled(self) -> tuple[ReducedPolytope, float]:
         """The region in coordinates in which rows vary alike, and a bound on most norms."""
@@ -197,14 +198,14 @@ class SoftRowSearch(StagedSearch):
         most = reach(sigma, records, _REACH)
         # Where a norm is far too short, public costs outweigh all that rows may say.
         more = compared.difference(self._x, simple, self._choice, most, cheaper=self._n / 2)
-        decide = self._deciding(compared, simple, most)
+        decide = self._decide(compared, simple, most)
         unsure = not keeps(more, sigma, decide)
         if unsure and more < 0 and sigma <= _NOISY * decide:
             self._warning = _UNSURE
             return False
         return unsure
 
-    def _deciding(self, compared: Comparison, simple: FloatArray, most: float) -> float:  # noqa: ARG002
+    def _decide(self, compared: Comparison, simple: FloatArray, most: float) -> float:  # noqa: ARG002
         """How many records decide between the answer and a simple point."""
         return self._n // self._k
 
