@@ -294,9 +294,9 @@ class MixedRowSearch(SoftRowSearch):
         self._note("x", self._x)
         cost, deep, fewest = self._public.cost, simple, self._missed(simple)
         if upwards is not None and fewest > self._few:
-            count, x = self._on_the_line(upwards, fewest)
+            count, place = self._on_the_line(upwards, fewest)
             if count <= self._s + _FEWER * self._missed.sigma:
-                return x, count
+                return place, count
         ends = (self._public.best(slope) for slope in (cost, -cost, np.ones_like(cost)))
         for x in (self._x, middle, *ends):
             if x is not None and fewest > self._few and self._missed.left > _LATER_COUNTS:
