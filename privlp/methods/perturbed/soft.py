@@ -57,7 +57,7 @@ _ONE_WAY, _HARDLY_LESS, _FARTHER = 0.9, 1.0, 1.0
 # were held with so many.
 _AS_LONG, _PULLED, _HELD = 0.5, 1.3, (1.4, 2.6)
 # Where few rows decide, nor did one that was held by so large a part of what these may pull.
-_HELD_OF_DECIDING = 0.08
+_HELD_OF_DECIDING = 0.06
 _INSTEAD = (
     "A noisy comparison of costs does not speak for the answer of the search, so a point of a"
     " public line is released in its place. More rows, a larger eps or fewer variables would help."
