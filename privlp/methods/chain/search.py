@@ -63,6 +63,9 @@ _BACK, _ROUNDING = 0.8, 1e-9
 _FORCE, _CHANGE, _FAR_BACK, _FAR_BEYOND = 0.7, 1.4, 0.5, -0.3
 # A search leads beyond a point by this share of the way to it, at most; the last one by less.
 _BEYOND, _LAST_BEYOND = 2.0, 1.5
+# Where less is at stake than this share of what the deep point costs more than another, the way
+# between them is divided in units of what is at stake.
+_FAR_DEARER = 0.5
 # The last search likely ends near the last point.
 _LIKELY = -0.15, 0.25
 # Units of variables are this power of their share of room, or of the floor.
@@ -127,8 +130,8 @@ class Scale:
         """
         self.back |= t > _FAR_BACK
         self.force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
-        self.far = far
-        if far:
+        self.far = far and t <= _FAR_BACK  # If counts led back, more room leads to worse points.
+        if self.far:
             self.wider *= _GROWS
         elif self.wider > 1:
             self.wider *= min(max(_OF_GAIN * gain, 1 / _GROWS), 1.0)
@@ -148,7 +151,8 @@ class ChainSearch(DeepSearch):
         scale = Scale(self._region, deep, self._slack(self._region, deep), deep)
         scale.thin = scale.slack <= _LEAST_SLACK
         stages = self._charges.stages
-        x, _ = self._towards(scale.region, deep, start.x, _START_TARGET, 0.0, stages + 1)
+        first = start.x
+        x, _ = self._towards(scale.region, deep, first, first, _START_TARGET, 0.0, stages + 1)
         yield
         softnesses, points = _SOFTNESS if stages > 2 else _OF_FEW, [x]
         for stage, softness in enumerate(softnesses[:stages]):
@@ -159,7 +163,7 @@ class ChainSearch(DeepSearch):
             self._note("calibrated x", x)
             yield
         self._warn_if_not_arrived(scale, points[0], x)
-        self._end(start, scale.region, scale.deep, x)
+        self._end(start, scale, points)
         self._warn_of_end(scale, points)
         if not self._warning and self._is_where_it_began(scale.deep, start.corner):
             self._warning = _NOTHING_GAINED
@@ -223,12 +227,12 @@ class ChainSearch(DeepSearch):
         scale.stopped |= left < self._charges.stages and not free
         ends = np.abs(found - x) > _TO_AN_END * max(scale.wider, 1.0) * self._widths
         far = straight and bool(along > steps * soft or ends.any())
-        new, t = self._towards(region, deep, found, target, _BEYOND, left)
+        new, t = self._towards(region, deep, found, x, target, _BEYOND, left)
         if scale.kept:
             scale.deep = self._all.moved(deep, new - x)
         gain = self._along(region, x, new)[0] / (0.5 * soft)
         scale.change(t, gain, far=far)
-        if far and early and self._is_remote(scale, new):
+        if scale.far and early and self._is_remote(scale, new):
             new = self._short_descents(scale, new, left - 1)
             most = self._draws.slopes.remaining - _EACH * (left - 1)
             scale.kept = min(self._short_rounds(scale), most)
@@ -314,13 +318,13 @@ class ChainSearch(DeepSearch):
                 break
         return good
 
-    def _end(self, start: Start, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> None:
+    def _end(self, start: Start, scale: Scale, points: list[FloatArray]) -> None:
         """The last search, and where few rows are missed at a corner, whichever is cheaper."""
         if start.good and self._charges.difficulty > _ON_THE_WAY:
             x = start.with_few(self._counts(self._draws.last), self._last_target)
             self._x = np.clip(x, *self._whole.bounds.T)
         else:
-            self._finish(region, deep, x)
+            self._finish(scale, *points[-2:])
         if start.corner is not None:  # Few rows were counted to be missed there.
             corner = np.clip(start.corner, *self._whole.bounds.T)
             self._x = min(corner, self._x, key=self._public.cost.dot)
@@ -373,13 +377,14 @@ class ChainSearch(DeepSearch):
         region: ReducedPolytope,
         deep: FloatArray,
         x: FloatArray,
+        before: FloatArray,
         target: float,
         beyond: float,
         left: int,
     ) -> tuple[FloatArray, float]:
         """Where on the way from x to the deep point, at t = 1, so many times s rows are missed."""
         counts = self._between
-        path = self._path(region, deep, x)
+        path, beyond = self._divided(self._path(region, deep, x), deep, x, before, beyond)
         posterior = TargetSearch(
             max(target * self._s, counts.sigma),
             -beyond,
@@ -389,6 +394,23 @@ class ChainSearch(DeepSearch):
         )
         found = posterior.search(lambda t: self._counted(counts, path(t)), counts.left // left)
         return path(found), found
+
+    def _divided(
+        self, path: Path, deep: FloatArray, x: FloatArray, before: FloatArray, beyond: float
+    ) -> tuple[Path, float]:
+        """The way from x to the deep point, and how far beyond x it is searched, in its units.
+
+        If the deep point is far dearer than what is at stake, t = -1 is the least cost, and t > 0
+        grows from units of what is at stake to the whole way. Else such ways had few places where
+        costs matter. What is at stake is taken from the point before, too: x may be the cheapest.
+        """
+        cost = self._public.cost
+        dearer, at_stake = abs(float(cost @ (deep - x))), float(cost @ (x - self._cheapest))
+        left = max(at_stake, float(cost @ (before - self._cheapest)) / _GROWS)
+        if not 0 < left < _FAR_DEARER * dearer:
+            return path, beyond
+        unit = left / dearer
+        return lambda t: path(t * unit ** (1 - max(t, 0.0))), min(beyond, 1.0)
 
     def _path(self, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> Path:
         """The way from x at t = 0 to the deep point at t = 1: a curve that leaves along the costs.
@@ -418,13 +440,14 @@ class ChainSearch(DeepSearch):
         weights[live] = np.maximum(share, _LEAST_SHARE) ** _POWER
         return scaled_or(base, self._public, base.cap, weights)
 
-    def _finish(self, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> None:
+    def _finish(self, scale: Scale, before: FloatArray, x: FloatArray) -> None:
         """The last search."""
-        counts = self._counts(self._draws.last)
-        path = self._path(region, deep, x)
+        counts, deep = self._counts(self._draws.last), scale.deep
+        path = self._path(scale.region, deep, x)
+        path, beyond = self._divided(path, deep, x, before, _LAST_BEYOND)
         posterior = TargetSearch(
             self._last_target,
-            -_LAST_BEYOND,
+            -beyond,
             1.0,
             sigma=counts.sigma,
             most=float(self._largest_n),
