@@ -142,6 +142,7 @@ class ChainSearch(DeepSearch):
 
     def _play(self) -> Iterator[None]:
         start = self._started()
+        self._of_tip = int(start.corner is not None)
         yield
         deep = self._on_the_way(start) if start.leads_away else self._deep_point(start)
         self._note("deep point", deep)
@@ -159,6 +160,8 @@ class ChainSearch(DeepSearch):
             if stage:
                 self._narrow(scale, x)
             x = self._stage(scale, x, softness, stages - stage)
+            if stage + 1 == stages and start.corner is not None:
+                x = self._outwards(scale, start.corner, x)
             points.append(x)
             self._note("calibrated x", x)
             yield
@@ -216,7 +219,8 @@ class ChainSearch(DeepSearch):
         self._note("x", found)
         if self._went_back(region, deep, x, found):
             scale.wider, scale.stopped = scale.wider / _GROWS, True
-            self._know(x, math.inf, self._between, self._between.left // left)
+            number = (self._between.left - self._of_tip) // left
+            self._know(x, math.inf, self._between, number)
             return x
         steps = _FAR * _LENGTH * math.sqrt(rounds)
         early = left > self._charges.stages - _EARLY
@@ -237,6 +241,24 @@ class ChainSearch(DeepSearch):
             most = self._draws.slopes.remaining - _EACH * (left - 1)
             scale.kept = min(self._short_rounds(scale), most)
         return new
+
+    def _outwards(self, scale: Scale, tip: FloatArray, x: FloatArray) -> FloatArray:
+        """A point that lies as far from the tip of a cone as can be, if a count speaks for it.
+
+        In a cone it misses the same rows as x, and saves more. Steps do not lead there: rows tell
+        no scale.
+        """
+        counts, ends = self._between, self._all
+        z = ends.coordinates(tip)
+        times = ends.reach(z, ends.coordinates(x) - z)
+        if not counts.left or not 1 < times < math.inf or self._public.cost @ (x - tip) >= 0:
+            return x
+        far = ends.moved(tip, times * (x - tip))
+        if self._counted(counts, far) > _START_TARGET * self._s + counts.sigma:
+            return x
+        scale.deep = ends.moved(tip, times * (scale.deep - tip))
+        scale.soft *= times
+        return far
 
     def _is_remote(self, scale: Scale, x: FloatArray) -> bool:
         """Whether noise is not large and far more cost than the slack of rows is at stake."""
@@ -392,7 +414,8 @@ class ChainSearch(DeepSearch):
             sigma=counts.sigma,
             most=float(self._largest_n),
         )
-        found = posterior.search(lambda t: self._counted(counts, path(t)), counts.left // left)
+        number = (counts.left - self._of_tip) // left
+        found = posterior.search(lambda t: self._counted(counts, path(t)), number)
         return path(found), found
 
     def _divided(
