@@ -142,7 +142,7 @@ class ChainSearch(DeepSearch):
 
     def _play(self) -> Iterator[None]:
         start = self._started()
-        self._of_tip = int(start.corner is not None)
+        self._of_tip = int(start.corner is not None)  # a count for a point away from it
         yield
         deep = self._on_the_way(start) if start.leads_away else self._deep_point(start)
         self._note("deep point", deep)
