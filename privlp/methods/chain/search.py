@@ -17,6 +17,7 @@ from privlp.regions.polytope import ReducedPolytope
 from privlp.rows.in_coordinates import RowsInCoordinates
 
 Path = Callable[[float], FloatArray]
+Share = Callable[[float], float]
 
 # Rows move inwards by this share of the softness.
 _INWARDS = 0.8
@@ -64,8 +65,8 @@ _FORCE, _CHANGE, _FAR_BACK, _FAR_BEYOND = 0.7, 1.4, 0.5, -0.3
 # A search leads beyond a point by this share of the way to it, at most; the last one by less.
 _BEYOND, _LAST_BEYOND = 2.0, 1.5
 # Where less is at stake than this share of what the deep point costs more than another, the way
-# between them is divided in units of what is at stake.
-_FAR_DEARER = 0.5
+# between them is divided in units of what is at stake; of which this share is next to nothing.
+_FAR_DEARER, _NEAR_LEAST = 0.5, 0.1
 # The last search likely ends near the last point.
 _LIKELY = -0.15, 0.25
 # Units of variables are this power of their share of room, or of the floor.
@@ -404,9 +405,12 @@ class ChainSearch(DeepSearch):
         beyond: float,
         left: int,
     ) -> tuple[FloatArray, float]:
-        """Where on the way from x to the deep point, at t = 1, so many times s rows are missed."""
+        """Where on the way from x to the deep point, at t = 1, so many times s rows are missed.
+
+        And t; before x, the share of the way: stages went not far enough only if that is large.
+        """
         counts = self._between
-        path, beyond = self._divided(self._path(region, deep, x), deep, x, before, beyond)
+        path, beyond, whole = self._divided(self._path(region, deep, x), deep, x, before, beyond)
         posterior = TargetSearch(
             max(target * self._s, counts.sigma),
             -beyond,
@@ -416,24 +420,33 @@ class ChainSearch(DeepSearch):
         )
         number = (counts.left - self._of_tip) // left
         found = posterior.search(lambda t: self._counted(counts, path(t)), number)
-        return path(found), found
+        return path(found), max(found, whole(found))
 
     def _divided(
         self, path: Path, deep: FloatArray, x: FloatArray, before: FloatArray, beyond: float
-    ) -> tuple[Path, float]:
-        """The way from x to the deep point, and how far beyond x it is searched, in its units.
+    ) -> tuple[Path, float, Share]:
+        """The way from x to the deep point, how far beyond x it is searched, and shares of it.
 
-        If the deep point is far dearer than what is at stake, t = -1 is the least cost, and t > 0
-        grows from units of what is at stake to the whole way. Else such ways had few places where
-        costs matter. What is at stake is taken from the point before, too: x may be the cheapest.
+        If the deep point is far dearer than what is at stake, few places of the way have costs that
+        matter. Then t = -1 is about the least cost, t = 1 the deep point, and near x shares of the
+        way grow by units of what is at stake. That is taken from the point before, too: x may be
+        the cheapest.
         """
         cost = self._public.cost
         dearer, at_stake = abs(float(cost @ (deep - x))), float(cost @ (x - self._cheapest))
         left = max(at_stake, float(cost @ (before - self._cheapest)) / _GROWS)
         if not 0 < left < _FAR_DEARER * dearer:
-            return path, beyond
-        unit = left / dearer
-        return lambda t: path(t * unit ** (1 - max(t, 0.0))), min(beyond, 1.0)
+            return path, beyond, lambda t: t
+        low = unit = left / dearer
+        # Public rows may stand in the way of costs: then it is farther to where they are least.
+        while low < beyond and float(cost @ (path(-low) - self._cheapest)) > _NEAR_LEAST * left:
+            low = min(2 * low, beyond)
+
+        def share(t: float) -> float:
+            whole = low if t < 0 else 1.0
+            return t * whole * (unit / whole) ** (1 - abs(t))
+
+        return lambda t: path(share(t)), min(beyond, 1.0), share
 
     def _path(self, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> Path:
         """The way from x at t = 0 to the deep point at t = 1: a curve that leaves along the costs.
@@ -467,7 +480,7 @@ class ChainSearch(DeepSearch):
         """The last search."""
         counts, deep = self._counts(self._draws.last), scale.deep
         path = self._path(scale.region, deep, x)
-        path, beyond = self._divided(path, deep, x, before, _LAST_BEYOND)
+        path, beyond, _ = self._divided(path, deep, x, before, _LAST_BEYOND)
         posterior = TargetSearch(
             self._last_target,
             -beyond,
