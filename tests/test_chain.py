@@ -174,16 +174,15 @@ def test_ways_are_divided_in_units_of_what_is_at_stake():
         points = (np.array([value]) for value in (deep, x, before))
         return ChainSearch._divided(search, path, *points, 2.0)
 
-    way, beyond, share = divided(100.0, 1.0, 1.0)
+    way, beyond = divided(100.0, 1.0, 1.0)
     assert beyond == 1
-    assert [share(t) for t in (-1, 0, 1)] == pytest.approx([-1 / 99, 0, 1])
     assert [float(way(t)[0]) for t in (-1, 0, 1)] == pytest.approx([0, 1, 100])
     assert 0 < way(-0.5)[0] < 1 < way(0.1)[0] < 3
-    assert divided(2.0, 1.0, 1.0)[:2] == (path, 2.0)  # as much is at stake
-    assert divided(100.0, 0.0, 0.0)[:2] == (path, 2.0)  # nothing is at stake
-    way, _, _ = divided(100.0, 1.0, 1.0, lambda t: np.array([1 + 9 * t]))  # public rows resist
+    assert divided(2.0, 1.0, 1.0) == (path, 2.0)  # as much is at stake
+    assert divided(100.0, 0.0, 0.0) == (path, 2.0)  # nothing is at stake
+    way, _ = divided(100.0, 1.0, 1.0, lambda t: np.array([1 + 9 * t]))  # public rows resist
     assert way(-1.0)[0] <= 0.1
-    way, _, _ = divided(100.0, 0.0, 8.0)  # x is the cheapest point, and was not before
+    way, _ = divided(100.0, 0.0, 8.0)  # x is the cheapest point, and was not before
     assert float(way(0.0)[0] - way(-1.0)[0]) == pytest.approx(0.99)
 
 

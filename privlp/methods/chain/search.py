@@ -17,7 +17,6 @@ from privlp.regions.polytope import ReducedPolytope
 from privlp.rows.in_coordinates import RowsInCoordinates
 
 Path = Callable[[float], FloatArray]
-Share = Callable[[float], float]
 
 # Rows move inwards by this share of the softness.
 _INWARDS = 0.8
@@ -405,12 +404,9 @@ class ChainSearch(DeepSearch):
         beyond: float,
         left: int,
     ) -> tuple[FloatArray, float]:
-        """Where on the way from x to the deep point, at t = 1, so many times s rows are missed.
-
-        And t; before x, the share of the way: stages went not far enough only if that is large.
-        """
+        """Where on the way from x to the deep point, at t = 1, so many times s rows are missed."""
         counts = self._between
-        path, beyond, whole = self._divided(self._path(region, deep, x), deep, x, before, beyond)
+        path, beyond = self._divided(self._path(region, deep, x), deep, x, before, beyond)
         posterior = TargetSearch(
             max(target * self._s, counts.sigma),
             -beyond,
@@ -420,12 +416,12 @@ class ChainSearch(DeepSearch):
         )
         number = (counts.left - self._of_tip) // left
         found = posterior.search(lambda t: self._counted(counts, path(t)), number)
-        return path(found), max(found, whole(found))
+        return path(found), found
 
     def _divided(
         self, path: Path, deep: FloatArray, x: FloatArray, before: FloatArray, beyond: float
-    ) -> tuple[Path, float, Share]:
-        """The way from x to the deep point, how far beyond x it is searched, and shares of it.
+    ) -> tuple[Path, float]:
+        """The way from x to the deep point, and how far beyond x it is searched, in its units.
 
         If the deep point is far dearer than what is at stake, few places of the way have costs that
         matter. Then t = -1 is about the least cost, t = 1 the deep point, and near x shares of the
@@ -436,17 +432,17 @@ class ChainSearch(DeepSearch):
         dearer, at_stake = abs(float(cost @ (deep - x))), float(cost @ (x - self._cheapest))
         left = max(at_stake, float(cost @ (before - self._cheapest)) / _GROWS)
         if not 0 < left < _FAR_DEARER * dearer:
-            return path, beyond, lambda t: t
+            return path, beyond
         low = unit = left / dearer
         # Public rows may stand in the way of costs: then it is farther to where they are least.
         while low < beyond and float(cost @ (path(-low) - self._cheapest)) > _NEAR_LEAST * left:
             low = min(2 * low, beyond)
 
-        def share(t: float) -> float:
+        def divided(t: float) -> FloatArray:
             whole = low if t < 0 else 1.0
-            return t * whole * (unit / whole) ** (1 - abs(t))
+            return path(t * whole * (unit / whole) ** (1 - abs(t)))
 
-        return lambda t: path(share(t)), min(beyond, 1.0), share
+        return divided, min(beyond, 1.0)
 
     def _path(self, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> Path:
         """The way from x at t = 0 to the deep point at t = 1: a curve that leaves along the costs.
@@ -480,7 +476,7 @@ class ChainSearch(DeepSearch):
         """The last search."""
         counts, deep = self._counts(self._draws.last), scale.deep
         path = self._path(scale.region, deep, x)
-        path, beyond, _ = self._divided(path, deep, x, before, _LAST_BEYOND)
+        path, beyond = self._divided(path, deep, x, before, _LAST_BEYOND)
         posterior = TargetSearch(
             self._last_target,
             -beyond,
