@@ -63,6 +63,9 @@ _BACK, _ROUNDING = 0.8, 1e-9
 _FORCE, _CHANGE, _FAR_BACK, _FAR_BEYOND = 0.7, 1.4, 0.5, -0.3
 # A search leads beyond a point by this share of the way to it, at most; the last one by less.
 _BEYOND, _LAST_BEYOND = 2.0, 1.5
+# Where less is at stake than this share of what the deep point costs more than another, the way
+# between them is divided in units of what is at stake; of which this share is next to nothing.
+_FAR_DEARER, _NEAR_LEAST = 0.5, 0.1
 # The last search likely ends near the last point.
 _LIKELY = -0.15, 0.25
 # Units of variables are this power of their share of room, or of the floor.
@@ -127,8 +130,8 @@ class Scale:
         """
         self.back |= t > _FAR_BACK
         self.force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
-        self.far = far
-        if far:
+        self.far = far and t <= _FAR_BACK  # If counts led back, more room leads to worse points.
+        if self.far:
             self.wider *= _GROWS
         elif self.wider > 1:
             self.wider *= min(max(_OF_GAIN * gain, 1 / _GROWS), 1.0)
@@ -139,6 +142,7 @@ class ChainSearch(DeepSearch):
 
     def _play(self) -> Iterator[None]:
         start = self._started()
+        self._of_tip = int(start.corner is not None)  # a count for a point away from it
         yield
         deep = self._on_the_way(start) if start.leads_away else self._deep_point(start)
         self._note("deep point", deep)
@@ -148,18 +152,21 @@ class ChainSearch(DeepSearch):
         scale = Scale(self._region, deep, self._slack(self._region, deep), deep)
         scale.thin = scale.slack <= _LEAST_SLACK
         stages = self._charges.stages
-        x, _ = self._towards(scale.region, deep, start.x, _START_TARGET, 0.0, stages + 1)
+        first = start.x
+        x, _ = self._towards(scale.region, deep, first, first, _START_TARGET, 0.0, stages + 1)
         yield
         softnesses, points = _SOFTNESS if stages > 2 else _OF_FEW, [x]
         for stage, softness in enumerate(softnesses[:stages]):
             if stage:
                 self._narrow(scale, x)
             x = self._stage(scale, x, softness, stages - stage)
+            if stage + 1 == stages and start.corner is not None:
+                x = self._outwards(scale, start.corner, x)
             points.append(x)
             self._note("calibrated x", x)
             yield
         self._warn_if_not_arrived(scale, points[0], x)
-        self._end(start, scale.region, scale.deep, x)
+        self._end(start, scale, points)
         self._warn_of_end(scale, points)
         if not self._warning and self._is_where_it_began(scale.deep, start.corner):
             self._warning = _NOTHING_GAINED
@@ -212,7 +219,8 @@ class ChainSearch(DeepSearch):
         self._note("x", found)
         if self._went_back(region, deep, x, found):
             scale.wider, scale.stopped = scale.wider / _GROWS, True
-            self._know(x, math.inf, self._between, self._between.left // left)
+            number = (self._between.left - self._of_tip) // left
+            self._know(x, math.inf, self._between, number)
             return x
         steps = _FAR * _LENGTH * math.sqrt(rounds)
         early = left > self._charges.stages - _EARLY
@@ -223,16 +231,34 @@ class ChainSearch(DeepSearch):
         scale.stopped |= left < self._charges.stages and not free
         ends = np.abs(found - x) > _TO_AN_END * max(scale.wider, 1.0) * self._widths
         far = straight and bool(along > steps * soft or ends.any())
-        new, t = self._towards(region, deep, found, target, _BEYOND, left)
+        new, t = self._towards(region, deep, found, x, target, _BEYOND, left)
         if scale.kept:
             scale.deep = self._all.moved(deep, new - x)
         gain = self._along(region, x, new)[0] / (0.5 * soft)
         scale.change(t, gain, far=far)
-        if far and early and self._is_remote(scale, new):
+        if scale.far and early and self._is_remote(scale, new):
             new = self._short_descents(scale, new, left - 1)
             most = self._draws.slopes.remaining - _EACH * (left - 1)
             scale.kept = min(self._short_rounds(scale), most)
         return new
+
+    def _outwards(self, scale: Scale, tip: FloatArray, x: FloatArray) -> FloatArray:
+        """A point that lies as far from the tip of a cone as can be, if a count speaks for it.
+
+        In a cone it misses the same rows as x, and saves more. Steps do not lead there: rows tell
+        no scale.
+        """
+        counts, ends = self._between, self._all
+        z = ends.coordinates(tip)
+        times = ends.reach(z, ends.coordinates(x) - z)
+        if not counts.left or not 1 < times < math.inf or self._public.cost @ (x - tip) >= 0:
+            return x
+        far = ends.moved(tip, times * (x - tip))
+        if self._counted(counts, far) > _START_TARGET * self._s + counts.sigma:
+            return x
+        scale.deep = ends.moved(tip, times * (scale.deep - tip))
+        scale.soft *= times
+        return far
 
     def _is_remote(self, scale: Scale, x: FloatArray) -> bool:
         """Whether noise is not large and far more cost than the slack of rows is at stake."""
@@ -314,13 +340,13 @@ class ChainSearch(DeepSearch):
                 break
         return good
 
-    def _end(self, start: Start, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> None:
+    def _end(self, start: Start, scale: Scale, points: list[FloatArray]) -> None:
         """The last search, and where few rows are missed at a corner, whichever is cheaper."""
         if start.good and self._charges.difficulty > _ON_THE_WAY:
             x = start.with_few(self._counts(self._draws.last), self._last_target)
             self._x = np.clip(x, *self._whole.bounds.T)
         else:
-            self._finish(region, deep, x)
+            self._finish(scale, *points[-2:])
         if start.corner is not None:  # Few rows were counted to be missed there.
             corner = np.clip(start.corner, *self._whole.bounds.T)
             self._x = min(corner, self._x, key=self._public.cost.dot)
@@ -373,13 +399,14 @@ class ChainSearch(DeepSearch):
         region: ReducedPolytope,
         deep: FloatArray,
         x: FloatArray,
+        before: FloatArray,
         target: float,
         beyond: float,
         left: int,
     ) -> tuple[FloatArray, float]:
         """Where on the way from x to the deep point, at t = 1, so many times s rows are missed."""
         counts = self._between
-        path = self._path(region, deep, x)
+        path, beyond = self._divided(self._path(region, deep, x), deep, x, before, beyond)
         posterior = TargetSearch(
             max(target * self._s, counts.sigma),
             -beyond,
@@ -387,8 +414,35 @@ class ChainSearch(DeepSearch):
             sigma=counts.sigma,
             most=float(self._largest_n),
         )
-        found = posterior.search(lambda t: self._counted(counts, path(t)), counts.left // left)
+        number = (counts.left - self._of_tip) // left
+        found = posterior.search(lambda t: self._counted(counts, path(t)), number)
         return path(found), found
+
+    def _divided(
+        self, path: Path, deep: FloatArray, x: FloatArray, before: FloatArray, beyond: float
+    ) -> tuple[Path, float]:
+        """The way from x to the deep point, and how far beyond x it is searched, in its units.
+
+        If the deep point is far dearer than what is at stake, few places of the way have costs that
+        matter. Then t = -1 is about the least cost, t = 1 the deep point, and near x shares of the
+        way grow by units of what is at stake. That is taken from the point before, too: x may be
+        the cheapest.
+        """
+        cost = self._public.cost
+        dearer, at_stake = abs(float(cost @ (deep - x))), float(cost @ (x - self._cheapest))
+        left = max(at_stake, float(cost @ (before - self._cheapest)) / _GROWS)
+        if not 0 < left < _FAR_DEARER * dearer:
+            return path, beyond
+        low = unit = left / dearer
+        # Public rows may stand in the way of costs: then it is farther to where they are least.
+        while low < beyond and float(cost @ (path(-low) - self._cheapest)) > _NEAR_LEAST * left:
+            low = min(2 * low, beyond)
+
+        def divided(t: float) -> FloatArray:
+            whole = low if t < 0 else 1.0
+            return path(t * whole * (unit / whole) ** (1 - abs(t)))
+
+        return divided, min(beyond, 1.0)
 
     def _path(self, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> Path:
         """The way from x at t = 0 to the deep point at t = 1: a curve that leaves along the costs.
@@ -418,13 +472,14 @@ class ChainSearch(DeepSearch):
         weights[live] = np.maximum(share, _LEAST_SHARE) ** _POWER
         return scaled_or(base, self._public, base.cap, weights)
 
-    def _finish(self, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> None:
+    def _finish(self, scale: Scale, before: FloatArray, x: FloatArray) -> None:
         """The last search."""
-        counts = self._counts(self._draws.last)
-        path = self._path(region, deep, x)
+        counts, deep = self._counts(self._draws.last), scale.deep
+        path = self._path(scale.region, deep, x)
+        path, beyond = self._divided(path, deep, x, before, _LAST_BEYOND)
         posterior = TargetSearch(
             self._last_target,
-            -_LAST_BEYOND,
+            -beyond,
             1.0,
             sigma=counts.sigma,
             most=float(self._largest_n),
