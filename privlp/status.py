@@ -119,8 +119,8 @@ class MissedRows:
         """How far the ends are from a count."""
         return _DEVIATIONS * sigma
 
-    def warning(self, s: float, eps: float) -> str:
-        """What to say if more than s rows may be missed, and what would help; or nothing."""
+    def warning(self, s: float, eps: float, rows: float = math.inf) -> str:
+        """What to say if more than s of the rows may be missed, and would help; or nothing."""
         if self.high <= s:
             return ""
         if self.low > s:
@@ -134,10 +134,12 @@ class MissedRows:
             f" and {self.high:,.0f}."
         )
         middle = 0.5 * (self.low + self.high)
-        ways = [f"s = {self.high:,.0f}"]
+        ways = [f"s = {self.high:,.0f}"] if self.high < rows else []  # else rows ask for nothing
         more = (self.high - middle) / (s - middle) if middle < s else math.inf
         if more <= _MUCH_MORE:
             ways.append(f"eps = {rounded_up(eps * more):g}")
+        if not ways:
+            return f"{said} More rows, or an eps many times larger, would help."
         return f"{said} About {' or '.join(ways)} would most likely do."
 
     def __str__(self) -> str:

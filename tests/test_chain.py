@@ -353,6 +353,11 @@ def test_what_the_warning_says():
         "Perhaps more than s = 30 rows are missed: by noisy counts between 3 and 40. About s = 40 or"
         " eps = 2.2 would most likely do."
     )
+    every = MissedRows(0, 20, 0.9)  # of 20 rows: such an s would ask for nothing
+    assert every.warning(1, 1.0, 20).endswith(
+        " More rows, or an eps many times larger, would help."
+    )
+    assert every.warning(15, 1.0, 20).endswith(" About eps = 2 would most likely do.")
     assert "s = 151 or eps = 1.1 " in MissedRows(100, 151, 0.9).warning(150, 1.0)
     assert "No point was found that misses so few rows" in MissedRows(50, 90, 0.9).warning(30, 1.0)
 
