@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -164,6 +165,23 @@ def labels(values: Any, axis: int) -> list[str] | None:
     if index is None or callable(index) or type(index).__name__ == "RangeIndex":
         return None
     return [*map(str, opened(values, "A table").columns if axis and is_table(values) else index)]
+
+
+def names_along(what: str, *given: tuple[str, Any, int]) -> list[str] | None:
+    """Names that tables and columns share along an axis, in one order, as entries go by place."""
+    first, found = "", None
+    for argument, values, axis in given:
+        message = f"{argument} has names of {what} that are no text."
+        names = unquoted(partial(labels, values, axis), message, argument)
+        if names is not None and found not in (None, names):
+            raise InvalidProblemError(
+                f"{first} and {argument} name the {what} differently, or in another order. Arrange"
+                " them alike, or leave names out by to_numpy(): entries are matched by place.",
+                parameter=argument,
+            )
+        if found is None and names is not None:
+            first, found = argument, names
+    return found
 
 
 def index_of(*blocks: Any) -> Any:

@@ -25,6 +25,7 @@ from privlp.checks import (
 from privlp.linear_program import LinearProgram
 from privlp.privacy import Ledger
 from privlp.quiet import unquoted
+from privlp.tables import names_along
 
 ROUNDED = 1 + 1e-12  #: Sums of uses may exceed the largest one by this factor: they are rounded.
 
@@ -114,6 +115,16 @@ def checked_limits(given: Any, largest: Any, people: int) -> tuple[FloatArray, f
     beyond = f"Some limits exceed largest_limit={largest:g}. {_LARGER}."
     require_data((limits <= largest).all(), beyond, "limits")
     return frozen(limits), largest
+
+
+def _require_one_order(values: Any, supplies: Any, uses: Any, limits: Any) -> None:
+    """Refuse tables that name people, options or supplies in different orders."""
+    names_along("people", ("values", values, 0), ("limits", limits, 0))
+    if uses is None:  # option j is one unit of supply j
+        names_along("options", ("values", values, 1), ("supplies", supplies, 0))
+    else:
+        names_along("options", ("values", values, 1), ("uses", uses, 0))
+        names_along("supplies", ("supplies", supplies, 0), ("uses", uses, 1))
 
 
 def check_size(given: Any, name: str) -> None:
@@ -218,6 +229,7 @@ class Allocation:
             f" PersonPrivate('add-remove', nominal_n=1000); got {type(self.neighbours).__name__}.",
             "neighbours",
         )
+        _require_one_order(self.values, self.supplies, self.uses, self.limits)
         found: dict[str, Any] = {}
         bound = found["largest_value"] = positive(self.largest_value, "largest_value", finite=True)
         values = found["values"] = checked_values(self.values, bound, self.neighbours)
