@@ -12,6 +12,7 @@ import numpy as np
 
 from privlp.checks import (
     FloatArray,
+    as_floats,
     is_one_of,
     positive,
     require,
@@ -247,7 +248,9 @@ def _run(
     )
     solver = planned.start(rows, draws)
     status = drive(solver, progress=progress, time_limit=request.time_limit)
-    released = solver.released() if status.success else Released(None, None, status=status)
+    released = Released(None, None, status=status)
+    if status.success:
+        released = _checked(solver.released(), name, lp.shape[1])
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
     prices, missed = released.prices, released.missed
@@ -277,6 +280,17 @@ def _run(
         released_prices=prices,
         missed=missed,
     )
+
+
+def _checked(released: Any, name: str, d: int) -> Released:
+    """What a method released, which may be a user's own: a point of finite numbers, or none."""
+    wrong = f"method={name!r} must release a Released whose x is a vector of {d} finite numbers."
+    require(isinstance(released, Released), wrong, "method")
+    if released.x is None:
+        return released
+    x = as_floats(released.x, "x")
+    require(x.shape == (d,) and np.isfinite(x).all(), wrong, "method")
+    return replace(released, x=x)
 
 
 def _as_without_rows(request: SolveRequest, x: FloatArray | None) -> str:
@@ -311,6 +325,9 @@ def _planned(
 ) -> tuple[str, PlannedRun]:
     """The name of the method, and its run as planned from public numbers."""
     if isinstance(method, Method):
+        own = type(method).__name__
+        named = isinstance(getattr(method, "name", None), str)
+        require(named, f"{own} needs a name: a text by which results call it.", "method")
         if not method.protects(request.relation):
             raise UnsupportedProblemError(
                 f"method={method.name!r} does not protect this neighbour relation:"
@@ -325,13 +342,20 @@ def _planned(
             f" {method.rows_hold}.",
             "feasible",
         )
-        return method.name, method.plan(request)
+        planned = method.plan(request)
+        require_kind(planned, PlannedRun, f"What {own}.plan returns", "a PlannedRun")
+        return method.name, planned
     if is_one_of(method, ("auto",)):
         return best_run(request, methods)
     known = {each.name: each for each in methods}
     if is_one_of(method, known):
         return method, known[method].plan(request)
     gone = is_one_of(method, REPLACED)
+    if isinstance(method, type) and issubclass(method, Method):
+        own = method.__name__
+        raise InvalidParameterError(
+            f"method must be an object, got the class {own}: write {own}(...).", parameter="method"
+        )
     names = ", ".join(map(repr, known))
     raise InvalidParameterError(
         f"There is no method={method!r} any more: take {REPLACED[method]}."

@@ -242,8 +242,9 @@ def test_method_specific_errors(method_name, change, message):
 
 
 def test_wrong_types_are_named():
-    with pytest.raises(privlp.InvalidParameterError, match="lp must be a LinearProgram, got str"):
-        privlp.solve("model.mps", 1.0, 1e-6, 30)
+    for call in (privlp.solve, privlp.plan, privlp.audit_solve):
+        with pytest.raises(privlp.InvalidParameterError, match="lp must be a LinearProgram, got s"):
+            call("model.mps", 1.0, 1e-6, 30)
     with pytest.raises(privlp.InvalidParameterError, match=r"budget must be a privlp\.Budget, got"):
         privlp.solve(covering(), 1.0, 1e-6, 30, budget=1.0)
 
