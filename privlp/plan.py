@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privlp.checks import require, require_flag
+from privlp.checks import as_printed, require, require_flag
 from privlp.errors import UnsupportedProblemError
 from privlp.linear_program import LinearProgram, require_program
 from privlp.methods import METHODS
@@ -171,9 +171,7 @@ class Plan:
     def _name(self, method: str) -> str:
         return f"{method} (auto)" if method == self.best else method
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 (IPython's)
-        """What notebooks show of a plan: what is printed of it."""
-        printer.text(str(self))
+    _repr_pretty_ = as_printed
 
     def __str__(self) -> str:
         request = self._request

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+
+import numpy as np
+
+from privlp.checks import FloatArray
 
 
 class Status(StrEnum):
@@ -77,6 +82,20 @@ class Verdict(StrEnum):
         """Whether an answer may be far off: look at the advice before you rely on it."""
         noisy = self.ROUGH, self.TOO_FEW_ROWS, self.TOO_MUCH_NOISE, self.TOO_LITTLE_SUPPLY
         return self in (self.NO_LIMIT, *noisy)
+
+
+def in_lines(named: Mapping[str, object]) -> str:
+    """A line for each name; what is None is left out."""
+    return "\n".join(
+        f"{name:>9}: " + str(value).replace("\n", "\n" + " " * 11)
+        for name, value in named.items()
+        if value is not None
+    )
+
+
+def shortened(x: FloatArray | None) -> str | None:
+    """A vector in a line or a few."""
+    return None if x is None else np.array2string(x, precision=4, threshold=20)
 
 
 # A normal deviate beyond which there is a chance of 2.5 % at either side. The answer may be one of

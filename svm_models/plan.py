@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from tabulate import tabulate
 
 from privlp import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError, Verdict
-from privlp.checks import whole
+from privlp.checks import as_printed, whole
 from privlp.privacy import ExponentialMechanism, LaplaceMechanism, Mechanism
 from svm_models.account import SHARE_OF_THE_COUNT, accounted, counts, rows_of
 from svm_models.parameters import privacy, require_delta
@@ -84,6 +84,8 @@ class FitPlan:
     parts: tuple[Part, ...]
     n_samples: int
     n_features: int
+
+    _repr_pretty_ = as_printed
 
     def __str__(self) -> str:
         rows = [

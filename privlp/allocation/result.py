@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from privlp.allocation.people import Allocation, people_of
-from privlp.checks import FloatArray, as_floats, real, require, require_kind
+from privlp.checks import FloatArray, as_floats, as_printed, real, require, require_kind
 from privlp.files import Saved
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.randomness import Randomness, RandomSource
@@ -179,6 +179,8 @@ class AllocationResult(Saved):
             )
             shares = people.shares(prices, self.softness / self.units[0])
         return np.asarray(shares * least * self.units[2])
+
+    _repr_pretty_ = as_printed
 
     def __str__(self) -> str:
         """Prices in a table, and what is promised; ``print(result.privacy)`` shows the ledger."""
