@@ -516,7 +516,7 @@ def test_rows_too_thin_for_the_stages_are_said():
         row_lower=y - 1.5,
         bounds=[(0, None)] * 12 + [(-1000, 1000)],
     )
-    with pytest.warns(UserWarning, match="far more room than the rows ask for"):
+    with pytest.warns(UserWarning, match="far more room than the rows ask"):
         found = privlp.solve(lp, 16.0, 1e-7, 100, method="chain", rng=0)
     assert found.objective > 3 * privlp.solve_exact(lp).objective
 
@@ -532,7 +532,7 @@ def test_an_answer_from_which_the_search_began_is_told():
 def test_bounds_too_loose_to_find_the_rows_are_said():
     """Only rows that still come closer when the rounds for it are used up are spoken of."""
     loose = covering(0, d=20, bounds=(-1e6, None))
-    with pytest.warns(UserWarning, match="far more room than the rows ask for"):
+    with pytest.warns(UserWarning, match="far more room than the rows ask"):
         privlp.solve(loose, 2.0, 1e-7, 100, method="chain", rng=0)
     with warnings.catch_warnings(action="error", category=privlp.MostlyNoiseWarning):
         usual = covering(0, bounds=(-1e3, None))
