@@ -171,6 +171,9 @@ class AllocationResult(Saved):
         her than the prices do.
         """
         require_kind(allocation, Allocation, "allocation", "a privlp.Allocation")
+        d = len(self.prices)
+        other = f"allocation has {len(allocation.supplies)} supplies, but {d} have prices."
+        require(len(allocation.supplies) == d, other, "allocation")
         prices = self.prices * self.units[1] / self.units[0]
         least = np.where(allocation.uses > 0, self.served, 1.0).min(axis=-1)
         with unnoticed():  # values may be far below 0
