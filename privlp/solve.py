@@ -369,10 +369,9 @@ def _planned(
 def _message(released: Released, rounds: int, ledger: Accountant) -> str:
     """How the solve ended, in a sentence."""
     if released.status is Status.TIME_LIMIT:
-        fewer = ", or fewer rounds by a larger alpha" if rounds > 1 else ""
         return (
             "Stopped at the time limit. Nothing is released, and what was charged stays charged."
-            f" Allow more time{fewer}."
+            " Allow more time."
         )
     privacy = f"within eps = {ledger.eps:g}, delta = {ledger.delta:g}"
     privacy = "without noise: NOT PRIVATE" if math.isinf(ledger.eps) else privacy
