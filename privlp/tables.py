@@ -204,11 +204,20 @@ def places(values: Any, rows: Any, name: str, of: str) -> npt.NDArray[Any] | Non
     at = _matched(own, rows)
     if at is None:
         raise InvalidProblemError(
-            f"{name} has other labels (index) than the rows of {of}. Give it theirs, in any order;"
-            f" or match rows by their order: {name}.to_numpy().",
+            f"{name} has other labels (index) than {of}. Give it theirs, in any order; or match"
+            f" rows by their order: {name}.to_numpy().",
             parameter=name,
         )
     return at
+
+
+def in_order_of_rows(values: Any, names: Sequence[str] | None, name: str) -> Any:
+    """What is labelled, in the order of rows that have names; anything else as it is."""
+    if names is None or index_of(values) is None or labels(values, 0) is None:
+        return values
+    own = values.index.map(str)
+    at = places(values.set_axis(own), type(own)(names), name, "the names of rows")
+    return values if at is None else values.iloc[at]
 
 
 def _matched(own: Any, rows: Any) -> npt.NDArray[Any] | None:
@@ -231,9 +240,14 @@ def require_order(values: Any, table: Any, name: str) -> None:
 
 
 def aligned(given: Mapping[str, Any], rows: Any, of: str) -> dict[str, Any]:
-    """What is given for rows, in the order of their labels where both sides have labels."""
-    found = {key: places(value, rows, key, of) for key, value in given.items()}
-    return {k: v if found[k] is None else v.iloc[found[k]] for k, v in given.items()}
+    """What is given for rows, in the order of their labels where both sides have labels.
+
+    What is matched has no labels then.
+    """
+    found = {key: places(value, rows, key, f"the rows of {of}") for key, value in given.items()}
+    ordered = {k: v if found[k] is None else v.iloc[found[k]] for k, v in given.items()}
+    matched = {k for k, v in given.items() if rows is not None and index_of(v) is not None}
+    return {k: v.to_numpy() if k in matched else v for k, v in ordered.items()}
 
 
 def by_name(given: Any, names: Sequence[str] | None, argument: str, what: str = "variable") -> Any:

@@ -561,6 +561,35 @@ def test_what_is_computed_of_a_point_goes_by_names_too():
             lp.objective(wrong)
 
 
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("b", [5.0, 6.0, 7.0]),
+        ("row_lower", [-5.0, -6.0, -7.0]),
+        ("groups", ["Ann", "Bob", "Ann"]),
+        ("penalty", [1.0, 2.0, np.inf]),
+        ("private", [True, False, False]),
+    ],
+)
+def test_what_is_given_for_rows_goes_by_their_names(field, values, tmp_path):
+    """Of an array, a model file or a model, whose rows have names and no labels of pandas."""
+    names, turned = [*"abc"], pd.Series(values, index=[*"abc"])[::-1]
+    made = [
+        lambda **k: LinearProgram(
+            [1, 1], **({"A": ROWS[:3, :2], "b": [9] * 3} | k), row_names=names
+        )
+    ]
+    if field not in ("b", "row_lower"):
+        made[0]().to_mps(tmp_path / "m.mps")
+        made.append(lambda **k: LinearProgram.from_mps(tmp_path / "m.mps", **k))
+    for make in made:
+        assert getattr(make(**{field: turned}), field).tolist() == values
+        assert getattr(make(**{field: pd.Series(values)}), field).tolist() == values  # no labels
+        wrong = f"^{field} has other labels .index. than the names of rows"
+        with pytest.raises(InvalidProblemError, match=wrong):
+            make(**{field: turned.set_axis([*"xyz"])})
+
+
 _SERIES, _OTHER = pd.Series([1.0, 2.0], index=[*"ab"]), pd.Series([1.0, 2.0], index=[*"ba"])
 _TABLE = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], index=[*"ab"], columns=[*"ab"])
 _LOTS = {"supplies": [9, 9], "demands": [1, 1], "sensitivity": 1}
