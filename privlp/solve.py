@@ -23,7 +23,7 @@ from privlp.checks import (
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError
 from privlp.game.loop import Released, drive
 from privlp.linear_program import LinearProgram, require_program
-from privlp.methods import REPLACED
+from privlp.methods import METHODS, REPLACED
 from privlp.methods.advice import advise, warn_of_request
 from privlp.methods.auto import best_run, promises, protecting
 from privlp.methods.base import Method, PlannedRun
@@ -324,6 +324,10 @@ def _planned(
     request: SolveRequest, method: str | Method, methods: Sequence[Method]
 ) -> tuple[str, PlannedRun]:
     """The name of the method, and its run as planned from public numbers."""
+    known = {each.name: each for each in methods}
+    names = ", ".join(map(repr, known))
+    if is_one_of(method, METHODS) and not is_one_of(method, known):
+        method = METHODS[str(method)]  # which is refused, but not for its name
     if isinstance(method, Method):
         own = type(method).__name__
         named = isinstance(getattr(method, "name", None), str)
@@ -331,7 +335,7 @@ def _planned(
         if not method.protects(request.relation):
             raise UnsupportedProblemError(
                 f"method={method.name!r} does not protect this neighbour relation:"
-                f" {request.public.description}.",
+                f" {request.public.description}. Take 'auto' or one of {names}.",
                 parameter="method",
             )
         asked = request.feasible
@@ -339,7 +343,7 @@ def _planned(
         require(
             asked is None or promises(method, certain=certain),
             f"method={method.name!r} does not promise feasible={asked!r}: its rows hold"
-            f" {method.rows_hold}.",
+            f" {method.rows_hold}. Take 'auto' or one of {names}.",
             "feasible",
         )
         planned = method.plan(request)
@@ -347,7 +351,6 @@ def _planned(
         return method.name, planned
     if is_one_of(method, ("auto",)):
         return best_run(request, methods)
-    known = {each.name: each for each in methods}
     if is_one_of(method, known):
         return method, known[method].plan(request)
     gone = is_one_of(method, REPLACED)
@@ -356,7 +359,6 @@ def _planned(
         raise InvalidParameterError(
             f"method must be an object, got the class {own}: write {own}(...).", parameter="method"
         )
-    names = ", ".join(map(repr, known))
     raise InvalidParameterError(
         f"There is no method={method!r} any more: take {REPLACED[method]}."
         if gone
