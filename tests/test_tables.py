@@ -17,6 +17,7 @@ from effort import each
 import privlp
 from privlp import (
     Allocation,
+    AllocationResult,
     Budget,
     ConstraintPrivate,
     InvalidParameterError,
@@ -25,6 +26,7 @@ from privlp import (
     ObjectivePrivate,
     RowPrivate,
     ScalarPrivate,
+    allocate,
     compare,
     models,
     quality,
@@ -588,6 +590,24 @@ def test_what_is_given_for_rows_goes_by_their_names(field, values, tmp_path):
         wrong = f"^{field} has other labels .index. than the names of rows"
         with pytest.raises(InvalidProblemError, match=wrong):
             make(**{field: turned.set_axis([*"xyz"])})
+
+
+def test_options_go_by_name(tmp_path):
+    wishes = pd.DataFrame(RNG.uniform(size=(60, 3)), columns=FOODS)
+    allocation = Allocation(wishes, supplies=[9, 9, 9], largest_value=1)
+    result = allocate(allocation, 20.0, rng=0)
+    result.save(tmp_path / "prices.json")
+    for prices in (result, AllocationResult.load(tmp_path / "prices.json")):
+        mine = prices.share(wishes.iloc[0])
+        assert np.array_equal(mine, prices.share(wishes.iloc[0].to_numpy()))
+        assert np.array_equal(mine, prices.share(wishes.iloc[0][::-1]))
+        with pytest.raises(InvalidProblemError, match="values must name each option"):
+            prices.share(wishes.iloc[0].set_axis([*"abc"]))
+    shares = pd.DataFrame(result.shares_of(allocation), columns=FOODS)
+    assert allocation.worth(shares) == allocation.worth(shares.to_numpy())
+    for ask in (allocation.worth, allocation.used):
+        with pytest.raises(InvalidParameterError, match="shares must name the options as values"):
+            ask(shares[[*FOODS[::-1]]])
 
 
 _SERIES, _OTHER = pd.Series([1.0, 2.0], index=[*"ab"]), pd.Series([1.0, 2.0], index=[*"ba"])
