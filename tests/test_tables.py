@@ -592,6 +592,12 @@ def test_what_is_given_for_rows_goes_by_their_names(field, values, tmp_path):
             make(**{field: turned.set_axis([*"xyz"])})
 
 
+def test_a_tolerance_of_each_row_goes_by_their_names():
+    lp = LinearProgram([1, 1], np.eye(2), [3, 5], row_lower=[3, 5], row_names=[*"ab"])
+    for tolerance in ([1.0, 2.0], pd.Series({"b": 2.0, "a": 1.0})):
+        assert lp.with_tolerance(tolerance).b.tolist() == [4.0, 7.0]
+
+
 def test_options_go_by_name(tmp_path):
     wishes = pd.DataFrame(RNG.uniform(size=(60, 3)), columns=FOODS)
     allocation = Allocation(wishes, supplies=[9, 9, 9], largest_value=1)
