@@ -204,8 +204,8 @@ def places(values: Any, rows: Any, name: str, of: str) -> npt.NDArray[Any] | Non
     at = _matched(own, rows)
     if at is None:
         raise InvalidProblemError(
-            f"{name} has other labels (index) than {of}. Give it theirs, in any order; or match"
-            f" rows by their order: {name}.to_numpy().",
+            f"{name} has other labels (index) than the rows of {of}. Give it theirs, in any order;"
+            f" or match rows by their order: {name}.to_numpy().",
             parameter=name,
         )
     return at
@@ -216,7 +216,7 @@ def in_order_of_rows(values: Any, names: Sequence[str] | None, name: str) -> Any
     if names is None or index_of(values) is None or labels(values, 0) is None:
         return values
     own = values.index.map(str)
-    at = places(values.set_axis(own), type(own)(names), name, "the names of rows")
+    at = places(values.set_axis(own), type(own)(names), name, "the program")
     return values if at is None else values.iloc[at]
 
 
@@ -244,7 +244,7 @@ def aligned(given: Mapping[str, Any], rows: Any, of: str) -> dict[str, Any]:
 
     What is matched has no labels then.
     """
-    found = {key: places(value, rows, key, f"the rows of {of}") for key, value in given.items()}
+    found = {key: places(value, rows, key, of) for key, value in given.items()}
     ordered = {k: v if found[k] is None else v.iloc[found[k]] for k, v in given.items()}
     matched = {k for k, v in given.items() if rows is not None and index_of(v) is not None}
     return {k: v.to_numpy() if k in matched else v for k, v in ordered.items()}

@@ -587,7 +587,7 @@ def test_what_is_given_for_rows_goes_by_their_names(field, values, tmp_path):
     for make in made:
         assert getattr(make(**{field: turned}), field).tolist() == values
         assert getattr(make(**{field: pd.Series(values)}), field).tolist() == values  # no labels
-        wrong = f"^{field} has other labels .index. than the names of rows"
+        wrong = f"^{field} has other labels .index. than the rows of the program"
         with pytest.raises(InvalidProblemError, match=wrong):
             make(**{field: turned.set_axis([*"xyz"])})
 

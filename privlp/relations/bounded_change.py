@@ -403,7 +403,7 @@ def in_order_of(
             continue
         flat = value.ndim == 1
         if rows is not None and not (flat and relation.part != "b"):
-            at = places(value, rows, name, "the rows of A")
+            at = places(value, rows, name, "A")
             value = value if at is None else getattr(value, "iloc", value)[at]
         elif flat:
             of_rows = relation.part == "b"
