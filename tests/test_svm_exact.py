@@ -1,6 +1,6 @@
 """Non-private classifiers against independent solvers and known answers, and their certificates."""
 
-import builtins
+import sys
 
 import numpy as np
 import pytest
@@ -124,14 +124,7 @@ def test_qpsvc_certifies_ordinary_records_by_default():
 
 
 def test_qpsvc_names_cvxpy_if_it_is_missing(monkeypatch):
-    imports = builtins.__import__
-
-    def without_cvxpy(name, *details):
-        if name == "cvxpy":
-            raise ModuleNotFoundError("No module named 'cvxpy'", name="cvxpy")
-        return imports(name, *details)
-
-    monkeypatch.setattr(builtins, "__import__", without_cvxpy)
+    monkeypatch.setitem(sys.modules, "cvxpy", None)
     message = r"QPSVC needs CVXPY: install it by pip install 'privlp\[cvxpy\]'"
     with pytest.raises(MissingDependencyError, match=message):
         QPSVC().fit(*records())
