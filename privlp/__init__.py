@@ -118,7 +118,8 @@ def __getattr__(name: str) -> object:
     if name in _SUBMODULES:
         return import_module(f"privlp.{name}")
     if name not in _HOME_OF:
-        raise AttributeError(f"module 'privlp' has no attribute {name!r}")
+        said = f"module 'privlp' has no attribute {name!r}"
+        raise AttributeError(said, name=name, obj=sys.modules[__name__])  # which suggests others
     value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value

@@ -120,6 +120,11 @@ def of_usual_size(value: Any, name: str) -> float:
     return number
 
 
+def as_printed(result: object, printer: Any, cycle: bool) -> None:  # noqa: ARG001 (IPython's)
+    """What notebooks show of a result, as its ``_repr_pretty_``: what is printed of it."""
+    printer.text(str(result))
+
+
 def shown(value: Any) -> str:
     """What messages say was given: a number or a short text; of all else its kind alone."""
     short = isinstance(value, str) and len(value) <= _SHORT

@@ -269,6 +269,8 @@ def compare(
     with unnoticed():
         x = point_of(lp, solution)
         exact = solve_exact(lp) if exact is None else exact
+        if exact.x is not None:
+            point_of(lp, exact, "exact")  # of the same variables; rows may be others
         activity = lp.A @ x
         b = np.asarray(lp.b)
         above, below = np.maximum(activity - b, 0.0), np.maximum(lp.row_lower - activity, 0.0)

@@ -10,13 +10,13 @@ import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import FloatArray, positive
+from privlp.checks import FloatArray, as_printed, positive
 from privlp.linear_program import LinearProgram, require_program
 from privlp.problem.highs import power_of_two, quiet_highs, row_sizes, run, to_highs
 from privlp.quiet import unnoticed
 from privlp.readers.model_objects import assign
 from privlp.sparse import as_sparse
-from privlp.status import Status
+from privlp.status import Status, in_lines, shortened
 
 _TOLERANCE = 1e-5  # HiGHS aims at 1e-7; a certificate worse than this is not called optimal.
 # Rows, sides and costs below this size are solved in other units, in which no side is larger.
@@ -81,6 +81,14 @@ class ExactSolution:
     >>> exact.success, exact.objective, exact.gap < 1e-9, exact.primal_residual < 1e-9
     (True, 2.0, True, True)
     >>> infeasible = privlp.LinearProgram(c=[1, 2], A=[[1, 1]], b=[-2])
+    >>> print(exact)
+      message: Optimal, and certified: see the residuals and the gap.
+       status: optimal
+    objective: 2.0
+            x: [2. 0.]
+         dual: [-1. -0.]
+          gap: 0, residuals: 0 (primal), 0 (dual)
+      privacy: NOT PRIVATE: computed from private rows without noise.
     >>> exact.to_dict()["x"], privlp.solve_exact(infeasible).to_dict()["gap"]
     ([2.0, 0.0], None)
     """
@@ -95,6 +103,23 @@ class ExactSolution:
     gap: float
     variable_names: tuple[str, ...] | None = field(default=None, repr=False)
     kept: tuple[str, ...] = field(default=(), repr=False)
+
+    _repr_pretty_ = as_printed
+
+    def __str__(self) -> str:
+        """The optimum and its certificate in a few lines."""
+        primal, dual = f"{self.primal_residual:.2g}", f"{self.dual_residual:.2g}"
+        certificate = f"{self.gap:.2g}, residuals: {primal} (primal), {dual} (dual)"
+        lines = {
+            "message": self.message,
+            "status": self.status,
+            "objective": self.objective,
+            "x": shortened(self.x),
+            "dual": shortened(self.dual),
+            "gap": None if self.x is None else certificate,
+            "privacy": "NOT PRIVATE: computed from private rows without noise.",
+        }
+        return in_lines(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON; numbers that do not exist are ``None``."""

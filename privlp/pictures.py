@@ -26,6 +26,7 @@ from privlp.errors import (
     UnsupportedProblemError,
 )
 from privlp.files import whole_file
+from privlp.tables import by_name, index_of, is_table, labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -131,7 +132,7 @@ def draw_program(
         )
     wrong = f"points must map a name to each point, got {type(points).__name__}."
     require(isinstance(points, Mapping | None), wrong, "points")
-    shown_points = {name: _as_points(point, name) for name, point in (points or {}).items()}
+    shown_points = {name: _as_points(lp, of, name) for name, of in (points or {}).items()}
     A, b, owner = half_planes(lp)
     marked = np.asarray(highlight)
     wrong = "highlight must hold row numbers of the program, counted from 0, each once."
@@ -145,7 +146,7 @@ def draw_program(
         # From the origin to twice its distance from each row.
         across = np.vstack([2 * (A * b[:, None])[owner >= 0], np.zeros(2)])
         low, high = _view(A, b, np.vstack([near if len(near) else across, shown]), reach)
-    labels = [label_of(lp.variable_names, j) for j in (0, 1)]
+    named = [label_of(lp.variable_names, j) for j in (0, 1)]
     with drawing_on(ax) as axes:
         region = "feasible region" if len(corners) else "feasible region: empty"
         colours = {"facecolor": COLOURS["sky"], "edgecolor": COLOURS["blue"]}
@@ -158,7 +159,7 @@ def draw_program(
             look: dict[str, Any] = {"zorder": 5, "markersize": 11} if len(at) == 1 else many
             colour = _POINT_COLOURS[k % len(_POINT_COLOURS)]
             axes.plot(*at.T, MARKERS[k % len(MARKERS)], label=name, color=colour, **look)
-        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=labels[0], ylabel=labels[1])
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=named[0], ylabel=named[1])
         _draw_costs(axes, lp.sign * lp.c, low, high)
         axes.set_title(axes.get_title() or "not private: shows the true rows")
         for handle in place_legend(axes, outside=ax is None).legend_handles[1:]:
@@ -167,16 +168,21 @@ def draw_program(
     return axes
 
 
-def _as_points(point: Any, name: str) -> FloatArray:
-    """One point or many, shape (k, 2)."""
+def _as_points(lp: Drawable, point: Any, name: str) -> FloatArray:
+    """One point or many, shape (k, 2); what has labels goes by the variables' names."""
+    names, argument = lp.variable_names, f"points[{name!r}]"
+    if is_table(point) and names and sorted(names) == sorted(labels(point, 1) or ()):
+        point = point[[*names]]
+    elif index_of(point) is None:
+        point = getattr(point, "x", point)
+    point = by_name(point, names, argument)
     try:
-        found = np.atleast_2d(as_floats(getattr(point, "x", point), f"points[{name!r}]"))
+        found = np.atleast_2d(as_floats(point, argument))
     except InvalidProblemError:
         found = np.zeros((0, 0))
     if found.shape[1:] != (2,) or not np.isfinite(found).all():
         raise InvalidParameterError(
-            f"points[{name!r}] must be a solution with an x, or finite numbers of shape (2,) or"
-            " (k, 2).",
+            f"{argument} must be a solution with an x, or finite numbers of shape (2,) or (k, 2).",
             parameter="points",
         )
     return found

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from privlp.checks import require, require_flag
+from privlp.checks import as_printed, require, require_flag
 from privlp.errors import UnsupportedProblemError
 from privlp.linear_program import LinearProgram, require_program
 from privlp.methods import METHODS
@@ -102,8 +102,9 @@ class Plan:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the predicted violation of each method over eps.
 
-        With ``feasible="always"``: the typical noise on each part of the program, as a share of its
-        declared range. eps goes from an eighth of the planned one to eight times it.
+        Where it is unknown, as for whole rows without `opt`: noise on all variables, over what s
+        rows allow. With ``feasible="always"``: the typical noise on each part of the program, as a
+        share of its declared range. eps goes from an eighth of the planned one to eight times it.
 
         Parameters
         ----------
@@ -113,8 +114,7 @@ class Plan:
         Raises
         ------
         UnsupportedProblemError
-            If neither violations nor noise as a share of a finite declared range are predicted, for
-            instance because only costs are private.
+            If none of these is predicted, for instance because only costs are private.
 
         Examples
         --------
@@ -126,16 +126,19 @@ class Plan:
         ('ε', 'log')
         >>> plt.close(ax.figure)
         """
-        curves = _curves(self.predictions)
-        shown = [curve for curve, value in curves.items() if 0 < value < math.inf]
-        if not shown:
+        for curves in (_violations, _difficulties):
+            values = curves(self.predictions).items()
+            shown = [curve for curve, value in values if 0 < value < math.inf]
+            if shown:
+                break
+        else:
             raise UnsupportedProblemError(
                 "There is nothing to draw: neither violations nor noise as a share of a finite"
                 f" range. {self.advice}"
             )
         epsilons = self._request.ledger.eps * _EPSILONS_AROUND
-        found = [self._curves_at(float(eps)) for eps in epsilons]
-        line, line_label, ylabel = self._line()
+        found = [curves(self._predicted_at(float(eps))) for eps in epsilons]
+        line, line_label, ylabel = self._line(curves)
         with drawing_on(ax) as axes:
             for k, (method, part) in enumerate(shown):
                 axes.plot(
@@ -156,14 +159,16 @@ class Plan:
             place_legend(axes, outside=ax is None)
         return axes
 
-    def _curves_at(self, eps: float) -> dict[tuple[str, str], float]:
-        """What the plot shows at another eps."""
+    def _predicted_at(self, eps: float) -> dict[str, Prediction]:
+        """What is predicted at another eps."""
         request = replace(self._request, ledger=Ledger(eps, self._request.ledger.delta))
         with unnoticed():
-            return _curves(Proposals(request).add(self._methods).predictions)
+            return Proposals(request).add(self._methods).predictions
 
-    def _line(self) -> tuple[float | None, str, str]:
+    def _line(self, curves: Curves) -> tuple[float | None, str, str]:
         """The line to compare curves with, its label, and that of the axis."""
+        if curves is _difficulties:
+            return 1.0, "what s rows allow", "noise on all variables\n(over what s rows allow)"
         if any(p.on_numbers for p in self.predictions.values()):
             return 1.0, "as wide as the range", "typical noise\n(of the declared range)"
         return self.yardstick, "what a row varies by", f"predicted violation\n({self.unit})"
@@ -171,9 +176,7 @@ class Plan:
     def _name(self, method: str) -> str:
         return f"{method} (auto)" if method == self.best else method
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 (IPython's)
-        """What notebooks show of a plan: what is printed of it."""
-        printer.text(str(self))
+    _repr_pretty_ = as_printed
 
     def __str__(self) -> str:
         request = self._request
@@ -268,13 +271,22 @@ def _said_of_other(request: SolveRequest, verdict: Verdict, other: PlannedRun | 
     )
 
 
-def _curves(found: dict[str, Prediction]) -> dict[tuple[str, str], float]:
-    """What the plot shows at one eps, by method and part of the program."""
+#: What the plot shows at one eps, by method and part of the program.
+Curves: TypeAlias = Callable[[dict[str, Prediction]], dict[tuple[str, str], float]]
+
+
+def _violations(found: dict[str, Prediction]) -> dict[tuple[str, str], float]:
+    """Violations, or noise on parts of the program."""
     values: dict[tuple[str, str], float] = {}
     for method, p in found.items():
         noise = {(method, NAMES[on.part]): on.share for on in p.on_numbers}
         values |= noise or {(method, ""): p.violation}
     return values
+
+
+def _difficulties(found: dict[str, Prediction]) -> dict[tuple[str, str], float]:
+    """Noise on all variables, over what s rows allow."""
+    return {(of, ""): p.difficulty for of, p in found.items() if p.difficulty is not None}
 
 
 def plan(

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray, as_floats, require
+from privlp.checks import FloatArray, as_floats, as_printed, require
 from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
 from privlp.files import Saved
 from privlp.pictures import draw_trace
 from privlp.privacy.record import PrivacyRecord, require_types
 from privlp.readers.model_objects import assign
-from privlp.status import MissedRows, Status, Verdict
+from privlp.status import MissedRows, Status, Verdict, in_lines, shortened
 from privlp.tables import by_name, index_of
 
 if TYPE_CHECKING:
@@ -162,9 +162,7 @@ class Solution(Saved):
             parameter="method",
         )
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 (IPython's)
-        """What notebooks show of a solution: what is printed of it."""
-        printer.text(str(self))
+    _repr_pretty_ = as_printed
 
     def __str__(self) -> str:
         """The answer in a few lines; ``print(solution.privacy)`` shows the ledger."""
@@ -175,14 +173,10 @@ class Solution(Saved):
             "method": f"{self.method}, rounds: {self.iterations}",
             "objective": self.objective,
             "missed": self.missed,
-            "x": None if self.x is None else np.array2string(self.x, precision=4, threshold=20),
+            "x": shortened(self.x),
             "privacy": "\n".join(str(self.privacy).splitlines()[-2:]),
         }
-        return "\n".join(
-            f"{name:>9}: " + str(value).replace("\n", "\n" + " " * 11)
-            for name, value in lines.items()
-            if value is not None
-        )
+        return in_lines(lines)
 
     @property
     def success(self) -> bool:

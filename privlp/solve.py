@@ -12,6 +12,7 @@ import numpy as np
 
 from privlp.checks import (
     FloatArray,
+    as_floats,
     is_one_of,
     positive,
     require,
@@ -22,7 +23,7 @@ from privlp.checks import (
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError
 from privlp.game.loop import Released, drive
 from privlp.linear_program import LinearProgram, require_program
-from privlp.methods import REPLACED
+from privlp.methods import METHODS, REPLACED
 from privlp.methods.advice import advise, warn_of_request
 from privlp.methods.auto import best_run, promises, protecting
 from privlp.methods.base import Method, PlannedRun
@@ -247,7 +248,9 @@ def _run(
     )
     solver = planned.start(rows, draws)
     status = drive(solver, progress=progress, time_limit=request.time_limit)
-    released = solver.released() if status.success else Released(None, None, status=status)
+    released = Released(None, None, status=status)
+    if status.success:
+        released = _checked(solver.released(), name, lp.shape[1])
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
     prices, missed = released.prices, released.missed
@@ -277,6 +280,17 @@ def _run(
         released_prices=prices,
         missed=missed,
     )
+
+
+def _checked(released: Any, name: str, d: int) -> Released:
+    """What a method released, which may be a user's own: a point of finite numbers, or none."""
+    wrong = f"method={name!r} must release a Released whose x is a vector of {d} finite numbers."
+    require(isinstance(released, Released), wrong, "method")
+    if released.x is None:
+        return released
+    x = as_floats(released.x, "x")
+    require(x.shape == (d,) and np.isfinite(x).all(), wrong, "method")
+    return replace(released, x=x)
 
 
 def _as_without_rows(request: SolveRequest, x: FloatArray | None) -> str:
@@ -310,11 +324,18 @@ def _planned(
     request: SolveRequest, method: str | Method, methods: Sequence[Method]
 ) -> tuple[str, PlannedRun]:
     """The name of the method, and its run as planned from public numbers."""
+    known = {each.name: each for each in methods}
+    names = ", ".join(map(repr, known))
+    if is_one_of(method, METHODS) and not is_one_of(method, known):
+        method = METHODS[str(method)]  # which is refused, but not for its name
     if isinstance(method, Method):
+        own = type(method).__name__
+        named = isinstance(getattr(method, "name", None), str)
+        require(named, f"{own} needs a name: a text by which results call it.", "method")
         if not method.protects(request.relation):
             raise UnsupportedProblemError(
                 f"method={method.name!r} does not protect this neighbour relation:"
-                f" {request.public.description}.",
+                f" {request.public.description}. Take 'auto' or one of {names}.",
                 parameter="method",
             )
         asked = request.feasible
@@ -322,17 +343,22 @@ def _planned(
         require(
             asked is None or promises(method, certain=certain),
             f"method={method.name!r} does not promise feasible={asked!r}: its rows hold"
-            f" {method.rows_hold}.",
+            f" {method.rows_hold}. Take 'auto' or one of {names}.",
             "feasible",
         )
-        return method.name, method.plan(request)
+        planned = method.plan(request)
+        require_kind(planned, PlannedRun, f"What {own}.plan returns", "a PlannedRun")
+        return method.name, planned
     if is_one_of(method, ("auto",)):
         return best_run(request, methods)
-    known = {each.name: each for each in methods}
     if is_one_of(method, known):
         return method, known[method].plan(request)
     gone = is_one_of(method, REPLACED)
-    names = ", ".join(map(repr, known))
+    if isinstance(method, type) and issubclass(method, Method):
+        own = method.__name__
+        raise InvalidParameterError(
+            f"method must be an object, got the class {own}: write {own}(...).", parameter="method"
+        )
     raise InvalidParameterError(
         f"There is no method={method!r} any more: take {REPLACED[method]}."
         if gone
@@ -345,10 +371,9 @@ def _planned(
 def _message(released: Released, rounds: int, ledger: Accountant) -> str:
     """How the solve ended, in a sentence."""
     if released.status is Status.TIME_LIMIT:
-        fewer = ", or fewer rounds by a larger alpha" if rounds > 1 else ""
         return (
             "Stopped at the time limit. Nothing is released, and what was charged stays charged."
-            f" Allow more time{fewer}."
+            " Allow more time."
         )
     privacy = f"within eps = {ledger.eps:g}, delta = {ledger.delta:g}"
     privacy = "without noise: NOT PRIVATE" if math.isinf(ledger.eps) else privacy

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+
+import numpy as np
+
+from privlp.checks import FloatArray
 
 
 class Status(StrEnum):
@@ -79,6 +84,20 @@ class Verdict(StrEnum):
         return self in (self.NO_LIMIT, *noisy)
 
 
+def in_lines(named: Mapping[str, object]) -> str:
+    """A line for each name; what is None is left out."""
+    return "\n".join(
+        f"{name:>9}: " + str(value).replace("\n", "\n" + " " * 11)
+        for name, value in named.items()
+        if value is not None
+    )
+
+
+def shortened(x: FloatArray | None) -> str | None:
+    """A vector in a line or a few."""
+    return None if x is None else np.array2string(x, precision=4, threshold=20)
+
+
 # A normal deviate beyond which there is a chance of 2.5 % at either side. The answer may be one of
 # two points, the second only if the count of the first is too large: so the interval of either
 # fails with a chance of 5 %, and the one that is released with at most 10 %.
@@ -121,8 +140,8 @@ class MissedRows:
         """How far the ends are from a count."""
         return _DEVIATIONS * sigma
 
-    def warning(self, s: float, eps: float) -> str:
-        """What to say if more than s rows may be missed, and what would help; or nothing."""
+    def warning(self, s: float, eps: float, rows: float = math.inf) -> str:
+        """What to say if more than s of the rows may be missed, and would help; or nothing."""
         if self.high <= s:
             return ""
         if self.low > s:
@@ -136,10 +155,12 @@ class MissedRows:
             f" and {self.high:,.0f}."
         )
         middle = 0.5 * (self.low + self.high)
-        ways = [f"s = {self.high:,.0f}"]
+        ways = [f"s = {self.high:,.0f}"] if self.high < rows else []  # else rows ask for nothing
         more = (self.high - middle) / (s - middle) if middle < s else math.inf
         if more <= _MUCH_MORE:
             ways.append(f"eps = {rounded_up(eps * more):g}")
+        if not ways:
+            return f"{said} More rows, or an eps many times larger, would help."
         return f"{said} About {' or '.join(ways)} would most likely do."
 
     def __str__(self) -> str:

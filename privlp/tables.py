@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -162,6 +163,23 @@ def labels(values: Any, axis: int) -> list[str] | None:
     return [*map(str, opened(values, "A table").columns if axis and is_table(values) else index)]
 
 
+def names_along(what: str, *given: tuple[str, Any, int]) -> list[str] | None:
+    """Names that tables and columns share along an axis, in one order, as entries go by place."""
+    first, found = "", None
+    for argument, values, axis in given:
+        message = f"{argument} has names of {what} that are no text."
+        names = unquoted(partial(labels, values, axis), message, argument)
+        if names is not None and found not in (None, names):
+            raise InvalidProblemError(
+                f"{first} and {argument} name the {what} differently, or in another order. Arrange"
+                " them alike, or leave names out by to_numpy(): entries are matched by place.",
+                parameter=argument,
+            )
+        if found is None and names is not None:
+            first, found = argument, names
+    return found
+
+
 def index_of(*blocks: Any) -> Any:
     """The labels that pandas has for the rows of some tables one below the other, or ``None``."""
     found: list[Any] = [None if is_dask(of) else getattr(of, "index", None) for of in blocks]
@@ -189,6 +207,15 @@ def places(values: Any, rows: Any, name: str, of: str) -> npt.NDArray[Any] | Non
     return at
 
 
+def in_order_of_rows(values: Any, names: Sequence[str] | None, name: str) -> Any:
+    """What is labelled, in the order of rows that have names; anything else as it is."""
+    if names is None or index_of(values) is None or labels(values, 0) is None:
+        return values
+    own = values.index.map(str)
+    at = places(values.set_axis(own), type(own)(names), name, "the program")
+    return values if at is None else values.iloc[at]
+
+
 def _matched(own: Any, rows: Any) -> npt.NDArray[Any] | None:
     """Where the same labels stand in another order; ``None`` if they are not the same."""
     at = own.get_indexer(rows) if own.is_unique and rows.is_unique else np.array([-1])
@@ -209,9 +236,14 @@ def require_order(values: Any, table: Any, name: str) -> None:
 
 
 def aligned(given: Mapping[str, Any], rows: Any, of: str) -> dict[str, Any]:
-    """What is given for rows, in the order of their labels where both sides have labels."""
+    """What is given for rows, in the order of their labels where both sides have labels.
+
+    What is matched has no labels then.
+    """
     found = {key: places(value, rows, key, of) for key, value in given.items()}
-    return {k: v if found[k] is None else v.iloc[found[k]] for k, v in given.items()}
+    ordered = {k: v if found[k] is None else v.iloc[found[k]] for k, v in given.items()}
+    matched = {k for k, v in given.items() if rows is not None and index_of(v) is not None}
+    return {k: v.to_numpy() if k in matched else v for k, v in ordered.items()}
 
 
 def by_name(given: Any, names: Sequence[str] | None, argument: str, what: str = "variable") -> Any:

@@ -95,7 +95,8 @@ sys.modules[__name__].__class__ = _Package
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: the matrices do not need scikit-learn."""
     if name not in _HOME_OF:
-        raise AttributeError(f"module 'svm_models' has no attribute {name!r}")
+        said = f"module 'svm_models' has no attribute {name!r}"
+        raise AttributeError(said, name=name, obj=sys.modules[__name__])  # which suggests others
     try:
         return getattr(import_module(f"svm_models.{_HOME_OF[name]}"), name)
     except ModuleNotFoundError as error:

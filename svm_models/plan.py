@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from tabulate import tabulate
 
 from privlp import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError, Verdict
-from privlp.checks import require, whole
+from privlp.checks import as_printed, require, whole
 from privlp.privacy import ExponentialMechanism, LaplaceMechanism, Mechanism
 from privlp.status import rounded_up
 from svm_models.account import SHARE_OF_THE_COUNT, accounted, counts, rows_of
@@ -85,6 +85,8 @@ class FitPlan:
     parts: tuple[Part, ...]
     n_samples: int
     n_features: int
+
+    _repr_pretty_ = as_printed
 
     def __str__(self) -> str:
         rows = [

@@ -302,6 +302,7 @@ def test_malformed_allocations_are_refused(arguments, options, message):
 
 
 FEW = Allocation([[3, 2], [2, 0]], supplies=[1, 1], largest_value=3)
+ONE_SUPPLY = Allocation([[3]], supplies=[1], largest_value=3)
 
 
 @pytest.mark.parametrize(
@@ -317,6 +318,7 @@ FEW = Allocation([[3, 2], [2, 0]], supplies=[1, 1], largest_value=3)
         (lambda: PersonPrivate(nominal_n=3), "nominal_n has no use"),
         (lambda: PersonPrivate("swap"), "change must be"),
         (lambda: FEW.used([[1.0, 0.0]]), "one row per person"),
+        (lambda: allocate(FEW, 9.0, rng=0).shares_of(ONE_SUPPLY), "1 supplies, but 2 have prices"),
         (lambda: FEW.worth(np.ones((3, 3))), "one row per person"),
         (lambda: FEW.worth(1.0), "one row per person"),
     ],

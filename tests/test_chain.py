@@ -402,6 +402,11 @@ def test_what_the_warning_says():
         "Perhaps more than s = 30 rows are missed: by noisy counts between 3 and 40. About s = 40 or"
         " eps = 2.2 would most likely do."
     )
+    every = MissedRows(0, 20, 0.9)  # of 20 rows: such an s would ask for nothing
+    assert every.warning(1, 1.0, 20).endswith(
+        " More rows, or an eps many times larger, would help."
+    )
+    assert every.warning(15, 1.0, 20).endswith(" About eps = 2 would most likely do.")
     assert "s = 151 or eps = 1.1 " in MissedRows(100, 151, 0.9).warning(150, 1.0)
     assert "No point was found that misses so few rows" in MissedRows(50, 90, 0.9).warning(30, 1.0)
 
@@ -569,7 +574,7 @@ def test_rows_too_thin_for_the_stages_are_said():
         row_lower=y - 1.5,
         bounds=[(0, None)] * 12 + [(-1000, 1000)],
     )
-    with pytest.warns(UserWarning, match="far more room than the rows ask for"):
+    with pytest.warns(UserWarning, match="far more room than the rows ask"):
         found = privlp.solve(lp, 16.0, 1e-7, 100, method="chain", rng=0)
     assert found.objective > 3 * privlp.solve_exact(lp).objective
 
@@ -585,7 +590,7 @@ def test_an_answer_from_which_the_search_began_is_told():
 def test_bounds_too_loose_to_find_the_rows_are_said():
     """Only rows that still come closer when the rounds for it are used up are spoken of."""
     loose = covering(0, d=20, bounds=(-1e6, None))
-    with pytest.warns(UserWarning, match="far more room than the rows ask for"):
+    with pytest.warns(UserWarning, match="far more room than the rows ask"):
         privlp.solve(loose, 2.0, 1e-7, 100, method="chain", rng=0)
     with warnings.catch_warnings(action="error", category=privlp.MostlyNoiseWarning):
         usual = covering(0, bounds=(-1e3, None))

@@ -114,6 +114,12 @@ def test_a_given_exact_solution_is_used(monkeypatch):
     assert comparison.objective_gap == 1.0
 
 
+def test_the_exact_solution_of_other_variables_is_refused():
+    exact = solve_exact(LinearProgram([1.0], [[-1.0]], [-1.0]))
+    with pytest.raises(InvalidParameterError, match=r"The exact has shape \(1,\), but the program"):
+        compare(LinearProgram(**PROGRAM), X, exact)
+
+
 @pytest.mark.parametrize("x", [(1, 2), np.array([1, 2]), pd.Series(X), np.float32(X)])
 def test_any_point_can_be_compared(x):
     assert compare(LinearProgram(**PROGRAM), x).objective == 3.0

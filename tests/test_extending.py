@@ -2,13 +2,15 @@
 
 import doctest
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 import privlp
 from privlp import LinearProgram, ScalarPrivate
-from privlp.methods import Method
+from privlp.game.loop import Released
+from privlp.methods import Method, PlannedRun
 from privlp.privacy import LaplaceMechanism
 from tests import programs
 from tests.effort import THOROUGH, each
@@ -141,3 +143,62 @@ def test_a_plan_knows_it():
     privlp.solve(covering(EUCLIDEAN), 0.5, 1e-3, budget=budget, rng=0)
     with pytest.raises(privlp.PrivLPError, match="a Budget of its own for each neighbour relation"):
         privlp.solve(covering(ScalarPrivate(0.1)), 0.5, 1e-3, budget=budget, rng=0)
+
+
+class Peculiar(Method):
+    """Releases what a test says, without a look at the rows."""
+
+    name = "peculiar"
+    rounds = 0
+
+    def __init__(self, released=None):
+        self._released = released
+
+    def protects(self, relation):
+        return True
+
+    def plan(self, request):
+        return PlannedRun([], lambda rows, draws: self)
+
+    def released(self):
+        return self._released
+
+
+class Nameless(Peculiar):
+    name = None
+
+
+class Planless(Peculiar):
+    def plan(self, request):
+        return []
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (Peculiar, r"method must be an object, got the class Peculiar: write Peculiar\(\.\.\.\)"),
+        (Nameless(), "Nameless needs a name"),
+        (Planless(), r"What Planless\.plan returns must be a PlannedRun, got list"),
+        *(
+            (Peculiar(released), "method='peculiar' must release .* vector of 3 finite numbers")
+            for released in (
+                (np.ones(3), 1.0),
+                Released(np.full(3, np.nan), 1.0),
+                Released(np.ones(2), 1.0),
+            )
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_method_is_said(method, message):
+    for call in (privlp.solve, partial(privlp.audit_solve, pairs=1, runs=0)):
+        with pytest.raises(privlp.InvalidParameterError, match=message):
+            call(covering(WHOLE["replace"]), 1.0, 1e-6, method=method, rng=0)
+
+
+def test_a_method_may_release_a_list_or_nothing():
+    for x in ([1, 2, 3], None):
+        found = privlp.solve(
+            covering(WHOLE["replace"]), 1.0, 1e-6, method=Peculiar(Released(x, None)), rng=0
+        )
+        assert (found.x is None) == (x is None)
+        assert x is None or found.x.tolist() == x

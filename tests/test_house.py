@@ -165,8 +165,11 @@ def test_public_names_are_there_and_others_are_not():
         public = getattr(privlp, name)
         home = f"privlp.{name}" if name in MODULES else privlp._HOME_OF[name]
         assert getattr(public, "__module__", home).startswith(home)
-    with pytest.raises(AttributeError, match="module 'privlp' has no attribute 'sovle'"):
-        privlp.sovle  # noqa: B018
+    for package, wrong in ((privlp, "sovle"), (svm_models, "PrivateLpSVC")):
+        missing = f"module '{package.__name__}' has no attribute '{wrong}'"
+        with pytest.raises(AttributeError, match=missing) as caught:
+            getattr(package, wrong)
+        assert (caught.value.name, caught.value.obj) == (wrong, package)  # Python suggests others
 
 
 def ran(code, *arguments):

@@ -167,9 +167,12 @@ COMMON = {
     "split empty": ({"split": []}, "split needs [123] positive number|split has no use"),
     "split text": ({"split": "half"}, "split must be a number, got str|split has no use"),
     "method": ({"method": "simplex"}, "method must be 'auto' or one of '(mw|direct-noise)', .*"),
-    "method of another relation": ({"method": "dmw"}, "method must be 'auto' or.*; got 'dmw'"),
+    "method of another relation": (
+        {"method": "dmw"},
+        "'dmw' does not protect .* Take 'auto' or one of '",
+    ),
 }
-NO_ALWAYS = "method must be 'auto' or one of 'tightened', .*; got '{method}'"
+NO_ALWAYS = "'{method}' does not promise feasible='always': .* Take 'auto' or one of 'tightened',"
 NO_OPT = "|opt has no use where c is private"
 NO_USE, NOT_SO = "alpha has no use with method='{method}'", "alpha must be positive and finite"
 ALPHA_UNUSED = {
@@ -349,7 +352,7 @@ def test_whole_constraints_cannot_be_kept_with_certainty():
     with pytest.raises(privlp.UnsupportedProblemError, match=f"must be None here: {message}"):
         privlp.solve(lp, 1.0, 1e-6, s=3, opt=every_method.OPT, feasible="always")
     for method in ("mw", "direct-noise", "truncated-laplace-published"):
-        with pytest.raises(privlp.InvalidParameterError, match="'auto' or one of 'chain'"):
+        with pytest.raises(privlp.UnsupportedProblemError, match="'auto' or one of 'chain'"):
             run(lp, method)
 
 

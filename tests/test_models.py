@@ -57,9 +57,9 @@ def test_a_changed_copy_keeps_its_parts():
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        ([1, 2, 3], r"solution has x of shape \(3,\), but the model has 2 variables"),
-        ("x", "solution must hold real numbers"),
-        (None, "The solution has no x"),
+        ([1, 2, 3], r"solution has shape \(3,\), but the program has 2 variables"),
+        ("x", "solution must be a vector of real numbers"),
+        (None, "The solution holds no x"),
     ],
 )
 def test_values_of_what_is_no_solution(x, message):

@@ -206,8 +206,12 @@ def test_a_violation_is_unknown_where_nothing_is_known_of_the_variables():
         assert math.isinf(unknown.predictions[method].violation)
     assert (unknown.yardstick, unknown.verdict) == (None, Verdict.ROUGH)
     assert re.search(r"chain \(auto\) +unknown ", str(unknown))
-    with pytest.raises(privlp.UnsupportedProblemError, match="There is nothing to draw"):
-        unknown.plot()
+    axes = unknown.plot()
+    assert axes.get_ylabel() == "noise on all variables\n(over what s rows allow)"
+    drawn = {line.get_label(): line.get_ydata() for line in axes.get_lines()}
+    middle = drawn["chain (auto)"][len(drawn["chain (auto)"]) // 2]
+    assert middle == pytest.approx(unknown.predictions["chain"].difficulty)
+    assert list(drawn["what s rows allow"]) == [1.0, 1.0]
 
 
 def test_a_range_of_the_optimum():

@@ -10,7 +10,21 @@ import numpy as np
 import pytest
 from IPython.lib.pretty import pretty
 
-from privlp import LinearProgram, ReadError, Solution, Status, plan, solve
+from privlp import (
+    Allocation,
+    LinearProgram,
+    ReadError,
+    Solution,
+    Status,
+    allocate,
+    audit,
+    audit_solve,
+    plan,
+    solve,
+    solve_exact,
+)
+from svm_models import PrivateLPSVC
+from svm_models import plan as svm_plan
 
 LP = LinearProgram(
     [1.0, 2.0, 1.5], -np.random.default_rng(1).uniform(0.2, 1.0, size=(200, 3)), -np.ones(200)
@@ -58,8 +72,19 @@ def test_printed_in_a_few_lines(solution):
 
 
 def test_notebooks_show_what_is_printed(solution):
-    for result in (solution, plan(LP, 1.0, 1e-6, 20)):
+    people = Allocation(np.ones((20, 2)), supplies=[9, 9], largest_value=1)
+    audited = audit_solve(LP, 1.0, 1e-6, 20, opt=3.0, method="dmw", pairs=1, runs=0, rng=0)
+    for result in (
+        *(solution, solution.privacy, solution.privacy.statement(), plan(LP, 1.0, 1e-6, 20)),
+        *(people.plan(9.0), allocate(people, 9.0, rng=0), solve_exact(LP), audited),
+        audit(lambda data, rng: data + rng.laplace(), 0.0, 1.0, 1.0, 0.0, runs=100, rng=0),
+        svm_plan(PrivateLPSVC(1.0, 1e-6), 100, 3),
+    ):
         assert pretty(result) == str(result)
+        assert type(result).__name__ + "(" not in str(result)
+    assert "NOT PRIVATE" in str(solve_exact(LP))
+    for result in (solution, solution.privacy):
+        assert ("NOT PRIVATE" in str(result)) == math.isinf(solution.privacy.eps)
 
 
 def test_round_trip(solution, tmp_path):

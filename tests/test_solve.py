@@ -242,8 +242,9 @@ def test_method_specific_errors(method_name, change, message):
 
 
 def test_wrong_types_are_named():
-    with pytest.raises(privlp.InvalidParameterError, match="lp must be a LinearProgram, got str"):
-        privlp.solve("model.mps", 1.0, 1e-6, 30)
+    for call in (privlp.solve, privlp.plan, privlp.audit_solve):
+        with pytest.raises(privlp.InvalidParameterError, match="lp must be a LinearProgram, got s"):
+            call("model.mps", 1.0, 1e-6, 30)
     with pytest.raises(privlp.InvalidParameterError, match=r"budget must be a privlp\.Budget, got"):
         privlp.solve(covering(), 1.0, 1e-6, 30, budget=1.0)
 
@@ -272,6 +273,15 @@ BAD_PROGRAMS = {
         lambda: privlp.LinearProgram([1, 1e-200], -np.ones((300, 2)), -np.ones(300)),
         "rescale the costs",
     ),
+    "contradictory public rows": (  # on the cost alone, so that staged takes them
+        lambda: privlp.LinearProgram(
+            [1, 2],
+            np.vstack([-np.ones((300, 2)), [[1, 2], [-1, -2]]]),
+            np.append(-np.ones(300), [1, -3]),
+            private=range(300),
+        ),
+        "some rows are public",
+    ),
 }
 
 
@@ -282,7 +292,9 @@ def test_programs_outside_the_method_are_refused_with_the_reason(method, name):
     if not dmw and (name == "upper bound" or (name == "public row" and not staged)):
         assert run(make(), method).success
         return
-    if not dmw and not staged and name != "no private rows":
+    if not dmw and name == "contradictory public rows":
+        message = "^The public rows and bounds contradict each other"
+    elif not dmw and not staged and name != "no private rows":
         message = "put no limit on variable|leave out penalty|s has no use with .* soft row|rescale the costs"
     if staged:
         own = {"public row": "takes public rows only if they bound the objective"}

@@ -40,7 +40,7 @@ def test_features_of_a_huge_record_are_features():
     [
         (
             np.array([["0.123456secret", 1.0]] * 60, dtype=object),
-            "X holds text in column 1. Conver",
+            "X holds text in column 0. Conver",
         ),
         (X + 0.123456j, "Complex data not supported. Give real"),
         (np.full(60, 0.123456), r"Expected 2D array, got 1D .* your data by X.reshape\(-1, 1\)"),

@@ -3,6 +3,7 @@
 import functools
 import sys
 import traceback
+import warnings
 from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
@@ -15,6 +16,8 @@ from effort import each
 
 import privlp
 from privlp import (
+    Allocation,
+    AllocationResult,
     Budget,
     ConstraintPrivate,
     InvalidParameterError,
@@ -23,11 +26,19 @@ from privlp import (
     ObjectivePrivate,
     RowPrivate,
     ScalarPrivate,
+    allocate,
     compare,
+    models,
     quality,
     solve_exact,
 )
-from svm_models import OutputPerturbationSVC, PrivateLPSVC, PrivateQuantileRegressor
+from svm_models import (
+    OutputPerturbationSVC,
+    PrivateLPSVC,
+    PrivateQuantileRegressor,
+    hard_margin_lp,
+    soft_margin_lp,
+)
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -534,3 +545,111 @@ def test_members_are_not_matched_to_labels_of_another_order():
     asked = PrivateLPSVC(1.0, 1e-3, classes=(-1, 1), fairness="demographic_parity")
     with pytest.raises(InvalidProblemError, match=r"^sensitive_features has the labels"):
         asked.fit(X, y, sensitive_features=(y > 0).astype(int)[::-1])
+
+
+def test_what_is_computed_of_a_point_goes_by_names_too():
+    lp = models.diet([1, 2], [[1, 1]], np.ones((3, 1)), foods=["x", "milk"])
+    point = pd.Series({"milk": 5.0, "x": 3.0})
+    assert lp.objective(point) == lp.objective(dict(point)) == lp.objective([3, 5]) == 13.0
+    assert lp.values(point)["amounts"].tolist() == [3.0, 5.0]
+    cloud = pd.DataFrame([point, point])
+    axes = lp.plot(points={"one": point, "many": cloud})
+    drawn = [
+        line.get_xydata().tolist() for line in axes.lines if line.get_label() in ("one", "many")
+    ]
+    assert drawn == [[[3.0, 5.0]], [[3.0, 5.0]] * 2]
+    for wrong in (point.set_axis(["x", "oats"]), [1, 2, 3]):
+        with pytest.raises(InvalidProblemError, match=r"^x (must name each|has shape)"):
+            lp.objective(wrong)
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("b", [5.0, 6.0, 7.0]),
+        ("row_lower", [-5.0, -6.0, -7.0]),
+        ("groups", ["Ann", "Bob", "Ann"]),
+        ("penalty", [1.0, 2.0, np.inf]),
+        ("private", [True, False, False]),
+    ],
+)
+def test_what_is_given_for_rows_goes_by_their_names(field, values, tmp_path):
+    """Of an array, a model file or a model, whose rows have names and no labels of pandas."""
+    names, turned = [*"abc"], pd.Series(values, index=[*"abc"])[::-1]
+    made = [
+        lambda **k: LinearProgram(
+            [1, 1], **({"A": ROWS[:3, :2], "b": [9] * 3} | k), row_names=names
+        )
+    ]
+    if field not in ("b", "row_lower"):
+        made[0]().to_mps(tmp_path / "m.mps")
+        made.append(lambda **k: LinearProgram.from_mps(tmp_path / "m.mps", **k))
+    for make in made:
+        assert getattr(make(**{field: turned}), field).tolist() == values
+        assert getattr(make(**{field: pd.Series(values)}), field).tolist() == values  # no labels
+        wrong = f"^{field} has other labels .index. than the rows of the program"
+        with pytest.raises(InvalidProblemError, match=wrong):
+            make(**{field: turned.set_axis([*"xyz"])})
+
+
+def test_a_tolerance_of_each_row_goes_by_their_names():
+    lp = LinearProgram([1, 1], np.eye(2), [3, 5], row_lower=[3, 5], row_names=[*"ab"])
+    for tolerance in ([1.0, 2.0], pd.Series({"b": 2.0, "a": 1.0})):
+        assert lp.with_tolerance(tolerance).b.tolist() == [4.0, 7.0]
+
+
+def test_options_go_by_name(tmp_path):
+    wishes = pd.DataFrame(RNG.uniform(size=(60, 3)), columns=FOODS)
+    allocation = Allocation(wishes, supplies=[9, 9, 9], largest_value=1)
+    result = allocate(allocation, 20.0, rng=0)
+    result.save(tmp_path / "prices.json")
+    for prices in (result, AllocationResult.load(tmp_path / "prices.json")):
+        mine = prices.share(wishes.iloc[0])
+        assert np.array_equal(mine, prices.share(wishes.iloc[0].to_numpy()))
+        assert np.array_equal(mine, prices.share(wishes.iloc[0][::-1]))
+        with pytest.raises(InvalidProblemError, match="values must name each option"):
+            prices.share(wishes.iloc[0].set_axis([*"abc"]))
+    shares = pd.DataFrame(result.shares_of(allocation), columns=FOODS)
+    assert allocation.worth(shares) == allocation.worth(shares.to_numpy())
+    for ask in (allocation.worth, allocation.used):
+        with pytest.raises(InvalidParameterError, match="shares must name the options as values"):
+            ask(shares[[*FOODS[::-1]]])
+
+
+_SERIES, _OTHER = pd.Series([1.0, 2.0], index=[*"ab"]), pd.Series([1.0, 2.0], index=[*"ba"])
+_TABLE = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], index=[*"ab"], columns=[*"ab"])
+_LOTS = {"supplies": [9, 9], "demands": [1, 1], "sensitivity": 1}
+_FLOW = {"arcs": [("i", "j"), ("j", "k")], "supply": {"i": 1, "k": -1}, "sensitivity": 1}
+
+
+def fit(X, **options):
+    return PrivateLPSVC(1.0, 1e-3, classes=(0, 1), random_state=0, **options).fit(X, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda of: models.diet(_SERIES, _TABLE, _TABLE, most=of), "most name the foods"),
+        (lambda of: models.diet(_SERIES, _TABLE, _TABLE, foods=[*of.index]), "foods has the names"),
+        (lambda of: models.staffing(_SERIES, _TABLE, _TABLE, [1, 1], most=of), "name the shifts"),
+        (lambda of: models.staffing(_SERIES, _TABLE, _TABLE, [1, 1], at_least=of), "the hours"),
+        (lambda of: models.cvar_portfolio(_TABLE, bound=9, most=of), "most name the assets"),
+        (lambda of: models.transport(_TABLE, **_LOTS, lower_supply=of), "name the suppliers"),
+        (lambda of: models.transport(_TABLE, **_LOTS, upper_demand=of + 9), "name the customers"),
+        (lambda of: models.min_cost_flow(costs=_SERIES, capacities=of, **_FLOW), "name the arcs"),
+        (lambda of: Allocation(_TABLE, of, largest_value=9), "supplies name the options"),
+        (lambda of: Allocation(_TABLE, [1, 1], limits=of, largest_limit=9, largest_value=9), "peop"),
+        (lambda of: Allocation(_TABLE, of, uses=_TABLE, largest_value=9), "name the supplies"),
+        (lambda of: soft_margin_lp(_TABLE, 2 * of - 3, 1.0), "y has the labels"),
+        (lambda of: hard_margin_lp(_TABLE, 2 * of - 3), "y has the labels"),
+        (lambda of: fit(_TABLE, X_bounds=(of - 9, of + 9)), "X_bounds names the columns"),
+    ],
+)  # fmt: skip
+def test_labels_of_another_order_are_refused(make, named):
+    """Entries are matched by place: of labels in the same order, or of none."""
+    with warnings.catch_warnings(action="ignore"):
+        make(_SERIES)
+    with pytest.raises(
+        (InvalidProblemError, InvalidParameterError), match=f"{named}.*another order"
+    ):
+        make(_OTHER)

@@ -275,4 +275,5 @@ def allocate(
             limit=limit,
             units=(value, use, limit),
             trace={"prices": np.array(released) * (value / use)},
+            options=allocation.options,
         )

@@ -25,6 +25,7 @@ from privlp.checks import (
 from privlp.linear_program import LinearProgram
 from privlp.privacy import Ledger
 from privlp.quiet import unquoted
+from privlp.tables import labels, names_along
 
 ROUNDED = 1 + 1e-12  #: Sums of uses may exceed the largest one by this factor: they are rounded.
 
@@ -114,6 +115,15 @@ def checked_limits(given: Any, largest: Any, people: int) -> tuple[FloatArray, f
     beyond = f"Some limits exceed largest_limit={largest:g}. {_LARGER}."
     require_data((limits <= largest).all(), beyond, "limits")
     return frozen(limits), largest
+
+
+def _names_of_options(values: Any, supplies: Any, uses: Any, limits: Any) -> list[str] | None:
+    """Those of tables, which must name people, options and supplies in one order."""
+    names_along("people", ("values", values, 0), ("limits", limits, 0))
+    if uses is None:  # option j is one unit of supply j
+        return names_along("options", ("values", values, 1), ("supplies", supplies, 0))
+    names_along("supplies", ("supplies", supplies, 0), ("uses", uses, 1))
+    return names_along("options", ("values", values, 1), ("uses", uses, 0))
 
 
 def check_size(given: Any, name: str) -> None:
@@ -210,6 +220,7 @@ class Allocation:
     largest_use: float | None = None
     largest_limit: float | None = None
     neighbours: PersonPrivate = field(default_factory=PersonPrivate)
+    options: tuple[str, ...] | None = field(init=False, default=None)  #: Names, from tables.
 
     def __post_init__(self) -> None:
         require(
@@ -218,7 +229,8 @@ class Allocation:
             f" PersonPrivate('add-remove', nominal_n=1000); got {type(self.neighbours).__name__}.",
             "neighbours",
         )
-        found: dict[str, Any] = {}
+        options = _names_of_options(self.values, self.supplies, self.uses, self.limits)
+        found: dict[str, Any] = {"options": None if options is None else tuple(options)}
         bound = found["largest_value"] = positive(self.largest_value, "largest_value", finite=True)
         values = found["values"] = checked_values(self.values, bound, self.neighbours)
         found["supplies"] = checked_supplies(self.supplies)
@@ -319,6 +331,9 @@ class Allocation:
         return people_of(self.values, self.uses, self.limits, closed, self._units)
 
     def _checked_shares(self, shares: Any) -> FloatArray:
+        own = labels(shares, 1)
+        other = "shares must name the options as values do, in their order; or give to_numpy()."
+        require(None in (own, self.options) or tuple(own or ()) == self.options, other, "shares")
         taken = as_floats(shares, "shares")
         require(
             taken.shape == self.values.shape and np.isfinite(taken).all(),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from privlp.allocation.demand import Sizes
-from privlp.checks import PROBABILITY, is_probability, require, shown
+from privlp.checks import PROBABILITY, as_printed, is_probability, require, shown
 from privlp.privacy import (
     Accountant,
     ExponentialMechanism,
@@ -221,6 +221,8 @@ class AllocationPlan:
         for stage in self._stages:
             requests += [(stage.term, 1, "prices"), (stage.cover, 1, "cover of the prices' error")]
         return requests
+
+    _repr_pretty_ = as_printed
 
     def __str__(self) -> str:
         return textwrap.fill(self.advice, 98)

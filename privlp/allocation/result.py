@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from privlp.allocation.people import Allocation, people_of
-from privlp.checks import FloatArray, as_floats, real, require, require_kind
+from privlp.checks import FloatArray, as_floats, as_printed, real, require, require_kind
 from privlp.files import Saved
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.randomness import Randomness, RandomSource
 from privlp.quiet import unnoticed
 from privlp.status import Verdict
+from privlp.tables import by_name
 
 _ARRAYS = ("prices", "served", "uses")
 _COLUMNS = 98
@@ -53,6 +54,8 @@ class AllocationResult(Saved):
         The largest limit.
     trace : dict
         Released prices of each stage.
+    options : tuple of str or None
+        Names of the options, where values came as a table.
 
     Examples
     --------
@@ -90,6 +93,7 @@ class AllocationResult(Saved):
     limit: float = field(repr=False)
     units: tuple[float, float, float] = field(repr=False)
     trace: dict[str, FloatArray] = field(default_factory=dict, repr=False)
+    options: tuple[str, ...] | None = field(default=None, repr=False)
 
     def share(self, values: Any, uses: Any = None, limit: float | None = None) -> FloatArray:
         """What one person gets, computed from released numbers and her own data alone.
@@ -97,7 +101,7 @@ class AllocationResult(Saved):
         Parameters
         ----------
         values : array_like of shape (k,)
-            What a unit of each option is worth to her.
+            What a unit of each option is worth to her; labels are matched to the names of options.
         uses : array_like of shape (k, d), optional
             What a unit of each option uses, where that is private.
         limit : float, optional
@@ -113,7 +117,7 @@ class AllocationResult(Saved):
         InvalidParameterError
             If shapes do not fit, or numbers exceed the declared bounds.
         """
-        own = as_floats(values, "values")
+        own = as_floats(by_name(values, self.options, "values", "option"), "values")
         given = self.uses if uses is None else uses
         missing = "Give uses, of shape (options, supplies): they are each person's own."
         require(given is not None, missing, "uses")
@@ -171,6 +175,9 @@ class AllocationResult(Saved):
         her than the prices do.
         """
         require_kind(allocation, Allocation, "allocation", "a privlp.Allocation")
+        d = len(self.prices)
+        other = f"allocation has {len(allocation.supplies)} supplies, but {d} have prices."
+        require(len(allocation.supplies) == d, other, "allocation")
         prices = self.prices * self.units[1] / self.units[0]
         least = np.where(allocation.uses > 0, self.served, 1.0).min(axis=-1)
         with unnoticed():  # values may be far below 0
@@ -179,6 +186,8 @@ class AllocationResult(Saved):
             )
             shares = people.shares(prices, self.softness / self.units[0])
         return np.asarray(shares * least * self.units[2])
+
+    _repr_pretty_ = as_printed
 
     def __str__(self) -> str:
         """Prices in a table, and what is promised; ``print(result.privacy)`` shows the ledger."""
@@ -234,5 +243,6 @@ class AllocationResult(Saved):
             "units": tuple(float(number) for number in document["units"]),
             "privacy": PrivacyRecord.from_dict(document["privacy"]),
             "verdict": Verdict(document["verdict"]),
+            "options": tuple(document.get("options") or ()) or None,  # older files have none
         }
         return cls(**document)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privlp.checks import as_printed
 from privlp.errors import InvalidParameterError
 from privlp.pictures import COLOURS, drawing_on, place_legend
 from privlp.privacy.record import json_number
@@ -85,6 +86,8 @@ class AuditResult:
     def passed(self) -> bool:
         """Whether the claim survived. A pass is not a proof of privacy."""
         return self.eps_lower <= self.eps
+
+    _repr_pretty_ = as_printed
 
     def __str__(self) -> str:
         passed = "no fault found (this is not a proof of privacy)"
@@ -270,6 +273,8 @@ class SolveAudit:
     def passed(self) -> bool:
         """Whether no fault was found. A pass is not a proof of privacy."""
         return not self.faults
+
+    _repr_pretty_ = as_printed
 
     def __str__(self) -> str:
         from tabulate import tabulate  # noqa: PLC0415 (slow to load)

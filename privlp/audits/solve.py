@@ -20,7 +20,7 @@ from privlp.audits.results import ROUNDING, AuditedRelease, SolveAudit
 from privlp.audits.tape import Release, Tape, changes, differences
 from privlp.checks import FloatArray, IntArray, is_integer, require, require_flag, whole
 from privlp.errors import BudgetExceededError, InvalidProblemError, UnsupportedProblemError
-from privlp.linear_program import LinearProgram
+from privlp.linear_program import LinearProgram, require_program
 from privlp.methods.base import Method
 from privlp.privacy import (
     GaussianMechanism,
@@ -262,6 +262,7 @@ def audit_solve(
     >>> found.passed, [f"{release.ratio:.2f}" for release in found.releases]
     (True, ['0.91', '1.00', '0.98', '1.00'])
     """
+    require_program(lp)
     eps, delta = validated_budget(eps, delta)
     none = "eps must be finite: without noise there is no claim to audit."
     require(math.isfinite(eps), none, "eps")

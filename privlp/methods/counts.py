@@ -296,8 +296,10 @@ class Checked:
             mean = counts(x)
         else:
             mean, sigma = 0.5 * (first + counts(x)), sigma / math.sqrt(2)
-        missed = MissedRows.of(mean, sigma, self._request.most_missed)
-        of_missed, far = missed.warning(s, self._request.ledger.eps), self.search.far(x)
+        most = self._request.most_missed
+        missed = MissedRows.of(mean, sigma, most)
+        of_missed = missed.warning(s, self._request.ledger.eps, most)
+        far = self.search.far(x)
         self._released = replace(
             found,
             x=x,

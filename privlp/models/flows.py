@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from privlp.checks import FloatArray, as_floats, is_missing, positive, require_data
-from privlp.models.model import Model, column, distinct, labels, names_along, range_of_each
+from privlp.models.model import Model, column, distinct, labels, range_of_each
 from privlp.relations import ScalarPrivate
+from privlp.tables import names_along
 
 _BALANCED = 1e-9
 
@@ -99,6 +100,8 @@ def min_cost_flow(
         price = positive(shortage_cost, "shortage_cost", finite=True)
         prices = np.append(prices, np.full(len(short), price))
     low, high = range_of_each(lower, upper, sizes, "capacities")
+    of_arcs = {"costs": costs, "capacities": capacities, "lower": lower, "upper": upper}
+    names_along("arcs", *((name, of, 0) for name, of in of_arcs.items()))
     everywhere = np.full(len(nodes), np.inf)
     names = [f"{tail} to {head}" for tail, head in pairs]
     return Model(
@@ -264,8 +267,11 @@ def transport(
     supply_ends = range_of_each(lower_supply, upper_supply, has, "supplies", "_supply")
     demand_ends = range_of_each(lower_demand, upper_demand, wants, "demands", "_demand")
     lower, upper = (np.append(*ends) for ends in zip(supply_ends, demand_ends, strict=True))
-    rows = names_along("suppliers", ("costs", costs, 0), ("supplies", supplies, 0))
-    columns = names_along("customers", ("costs", costs, 1), ("demands", demands, 0))
+    of_rows = {"supplies": supplies, "lower_supply": lower_supply, "upper_supply": upper_supply}
+    rows = names_along("suppliers", ("costs", costs, 0), *((n, of, 0) for n, of in of_rows.items()))
+    of_columns = {"demands": demands, "lower_demand": lower_demand, "upper_demand": upper_demand}
+    along = ("costs", costs, 1), *((n, of, 0) for n, of in of_columns.items())
+    columns = names_along("customers", *along)
     origin = labels(suppliers, "suppliers", m, "supplier", rows)
     goal = labels(customers, "customers", k, "customer", columns)
     routes = np.isfinite(prices).ravel()

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import scipy.sparse as sp
 from privlp.checks import FloatArray, as_floats, frozen, real, require, require_data, shown
 from privlp.linear_program import LinearProgram
 from privlp.quiet import unquoted
-from privlp.tables import labels as names_of
+from privlp.solution import point_of
 
 
 def table(
@@ -80,24 +79,12 @@ def labels(given: Any, name: str, size: int, what: str, read: Sequence[str] | No
     text = isinstance(given, str)
     names = unquoted(lambda: [] if text else [str(one) for one in given], f"{needed}.", name)
     require_data(len(names) == size, f"{needed}; got {len(names)}.", name)
+    other = read is not None and names != read and sorted(names) == sorted(read)
+    same = (
+        f"{name} has the names of the tables in another order. Give them theirs, or leave it out."
+    )
+    require_data(not other, same, name)
     return names
-
-
-def names_along(what: str, *given: tuple[str, Any, int]) -> list[str] | None:
-    """Names that tables and columns share along an axis, in one order, as entries go by place."""
-    first, found = "", None
-    for argument, values, axis in given:
-        message = f"{argument} has names of {what} that are no text."
-        names = unquoted(partial(names_of, values, axis), message, argument)
-        require_data(
-            names is None or found is None or names == found,
-            f"{first} and {argument} name the {what} differently, or in another order. Arrange them"
-            " alike: entries are matched by place.",
-            argument,
-        )
-        if found is None and names is not None:
-            first, found = argument, names
-    return found
 
 
 def distinct(names: Sequence[str]) -> list[str]:
@@ -192,7 +179,8 @@ class Model(LinearProgram):
         Parameters
         ----------
         solution : Solution, ExactSolution or array_like of shape (d,)
-            What :func:`privlp.solve` or :func:`privlp.solve_exact` returned, or a point.
+            What :func:`privlp.solve` or :func:`privlp.solve_exact` returned, or a point; labels are
+            matched to the variables' names.
 
         Returns
         -------
@@ -202,7 +190,7 @@ class Model(LinearProgram):
         Raises
         ------
         InvalidParameterError
-            If there is no x, or x has another number of variables.
+            If there is no x, or x has other variables.
 
         Examples
         --------
@@ -211,12 +199,7 @@ class Model(LinearProgram):
         >>> lp.values([2, 1, 0, 5])["shipments"].sum(axis=0)  # what each customer gets
         array([2., 6.])
         """
-        x, d = getattr(solution, "x", solution), self.shape[1]
-        none = f"The solution has no x: {getattr(solution, 'message', 'it is None')}"
-        require(x is not None, none, "solution")
-        x = as_floats(x, "solution")
-        other = f"solution has x of shape {x.shape}, but the model has {d} variables."
-        require(x.shape == (d,), other, "solution")
+        x = point_of(self, solution)
         ends = np.cumsum([math.prod(shape) for _, shape in self.parts])[:-1]
         return {
             name: frozen(piece.reshape(shape))

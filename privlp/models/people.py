@@ -17,8 +17,9 @@ from privlp.checks import (
     require_data,
     shown,
 )
-from privlp.models.model import Model, column, each, labels, names_along, table
+from privlp.models.model import Model, column, each, labels, table
 from privlp.relations import ConstraintPrivate
+from privlp.tables import names_along
 
 
 def diet(
@@ -96,7 +97,8 @@ def diet(
     shares = _shares(eats, (n, d))
     names_along("people", ("needs", needs, 0), ("eats", eats, 0))
     names_along("nutrients", ("content", content, 0), ("needs", needs, 1))
-    read = names_along("foods", ("prices", prices, 0), ("content", content, 1), ("eats", eats, 1))
+    foods_of = ("prices", prices, 0), ("content", content, 1), ("eats", eats, 1), ("most", most, 0)
+    read = names_along("foods", *foods_of)
     upper = each(most, "most", "the largest amount of each food", d, positive=True)
     # Minus the share of a person's need that a unit of each food covers: of that person alone.
     scale = np.divide(1.0, wanted, out=np.zeros_like(wanted), where=wanted > 0)
@@ -195,9 +197,9 @@ def staffing(
     need = column(hours, "hours", "one number per client of wanted", n)
     scale = np.divide(1.0, need, out=np.zeros(n), where=need > 0)
     cover = np.einsum("nh,kh->nk", times, works) * -scale[:, None]  # a row from its client alone
-    names_along("hours", ("shifts", shifts, 1), ("wanted", wanted, 1))
+    names_along("hours", ("shifts", shifts, 1), ("wanted", wanted, 1), ("at_least", at_least, 0))
     names_along("clients", ("wanted", wanted, 0), ("hours", hours, 0))
-    read = names_along("shifts", ("wages", wages, 0), ("shifts", shifts, 0))
+    read = names_along("shifts", ("wages", wages, 0), ("shifts", shifts, 0), ("most", most, 0))
     upper = each(most, "most", "the largest number on each shift", k, positive=True)
     sides = np.where(need > 0, -1.0, 0.0)
     public = np.zeros(0)
@@ -296,7 +298,8 @@ def cvar_portfolio(
         -public_bound, public_bound
     )
     n, d = outcomes.shape
-    read = names_along("assets", ("returns", returns, 1), ("expected", expected, 0))
+    assets_of = ("returns", returns, 1), ("expected", expected, 0), ("most", most, 0)
+    read = names_along("assets", *assets_of)
     largest = each(most, "most", "the largest weight per asset", d, positive=True)
     forecast = _forecast(expected, target, risk_aversion, d)
     little = f"most sums to {largest.sum():g}: weights that sum to 1 would exceed it."

@@ -11,6 +11,8 @@ from importlib.metadata import version
 from types import NoneType
 from typing import Any
 
+from privlp.checks import as_printed
+
 _VERSIONED = ("privlp", "numpy", "scipy", "dp-accounting", "randomgen", "mpmath")
 _version = cache(version)
 
@@ -120,6 +122,8 @@ class PrivacyRecord:
         """The guarantee in words (``str``) and as data (a ``dict`` that ``json`` can write)."""
         return Statement(self)
 
+    _repr_pretty_ = as_printed
+
     def __str__(self) -> str:
         limit = f"({self.eps_limit:g}, {self.delta_limit:g})"
         head = f"spent eps = {self.eps:.6g}, delta = {self.delta:.3g} of {limit}"
@@ -133,7 +137,8 @@ class PrivacyRecord:
             for e in self.entries
         ]
         table = tabulate(rows, headers=headers, disable_numparse=True)
-        return f"{table}\n{head}\n{self.relation}; {self.randomness}"
+        warning = "" if self.private else f". {self.remark}"
+        return f"{table}\n{head}\n{self.relation}; {self.randomness}{warning}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; infinities as the string ``"inf"`` so that the JSON is standard."""
@@ -187,6 +192,8 @@ class Statement(dict[str, Any]):
         super().__init__(record.to_dict())
         self["entries"] = list(self["entries"])
         self["words"] = _words(record)
+
+    _repr_pretty_ = as_printed
 
     def __str__(self) -> str:
         return str(self["words"])

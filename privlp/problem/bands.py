@@ -17,6 +17,7 @@ from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.data import ProgramData
 from privlp.quiet import unquoted
 from privlp.sparse import as_sparse
+from privlp.tables import in_order_of_rows
 
 # Numbers are at most so many times the sensitivity: see `BoundedChange.check`.
 _LARGEST_MULTIPLE = 2.0**36
@@ -43,7 +44,7 @@ def private_equalities(lp: ProgramData) -> BoolArray:
 def within(lp: ProgramData, tolerance: Any) -> dict[str, Any]:
     """Fields of the program whose private equalities hold within a tolerance."""
     in_memory(lp, "with_tolerance")
-    given = as_floats(tolerance, "tolerance")
+    given = as_floats(in_order_of_rows(tolerance, lp.row_names, "tolerance"), "tolerance")
     if given.shape not in ((), lp.b.shape) or not ((given > 0) & np.isfinite(given)).all():
         each = "" if lp.neighbours.hides_rows else f", or {len(lp.b)} of them, one for each row"
         raise InvalidParameterError(

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import BoolArray, FloatArray, IntArray, as_floats
+from privlp.checks import BoolArray, FloatArray, IntArray, as_floats, require_data
 from privlp.problem.validation import RowSource
+from privlp.tables import by_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +81,11 @@ class ProgramData:
         return 1.0 if self.sense == "min" else -1.0
 
     def objective(self, x: npt.ArrayLike) -> float:
-        """c·x plus the offset, in the user's sense."""
-        return float(self.c @ as_floats(x, "x") + self.offset)
+        """c·x plus the offset, in the user's sense; labels are matched to names of variables."""
+        entries = as_floats(by_name(x, self.variable_names, "x"), "x")
+        wrong = f"x has shape {entries.shape}, but there are {self.c.size} variables."
+        require_data(entries.shape == self.c.shape, wrong, "x")
+        return float(self.c @ entries + self.offset)
 
     def price_of(self, violations: FloatArray) -> float:
         """Price, in the user's sense, of these violations of soft rows, (n,); 0 if no row is soft.

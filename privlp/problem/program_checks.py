@@ -32,7 +32,7 @@ from privlp.problem.data import ProgramData
 from privlp.problem.named_rows import _matching, names, row_mask
 from privlp.problem.validation import RowSource, Sides
 from privlp.quiet import WHY, unquoted
-from privlp.tables import by_name
+from privlp.tables import by_name, in_order_of_rows
 
 #: What a row of a block may not have: by argument, what to do instead.
 _ONLY_IN_MEMORY = {
@@ -76,6 +76,10 @@ def _check_matrix(lp: ProgramData, *, quote: bool) -> None:
     n, d = lp.A.shape
     set_fields(lp, variable_names=names(lp.variable_names, d, "variable", quote=quote))
     set_fields(lp, row_names=names(lp.row_names, n, "row", quote=quote))
+    for field in ("b", "row_lower", "groups", "penalty", "private"):
+        value = getattr(lp, field)
+        if field != "private" or getattr(getattr(value, "dtype", None), "kind", "") == "b":
+            set_fields(lp, **{field: in_order_of_rows(value, lp.row_names, field)})
     _check_costs(lp, quote=quote)
     if lp.row_lower is None:
         b = validation.vector(lp.b, n, "b", "one right-hand side per row of A", quote=quote)

@@ -12,6 +12,7 @@ from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram
 from privlp.checks import as_floats
 from privlp.quiet import unquoted
 from privlp.sparse import as_sparse
+from privlp.tables import require_order
 from svm_models.parameters import PRICE, within
 
 _REPLACED = ConstraintPrivate()
@@ -93,6 +94,7 @@ def soft_margin_lp(X: Any, y: npt.ArrayLike, C: float, *, slack: bool = True) ->
 
 def _signed_records(X: Any, y: npt.ArrayLike, *, quote: bool = True) -> Any:
     """Rows y_i x_i, sparse; errors quote shapes where the number of records is public."""
+    require_order(y, X, "y")
     try:
         labels = unquoted(lambda: as_floats(y, "y"), _LABELS, "y")
     except InvalidProblemError:

@@ -48,11 +48,12 @@ class Columns:
     @classmethod
     def of(cls, bounds: Any, X: Any, y: Any = None) -> Columns | None:
         """From a dict, for the columns of X, or its own if X is None; no other bounds name any."""
-        if not isinstance(bounds, Mapping):
-            return None
         names = None if X is None else names_of(X)
         if names is not None and isinstance(y, str):
             names = [name for name in names if name != y]
+        if not isinstance(bounds, Mapping):
+            _require_order(bounds, names)
+            return None
         known = [*bounds] if X is None else [*range(_width(X))] if names is None else names
         keys = {known[key] if _is_place(key, known) else key: key for key in bounds}
         array = "" if names else " (which has no names: give places, {0: ...}, or a table)"
@@ -188,6 +189,18 @@ def _width(X: Any) -> int:
 def _is_place(key: Any, known: list[Any]) -> bool:
     """Whether a key is the position of a column, and no name."""
     return isinstance(key, int) and key not in known and 0 <= key < len(known)
+
+
+def _require_order(bounds: Any, names: list[Any] | None) -> None:
+    """Refuse labelled ends that are not those of the columns of X, in their order."""
+    for end in bounds if names and isinstance(bounds, tuple | list) else ():
+        own = tables.labels(end, 0)
+        require(
+            own in (None, [*map(str, names or ())]),
+            "X_bounds names the columns of X differently, or in another order. Give a dict {column:"
+            " (low, high)}, or go by order: to_numpy().",
+            "X_bounds",
+        )
 
 
 def _refuse(fault: str, keys: list[Any]) -> None:

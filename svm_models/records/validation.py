@@ -256,7 +256,7 @@ def _refuse_entries(X: Any) -> None:
 
 
 def _columns_of_array(X: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Columns of what may hold other things than numbers, with their positions from 1."""
+    """Columns of what may hold other things than numbers, with their positions, as in X_bounds."""
     raw = np.asarray(X)
     if raw.dtype.kind in "US" and not isinstance(X, np.ndarray):
         raw = np.array(X, dtype=object)  # else one text makes texts of all numbers
@@ -265,7 +265,7 @@ def _columns_of_array(X: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     if raw.dtype.kind in "biuf" or raw.ndim > 2:
         return
     columns = [raw.ravel()] if raw.ndim < 2 else raw.T
-    yield from ((str(k), column) for k, column in enumerate(columns, 1))
+    yield from ((str(k), column) for k, column in enumerate(columns))
 
 
 def as_stored(X: Any) -> Any:

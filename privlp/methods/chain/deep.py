@@ -47,9 +47,10 @@ EASY = 0.1
 
 #: What is said where the search ended far from the rows.
 LOST = (
-    "The bounds leave far more room than the rows ask for, and eps does not suffice to find where"
-    " the rows come close together: the objective may be many times worse than the optimum. Give"
-    " each variable bounds nearer to the values that it can take, on both sides, or a larger eps."
+    "The search ended far from where rows come close together: most likely bounds leave far more"
+    " room than the rows ask for, if they leave enough. The objective may be many times worse than"
+    " the optimum. Give each variable bounds nearer to the values that it can take, on both sides,"
+    " or a larger eps."
 )
 
 

@@ -10,6 +10,7 @@ from privlp.checks import FloatArray, real
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.request import SolveRequest
 from privlp.problem.data import ProgramData
+from privlp.regions.public_rows import CONTRADICTION, ContradictionError
 from privlp.regions.simplex import Simplex, is_range, range_of
 from privlp.tables import listed
 
@@ -136,6 +137,8 @@ def objective_range(lp: ProgramData) -> tuple[float, float]:
             )
         ends = sorted([float(lp.row_lower[i]) / times, float(lp.b[i]) / times])
         low, high = max(low, ends[0] + lp.offset), min(high, ends[1] + lp.offset)
+    if low > high:
+        raise ContradictionError(CONTRADICTION)
     return low, high
 
 
