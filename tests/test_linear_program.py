@@ -33,7 +33,6 @@ MATRIX = r"A must be a matrix of shape \(n, d\), got"
 NUMBERS, REGULAR = "must hold real numbers", "must hold real numbers in a regular array"
 PAIRS = r"bounds must be one \(lower, upper\) pair or a sequence .* for example \(0, None\)"
 SIGN = "contain NaN or an infinity of the wrong sign"
-ROWS = r"private must be a boolean mask, row indices in \[0, 2\), or row names"
 PRICE = r"penalty must be a positive number, or one positive number \(inf"
 NAMED = {"row_names": ["ann", "bob"]}
 SENSE, OFFSET = "sense must be 'min' or 'max', got ", "offset must be "
@@ -91,8 +90,6 @@ WRONG = {
     "private": [
         ([True], r"private is a mask of shape \(1,\), but there are 2 rows"),
         (True, r"private is a mask of shape \(\), but there are 2 rows"),
-        *((wrong, ROWS) for wrong in ([0, 2], [-1], [0.0], [1j], [None], [[0], [0, 1]])),
-        ({"ann": 1}, ROWS),
         (["ann", "eve"], "No row name matches private='eve'. The first row names are: ann, bob"),
         ("eve*", r"No row name matches private='eve\*'. The first row names are: ann, bob.$"),
         ("an", "The first row names are: ann, bob. To mean all that begin so, write 'an\\*'.$"),
@@ -504,24 +501,6 @@ def test_two_variables_with_one_pair_each():
         assert LinearProgram([1, 1], [[1, 1]], [1], bounds=bounds).bounds.tolist() == expected
 
 
-@pytest.mark.parametrize(
-    ("private", "expected"),
-    [
-        (None, [True, True, True]),
-        ([], [False, False, False]),
-        (["p_ann", "q"], [True, False, True]),
-        ("p_*", [True, True, False]),
-        ("*", [True, True, True]),
-        ("?", [False, False, True]),
-        ("[pq]*", [True, True, True]),
-    ],
-)
-def test_private_rows_by_name_and_pattern(private, expected):
-    given = {"private": private, "row_names": ["p_ann", "p_bob", "q"]}
-    lp = LinearProgram([1], [[1], [2], [3]], [1, 2, 3], **given)
-    np.testing.assert_array_equal(lp.private, expected)
-
-
 def test_shape_objective_and_sides():
     lp = program(row_lower=[-np.inf, 6.0], b=[np.inf, 6.0], sense="max", offset=10.0)
     assert lp.shape == (2, 3)
@@ -641,9 +620,3 @@ def test_refuses_records_larger_than_declared(rows_per_record, changes):
         program(neighbours=relation, **changes)
     larger = ConstraintPrivate("add-remove", rows_per_record + 1, nominal_n=100)
     assert program(neighbours=larger, **changes).neighbours is larger
-
-
-def test_public_rows_do_not_count_for_a_record():
-    relation = ConstraintPrivate("add-remove", 1, nominal_n=100)
-    assert program(neighbours=relation, private=[0], **EQUALITY).neighbours is relation
-    assert program(neighbours=relation, private=[0], groups=["ann", "ann"]).neighbours is relation

@@ -216,7 +216,8 @@ FORMS = {
 #: Of the others, `test_equal_programs_have_equal_solutions` says that they are like the first.
 FORMS_OF_THEIR_OWN = [form for form in FORMS if form not in ("offset", "sparse", "mirrored")]
 FOUND = [(form, 8.0, 0.06) for form in (FORMS if THOROUGH else FORMS_OF_THEIR_OWN)] + [
-    pytest.param(form, INF, 0.005, marks=pytest.mark.slow) for form in FORMS
+    pytest.param(form, INF, 0.005, marks=[pytest.mark.slow] * (form != "covering"))
+    for form in FORMS
 ]
 
 

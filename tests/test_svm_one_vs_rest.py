@@ -112,13 +112,6 @@ def test_a_twin_that_charges_one_class_only_is_caught():
     assert _joint_loss(one_pays) > 3.0
 
 
-def test_a_shared_budget_pays_for_every_class():
-    budget = Budget(2.0, 1e-6)
-    several(sm.PrivateLPSVC(rounds=5), eps=1.0, delta=5e-7, budget=budget).fit(X, Y)
-    assert 0 < budget.spent() <= 1.0
-    assert len(budget.calls) == 4
-
-
 def test_two_classes_need_one_classifier():
     fitted = several(eps=1.0, classes=("a", "b")).fit(X[Y < "c"], Y[Y < "c"])
     assert len(fitted.estimators_) == 1
@@ -151,13 +144,6 @@ def test_without_noise_digits_are_told_apart():
     fitted = several(estimator, eps=math.inf, classes=range(10)).fit(Z, data.target)
     assert fitted.score(Z, data.target) > 0.95
     assert not fitted.privacy_.private
-
-
-def test_without_noise_each_classifier_is_that_of_its_class_alone():
-    fitted = several(sm.PrivateLPSVC(rounds=20), eps=math.inf).fit(X, Y)
-    for label, one in zip(LABELS, fitted.estimators_, strict=True):
-        alone = sm.PrivateLPSVC(math.inf, 1e-6, rounds=20, classes=(0, 1), random_state=1)
-        np.testing.assert_allclose(one.coef_, alone.fit(X, (label == Y).astype(int)).coef_)
 
 
 @pytest.mark.parametrize(

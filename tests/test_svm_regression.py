@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import QuantileRegressor
 
 from privlp import InvalidParameterError, InvalidProblemError, MostlyNoiseWarning
@@ -453,23 +452,6 @@ def test_bad_parameters_are_refused(change, message):
     with refused_for_free(message) as budget:
         given_ = {"eps": 1.0, "delta": 1e-6, **BOUNDS, "budget": budget, **change}
         PrivateQuantileRegressor(**given_).fit(*data(n=50))
-
-
-@pytest.mark.parametrize("estimator", [PrivateQuantileRegressor, PrivateLPSVR])
-def test_a_fit_that_is_cut_short_leaves_no_earlier_one(estimator, monkeypatch):
-    """The charged ledger of the one must not stand beside the coefficients of the other."""
-    X, y = data(n=50)
-    fit = estimator(1.0, 1e-6, **BOUNDS, random_state=0).fit(X, y)
-
-    def cut(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("svm_models.regression.base.descend", cut)
-    with pytest.raises(KeyboardInterrupt):
-        fit.fit(X, y)
-    with pytest.raises(NotFittedError):
-        fit.predict(X)
-    assert not fit.privacy_.entries
 
 
 def test_constant_features_and_few_records_are_no_error():

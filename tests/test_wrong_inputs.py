@@ -66,7 +66,18 @@ def test_indices_that_could_be_flags_name_all_rows(n):
 @pytest.mark.parametrize(
     "selection",
     [
-        *(3, np.int64(3), b"ab", [2, 3, 2], [-1], [4], [[2, 3]], [True, 1, 0, 0], [True, "b"]),
+        *(
+            3,
+            np.int64(3),
+            b"ab",
+            [1j],
+            [2, 3, 2],
+            [-1],
+            [4],
+            [[2, 3]],
+            [True, 1, 0, 0],
+            [True, "b"],
+        ),
         *(["a", 1], [b"a"], np.array([b"a"]), [2, None], [1.0, 0.0, 0.0, 1.0]),
         np.ma.array([2, 3], mask=[False, True]),
         np.ma.array([True] * 4, mask=[True, False, False, False]),
@@ -89,6 +100,10 @@ def test_refuses_selections_of_rows_that_mean_more_than_one_thing(selection, nei
 @pytest.mark.parametrize(
     ("selection", "private"),
     [
+        (None, [0, 1, 2, 3]),
+        ([], []),
+        ("?", [0, 1, 2, 3]),
+        ("[bd]*", [1, 3]),
         ([2, 1], [1, 2]),
         ([0, 1], [0, 1]),
         (pd.Series([2, 3], index=[0, 1]), [2, 3]),
@@ -256,6 +271,7 @@ SINGLE = {
     "solve width": request(SOFT),
     "solve opt": request(HARD, s=1),
     "solve time_limit": request(HARD, s=1),
+    "exact time_limit": of(privlp.solve_exact, HARD),
     "solve feasible": request(NUMBERS),
     "solve split": request(NUMBERS, feasible="always"),
     "soft alpha": request(SOFT),

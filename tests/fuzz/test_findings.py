@@ -17,7 +17,6 @@ from click.testing import CliRunner
 import privlp
 import svm_models
 from fuzz.files import CORPUS
-from fuzz.odd import Unhelpful
 from privlp.cli import main
 
 HUGE = 10**400
@@ -261,24 +260,3 @@ def test_sparse_classes_are_no_labels(classes):
     model = svm_models.ObjectivePerturbationSVC(classes=classes)
     with pytest.raises(privlp.InvalidParameterError, match="classes must be labels"):
         model.fit(np.eye(2), [0, 1])
-
-
-OF_KIND = {
-    svm_models.ObjectivePerturbationSVC: {},
-    svm_models.PrivateLPSVC: {},
-    svm_models.PrivateLPSVR: {"y_bounds": (0, 1)},
-    svm_models.DMWSVC: {"alpha": 9.0, "form": "soft"},
-    svm_models.PrivateOneVsRestClassifier: {"estimator": svm_models.PrivateLPSVC()},
-    svm_models.PrivateModelSelector: {"estimators": [svm_models.PrivateLPSVC()]},
-}
-
-
-@pytest.mark.parametrize(
-    "relation", [sp.eye_array(2), np.zeros(2, dtype="i4,f8"), Unhelpful(), "x"]
-)
-@pytest.mark.parametrize("kind", OF_KIND)
-def test_relations_of_estimators_that_do_not_compare(kind, relation):
-    usual = {"data_norm": 1.0, "classes": [0, 1]}
-    known = {name: usual[name] for name in usual if name in kind._get_param_names()}
-    with pytest.raises(privlp.InvalidParameterError, match="relation must be 'replace' or 'add-re"):
-        kind(relation=relation, **known, **OF_KIND[kind]).fit(np.eye(2), [0, 1])
