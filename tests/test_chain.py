@@ -403,13 +403,6 @@ def test_without_noise_the_count_is_exact():
     assert found.missed == MissedRows(missed(lp, found.x), missed(lp, found.x), 1.0)
 
 
-def test_it_is_written_and_read(tmp_path):
-    found = solved(covering(5, n=300, d=3), s=30)
-    found.save(tmp_path / "solution.json")
-    assert privlp.Solution.load(tmp_path / "solution.json").missed == found.missed
-    assert str(found.missed) in str(found)
-
-
 def test_the_safest_point_is_returned_where_counts_speak_against_the_last():
     """Two rows in three contradict each other: no point misses few, and the answer says so."""
     rng = np.random.default_rng(0)

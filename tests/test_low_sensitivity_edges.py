@@ -228,34 +228,13 @@ def test_rows_and_columns_may_declare_one_range_between_them():
     assert solve(lp, 1.0, 1e-6, opt=2.0, method="mw", rng=0).success
 
 
-def on_the_command_line(folder, options):
-    model = folder / "model.mps"
-    privlp.LinearProgram(**COVERING, bounds=(0, 9)).to_mps(model)
-    words = f"solve {model} --eps 1 --delta 1e-3 {options}".split()
-    return CliRunner().invoke(main, words)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--scalar-private 1 --nominal-n 5", "--nominal-n has no use with --scalar-private"),
-        ("--row-private 1 --rows-per-record 3", "--rows-per-record has no use with --row-private"),
-        ("--s 3 --norm 1", "--norm has no use without --scalar-private"),
-        ("--scalar-private 1 --a-range 0 1", "no use without --row-private or --column-private"),
-        ("--scalar-private 1 --c-range 0 1", "--c-range has no use without --objective-private"),
-        ("--scalar-private 1 --split x", "--split must be numbers with commas"),
-    ],
-)
-def test_command_line_refuses_options_without_use(options, message, tmp_path):
-    result = on_the_command_line(tmp_path, options)
-    assert result.exit_code == 2
-    assert message in result.output
-
-
 def test_command_line_with_all_parts_private(tmp_path):
+    model = tmp_path / "model.mps"
+    privlp.LinearProgram(**COVERING, bounds=(0, 9)).to_mps(model)
     options = "--scalar-private 0.1 --norm 1 --b-range -4 0 --row-private 0.01 --a-range -4 -0.5"
     options += " --objective-private 0.1 --c-range 0.5 3 --split 2,1,1 --feasible always --seed 1"
-    result = on_the_command_line(tmp_path, options)
+    words = f"solve {model} --eps 1 --delta 1e-3 {options}".split()
+    result = CliRunner().invoke(main, words)
     assert result.exit_code == 0, result.output
     assert "objective of the released costs" in result.output
     assert "tighten coefficients A" in result.output
