@@ -287,13 +287,6 @@ def test_a_time_limit_within_highs_releases_nothing(options, monkeypatch):
     assert "Nothing is released" in solution.message
 
 
-def test_parts_that_are_combined_agree_on_zeros():
-    """One relation would read places off zeros that the other calls private."""
-    parts = (privlp.RowPrivate(1.0, zeros="public"), privlp.ColumnPrivate(1.0, zeros="private"))
-    with pytest.raises(privlp.InvalidParameterError, match="must agree on zeros='private' or"):
-        privlp.LinearProgram([1, 2], [[1, 1]], [4], neighbours=parts)
-
-
 def test_whether_a_number_underflows_shows_in_no_warning():
     """Bounds shift the rows of the standard form before anything is charged."""
     with np.errstate(all="raise"):

@@ -251,6 +251,7 @@ NAMED = tuple(f"x{k}" for k in range(D))
         ("yesterday", "start must be a vector of real numbers, or a solution"),
         (-np.ones(D), r"start is outside the bounds of variable 'x0'\. It must be a point of the"),
         (np.full(D, 50.0), "start breaks 1 public rows"),
+        (pd.Series(np.ones(D), [*NAMED[:-1], "y"]), r"start must .*; no variable is called"),
     ],
 )
 def test_what_is_no_start(start, message):
@@ -277,12 +278,6 @@ def test_what_is_not_public_is_no_start(yesterday):
     numbers = privlp.examples.advertising(private="budgets")
     with pytest.raises(privlp.InvalidParameterError, match="only numbers are private"):
         privlp.solve(numbers, 1.0, 1e-3, start=np.zeros(numbers.c.size))
-
-
-def test_names_of_other_variables():
-    start = solve(day(0, n=200, variable_names=(*NAMED[:-1], "y")), s=20)
-    with pytest.raises(privlp.InvalidParameterError, match=r"start must .*; no variable is called"):
-        solve(day(1, n=200, variable_names=NAMED), s=20, start=start)
 
 
 def test_a_start_of_variables_in_another_order_goes_by_name():

@@ -65,12 +65,14 @@ def test_candidates_take_eps_and_delta_from_the_selector(eps):
 
 
 def test_a_candidate_that_needs_delta_is_refused_before_anything_is_spent():
-    budget = Budget(1.0, 1e-6)
-    for candidates in ([sm.PrivateLPSVC()], [sm.PrivateModelSelector([sm.PrivateLPSVC()])]):
-        with pytest.raises(InvalidParameterError, match=r"Candidate 0 \(PrivateLPSVC\) adds Gaus"):
-            sm.PrivateModelSelector(candidates, eps=0.5, budget=budget).fit(X, Y)
+    budget, whitened = Budget(1.0, 1e-6), sm.ObjectivePerturbationSVC(whiten=True)
+    for first in (sm.PrivateLPSVC(), sm.PrivateModelSelector([sm.PrivateLPSVC()]), whitened):
+        with pytest.raises(InvalidParameterError, match=r"Candidate 0 \(\w+SVC\) adds Gaus"):
+            sm.PrivateModelSelector([first], eps=0.5, budget=budget).fit(X, Y)
     assert budget.spent() == 0.0
     sm.PrivateModelSelector([sm.PrivateLPSVC()], eps=math.inf, random_state=0).fit(X, Y)
+    asked = {"eps": 0.5, "delta": 1e-6, "random_state": 0}
+    assert sm.PrivateModelSelector([whitened], **asked).fit(X, Y).best_estimator_.delta == 1e-6
 
 
 def test_the_chosen_candidate_cannot_be_refitted_at_the_price_of_a_part():

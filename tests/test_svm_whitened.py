@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.linalg import sqrtm
 
 import svm_models as sm
-from privlp import Budget, InvalidParameterError
+from privlp import Budget
 from svm_models import whitening
 from svm_models.classifiers.risk import RegularizedRisk, Weighted, logistic
 from svm_models.whitening import noise_beside_a_mean, ridge_of, shortened, spread_of
@@ -121,11 +121,3 @@ def test_messages_before_anything_is_spent(options, message, relation):
     with refused_for_free(message) as budget:
         model = sm.ObjectivePerturbationSVC(**options, relation=relation, budget=budget, **OPTIONS)
         model.fit(X, Y)
-
-
-def test_a_selector_asks_for_delta():
-    candidates = [sm.ObjectivePerturbationSVC(whiten=True)]
-    with pytest.raises(InvalidParameterError, match=r"Candidate 0 \(ObjectivePerturbationSVC\)"):
-        sm.PrivateModelSelector(candidates, **OPTIONS).fit(X, Y)
-    tuned = sm.PrivateModelSelector(candidates, delta=1e-6, **OPTIONS).fit(X, Y)
-    assert tuned.best_estimator_.delta == 1e-6

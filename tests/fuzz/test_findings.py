@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 
-import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
@@ -113,31 +112,6 @@ def test_a_count_in_a_small_integer_type_does_not_overflow():
 def test_frames_of_sparse_columns_may_leave_out_something_else_than_zero():
     A = pd.DataFrame({"a": [1.0, 2.0]}).astype(pd.SparseDtype(float, 2.0))
     np.testing.assert_array_equal(privlp.LinearProgram([1.0], A, [1.0, 1.0]).A, [[1.0], [2.0]])
-
-
-def test_cvxpy_atoms_without_a_gradient():
-    x = cp.Variable(2)
-    for atom, name in ((cp.real(x), ".*real"), (cp.power(x, 1), r"Power\w*\. Write")):
-        with pytest.raises(
-            privlp.ReadError, match=f"CVXPY knows no gradient of one of these: {name}"
-        ):
-            minimised(cp.sum(x), atom <= 1)
-
-
-def test_cvxpy_constants_that_are_not_finite():
-    x = cp.Variable(2)
-    with pytest.raises(privlp.InvalidProblemError, match="must be finite"):
-        minimised(cp.sum(x), np.inf * x <= 1)
-
-
-def test_cvxpy_pieces_with_infinite_sides():
-    x = cp.Variable(2, nonneg=True)
-    with pytest.raises(privlp.InvalidProblemError, match="inf"):
-        minimised(cp.sum(x) + cp.maximum(x[0] - np.inf, x[1]), x <= 3)
-
-
-def minimised(objective, row):
-    return privlp.LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(objective), [row]))
 
 
 # files
