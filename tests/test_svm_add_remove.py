@@ -160,34 +160,6 @@ def test_one_budget_does_not_take_both_relations():
 
 
 @pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (sm.PrivateLPSVC(relation="remove"), "relation must be 'replace' or 'add-remove', got 're"),
-        (sm.PrivateLPSVC(nominal_n=50), "nominal_n has no use with relation='replace'"),
-        (sm.ObjectivePerturbationSVC(**{**DECLARED, "nominal_n": 0}), "nominal_n must be a positi"),
-        (sm.ObjectivePerturbationSVC(reg=-1.0, **COUNTED), "reg must be a positive"),
-        (sm.PrivateLPSVC(delta=0.0, **COUNTED), "delta must be positive"),
-        (sm.PrivateLPSVC(rounds=0, **COUNTED), "rounds must be a positive integer"),
-        (sm.PrivateLPSVC(fallback=2, **COUNTED), "fallback must be True or False"),
-        (sm.DMWSVC(form="soft", **COUNTED), "form='soft' has a variable for each record"),
-        (
-            sm.PrivateModelSelector([sm.ObjectivePerturbationSVC(**COUNTED)]),
-            "Candidate 0 has relation='add-remove', the selector 'replace'",
-        ),
-        (
-            sm.PrivateModelSelector(
-                [sm.ObjectivePerturbationSVC()], **{**DECLARED, "nominal_n": 15}
-            ),
-            "nominal_n=15 is too small for 2 parts; give at least 16, or fewer candidates",
-        ),
-    ],
-)
-def test_messages_before_anything_is_spent(model, message):
-    with refused_for_free(message) as budget:
-        model.set_params(budget=budget, classes=(-1, 1)).fit(X, Y)
-
-
-@pytest.mark.parametrize(
     ("records", "labels"),
     [(X, Y[:-1]), (X[:, :0], Y), (X, np.stack([Y, Y], axis=1)), ([[1.0], [1.0, 2.0]] * 1_500, Y)],
 )

@@ -6,15 +6,13 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler, scale
+from sklearn.preprocessing import FunctionTransformer, scale
 
 import svm_models as sm
 from privlp import Budget, BudgetExceededError, InvalidParameterError, InvalidProblemError
 from privlp.audits.tape import Tape, differences, largest_changes
 from svm_models.around_fits import learns_nothing
-from tests.programs import refused_for_free
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -105,29 +103,6 @@ def test_a_fitted_selector_can_be_pickled():
     tuned = sm.PrivateModelSelector(GRID, eps=1.0, random_state=0).fit(X, Y)
     again = pickle.loads(pickle.dumps(tuned))
     np.testing.assert_array_equal(again.predict(X), tuned.predict(X))
-
-
-@pytest.mark.parametrize(
-    ("estimators", "options", "message"),
-    [
-        ([], {}, "estimators is empty"),
-        (GRID[0], {}, "must be a list of private classifiers, such as"),
-        ([type(GRID[0])], {}, "must be a list of private classifiers, such as"),
-        ([sm.HuberSVC()], {}, r"Candidate 0 \(HuberSVC\) may learn from records without paying"),
-        (
-            [make_pipeline(StandardScaler(), GRID[0])],
-            {},
-            r"Candidate 0 \(Pipeline\) may learn from",
-        ),
-        ([GRID[0], GridSearchCV(GRID[0], {"reg": [1]})], {}, r"Candidate 1 \(GridSearchCV\) may"),
-        ([GRID[0], SVC(eps=2.0)], {}, "Candidate 1 asks for eps = 2, delta = 0, more than the"),
-        ([SVC(eps=0.5, delta=1e-6)], {}, "Candidate 0 asks for eps = 0.5, delta = 1e-06"),
-        ([SVC(eps=0.5, budget=Budget(1.0, 0.0))], {}, "Candidate 0 has a budget of its own"),
-    ],
-)
-def test_wrong_candidates_are_refused_before_anything_is_spent(estimators, options, message):
-    with refused_for_free(message) as budget:
-        sm.PrivateModelSelector(estimators, **{"eps": 1.0, "budget": budget, **options}).fit(X, Y)
 
 
 def test_too_few_records_are_refused():

@@ -63,19 +63,6 @@ def test_messages_hold_no_record(classifier, records, message):
 
 
 @pytest.mark.parametrize(
-    "classifier",
-    [
-        sm.OutputPerturbationSVC(reg=1e-11, fit_intercept=False),
-        sm.ObjectivePerturbationSVC(eps=np.inf, reg=1e-11, fit_intercept=False),
-    ],
-)
-def test_hopeless_regularisation_is_refused(classifier):
-    message = "reg = 1e-11 is too small for the minimiser to be certified; give at least 1e-10"
-    with pytest.raises(InvalidParameterError, match=message):
-        classifier.fit(X, Y)
-
-
-@pytest.mark.parametrize(
     "bounds",
     [{"slope_bound": 0.5}, {"curvature_bound": 0.2}],
     ids=["a false bound on the slope", "a false bound on the curvature"],

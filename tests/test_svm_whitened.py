@@ -12,7 +12,6 @@ from privlp import Budget
 from svm_models import whitening
 from svm_models.classifiers.risk import RegularizedRisk, Weighted, logistic
 from svm_models.whitening import noise_beside_a_mean, ridge_of, shortened, spread_of
-from tests.programs import refused_for_free
 
 RNG = np.random.default_rng(0)
 X = np.abs(RNG.normal(1.0, 0.15, (3_000, 10)))
@@ -106,18 +105,3 @@ def test_it_beats_the_plain_one_where_records_share_a_direction():
         return np.mean([fit.score(X, Y) for fit in fits])
 
     assert score(True) > score(False) + 0.05
-
-
-@pytest.mark.parametrize("relation", ["replace", "add-remove"])
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"delta": 0.0, "whiten": True}, "whiten=True releases second moments with Gaussian noise"),
-        ({"delta": 1e-6, "whiten": "yes"}, "whiten must be True or False, got 'yes'"),
-        ({"delta": 1e-6, "whiten": True, "reg": 0.0}, "reg must be a positive finite number"),
-    ],
-)
-def test_messages_before_anything_is_spent(options, message, relation):
-    with refused_for_free(message) as budget:
-        model = sm.ObjectivePerturbationSVC(**options, relation=relation, budget=budget, **OPTIONS)
-        model.fit(X, Y)
