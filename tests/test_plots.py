@@ -177,6 +177,7 @@ LIMITS = "limits must hold a lower and a larger upper end"
         ("points", [{"mine": [[[1.0, 2.0]]]}], POINT),
         ("points", [[[1.0, 2.0]], np.ones((1, 2)), "ab"], NAMES),
         ("highlight", [[2], [-1], [0.5], ["a"]], "highlight must hold row numbers of the program"),
+        ("highlight", [[0, 1, 1]], "highlight must hold row numbers .*, each once"),
         ("limits", [(0, 1), [(0, 1), (1, 1)], [(0, 1), (0, np.inf)], "ab", [(0, 1)]], LIMITS),
     ],
 )

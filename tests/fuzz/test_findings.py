@@ -22,7 +22,6 @@ HUGE = 10**400
 FRAME = pd.DataFrame({"a": [1.0]})
 TWO = (privlp.ScalarPrivate(0.1), privlp.ObjectivePrivate(0.1))
 OF_TWO = {"neighbours": TWO, "s": None, "opt": None}
-MASKED = np.ma.array([1.0], mask=[True])
 
 
 def program(**options):
@@ -46,51 +45,20 @@ def audit(*outcomes, **options):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"c": [HUGE]}, "c must hold real numbers"),
-        ({"b": MASKED}, "b has masked entries"),
-        ({"A": pd.DataFrame()}, "The problem is empty"),
-        ({"bounds": (0, HUGE)}, "bounds must be one"),
-        ({"bounds": (0, "5")}, "bounds must be one"),
-        ({"bounds": (0, MASKED[0])}, "bounds must be one"),
-        ({"bounds": (0, 1j)}, "bounds must be one"),
-        ({"bounds": (0, np.complex64(1))}, "bounds must be one"),
-        ({"bounds": np.ma.array([[0.0, 1.0]], mask=[[False, True]])}, "bounds must be one"),
-        ({"bounds": [[0.0, np.ma.masked], [0.0, 1.0]]}, "bounds must be one"),
-        ({"bounds": np.matrix([[0.0, 1.0]])}, "bounds must be one"),
-        ({"bounds": memoryview(np.zeros((1, 2)))}, None),
-        ({"row_names": ["\ud800"]}, "row names must be text that can be written to a file"),
-        ({"row_names": list}, "row names must be a sequence of names, got type"),
-        ({"variable_names": np.array("a")}, "variable names must be a sequence of names, got nd"),
-    ],
-    ids=lambda given: "-".join(given) if isinstance(given, dict) else "",
-)
-def test_programs(options, message):
-    with pytest.raises(privlp.InvalidProblemError, match=message):
-        program(**options)
-
-
-@pytest.mark.parametrize(
     ("act", "message"),
     [
         (lambda: program(sense=FRAME), "sense must be 'min' or 'max'"),
         (lambda: program(name=5), "name must be a string, got int"),
-        (lambda: program(offset=HUGE), "offset is beyond double precision"),
         (lambda: linprog(neighbours=np.ones(2)), "neighbours must be a neighbour relation"),
         (
             lambda: privlp.ConstraintPrivate(np.array(["replace", "add-remove"])),
             "change must be 'replace'",
         ),
-        (lambda: privlp.ConstraintPrivate("add-remove", 1, HUGE), r"nominal_n must be at most 2\^"),
         (lambda: privlp.RowPrivate(1.0, zeros=np.zeros(2, "i4,f8")), "zeros must be 'private' or"),
-        (lambda: privlp.ScalarPrivate(HUGE), "sensitivity is beyond double precision"),
-        (lambda: privlp.Budget(HUGE, 0.0), "eps is beyond double precision"),
         (lambda: solve(feasible=FRAME), "feasible must be None, 'always' or"),
         (lambda: solve(method=np.array(["dmw", "chain"])), "method must be 'auto' or one of"),
         (lambda: solve(opt=np.array("a"), method="dmw"), "opt must be a number"),
         (lambda: solve(**OF_TWO, split=sp.coo_matrix([1.0, 2.0])), "split must be a number, got c"),
-        (lambda: solve(time_limit=HUGE), "time_limit is beyond double precision"),
         (lambda: audit(1, 2, confidence="0.9"), "confidence must be a number"),
         (lambda: audit(0.5, np.nan), "of finite numbers of at most 1e"),
         (lambda: audit(0.5, 1e300), "of finite numbers of at most 1e"),
