@@ -775,12 +775,6 @@ def test_options_reach_the_program(write):
         assert np.abs(lp.bounds).max() == 4
 
 
-def test_cvxpy_foreign_private_constraint():
-    problem, _ = _pair()
-    with pytest.raises(ReadError, match="CVXPY constraint that is not a constraint of the problem"):
-        LinearProgram.from_cvxpy(problem, private=[cp.Variable(2) >= 1])
-
-
 @pytest.mark.parametrize("private", [[0], "x*", [True, False, True], 1, cp.Variable(2) >= 1])
 def test_cvxpy_private_must_list_constraints(private):
     with pytest.raises(PrivLPError, match=r"private.*constraint|constraint.*private"):

@@ -1,7 +1,6 @@
 """Private model selection: the price of one, the right choice without noise, messages."""
 
 import math
-import pickle
 import re
 
 import numpy as np
@@ -97,12 +96,6 @@ def test_a_part_is_closed_after_the_fit(monkeypatch):
     )
     with pytest.raises(BudgetExceededError, match="This budget is closed"):
         sm.ObjectivePerturbationSVC(eps=0.1, budget=seen[0]).fit(X, Y)
-
-
-def test_a_fitted_selector_can_be_pickled():
-    tuned = sm.PrivateModelSelector(GRID, eps=1.0, random_state=0).fit(X, Y)
-    again = pickle.loads(pickle.dumps(tuned))
-    np.testing.assert_array_equal(again.predict(X), tuned.predict(X))
 
 
 def test_too_few_records_are_refused():
