@@ -1,8 +1,5 @@
 """What fuzzing found, each fault as its smallest case."""
 
-import functools
-import json
-import operator
 import os
 import subprocess
 import sys
@@ -146,39 +143,6 @@ def test_models_with_odd_names_are_written_and_read_back(names, tmp_path):
     np.testing.assert_array_equal(
         privlp.LinearProgram.from_mps(tmp_path / "model.mps").A.toarray(), A
     )
-
-
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        (("x",), [HUGE]),
-        (("x",), [[1.0]]),
-        (("x",), [None]),
-        (("objective",), "2.5"),
-        (("message",), None),
-        (("privacy", "eps"), HUGE),
-        (("privacy", "versions"), []),
-        (("privacy", "relation"), 1),
-        (("privacy", "entries", 0, "sensitivity"), []),
-        (("trace", "selected"), [[1], [2, 3]]),
-    ],
-    ids=lambda given: ".".join(map(str, given)) if isinstance(given, tuple) else "",
-)
-def test_solutions_with_a_wrong_value(place, value, tmp_path):
-    document = json.loads((CORPUS / "solution.json").read_text())
-    *way, last = place
-    functools.reduce(operator.getitem, way, document)[last] = value
-    refuses_to_load(json.dumps(document), tmp_path / "solution.json")
-
-
-def test_solutions_nested_without_end(tmp_path):
-    refuses_to_load("[" * 100_000, tmp_path / "solution.json")
-
-
-def refuses_to_load(text, path):
-    path.write_text(text)
-    with pytest.raises(privlp.ReadError, match="is not a solution saved by privlp"):
-        privlp.Solution.load(path)
 
 
 # command line
