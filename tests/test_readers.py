@@ -735,30 +735,6 @@ def test_cvxpy_rows_keep_the_side_that_the_user_wrote():
     np.testing.assert_array_equal(lp.A.toarray(), [[1, 0], [0, 1], [1, 0], [1, 0], [-1, 1], [1, 1]])
 
 
-def _pair():
-    x = cp.Variable(2, name="x")
-    rows = [x >= 1, cp.sum(x) == 3, x <= 2]
-    return cp.Problem(cp.Minimize(x[0]), rows), rows
-
-
-@pytest.mark.parametrize(
-    ("chosen", "expected"),
-    [
-        ([0], [1, 1, 0, 0, 0]),
-        ([1], [0, 0, 1, 0, 0]),
-        ([2, 1], [0, 0, 1, 1, 1]),
-        ([], [0, 0, 0, 0, 0]),
-        (None, [1, 1, 0, 1, 1]),
-    ],
-)
-def test_cvxpy_private_constraints(chosen, expected):
-    problem, rows = _pair()
-    private = None if chosen is None else [rows[k] for k in chosen]
-    np.testing.assert_array_equal(
-        LinearProgram.from_cvxpy(problem, private=private).private, expected
-    )
-
-
 def test_options_reach_the_program(write):
     relation = ConstraintPrivate("add-remove", 2, nominal_n=9)
     arguments = [1, 2], [[1, 1]], [5], [[1, -1]], [2]
@@ -778,24 +754,29 @@ def test_options_reach_the_program(write):
 @pytest.mark.parametrize("private", [[0], "x*", [True, False, True], 1, cp.Variable(2) >= 1])
 def test_cvxpy_private_must_list_constraints(private):
     with pytest.raises(PrivLPError, match=r"private.*constraint|constraint.*private"):
-        LinearProgram.from_cvxpy(_pair()[0], private=private)
+        LinearProgram.from_cvxpy(_sum(_x >= 1, cp.sum(_x) == 3, _x <= 2), private=private)
 
 
 @pytest.mark.skipif(not hasattr(cp.Constraint, "set_label"), reason="an older CVXPY has no labels")
 def test_cvxpy_constraints_by_object_label_and_pattern():
     x = cp.Variable(2, nonneg=True)
-    rows = [needs @ x >= 1 for needs in (np.eye(2), np.ones((3, 2)))] + [x <= 9]
+    rows = [needs @ x >= 1 for needs in (np.eye(2), np.ones((3, 2)))] + [x[0] - x[1] == 0]
     problem = cp.Problem(cp.Minimize(cp.sum(x)), rows)
-    for private in (rows[1], [rows[1]], {rows[1]}):
+    for private, chosen in (
+        *((private, [2, 3, 4]) for private in (rows[1], [rows[1]], {rows[1]})),
+        ([rows[2], rows[0]], [0, 1, 5]),
+        ([], []),
+        (None, range(5)),
+    ):
         lp = LinearProgram.from_model(problem, private=private)
-        assert lp.private.tolist() == [False] * 2 + [True] * 3 + [False] * 2
+        assert np.flatnonzero(lp.private).tolist() == [*chosen]
     with pytest.raises(PrivLPError, match=r"matches private='staff\*'. Labels: none has one. Labe"):
         LinearProgram.from_model(problem, private="staff*")
     for k, row in enumerate(rows[:2]):
         row.set_label(f"client {k}")
     assert LinearProgram.from_model(problem, private="client*").private.sum() == 5
     lp = LinearProgram.from_model(problem, private=["client 0", rows[1]], penalty={"client 1": 2.0})
-    assert lp.penalty.tolist() == [np.inf] * 2 + [2.0] * 3 + [np.inf] * 2
+    assert lp.penalty.tolist() == [np.inf] * 2 + [2.0] * 3 + [np.inf]
     with pytest.raises(PrivLPError, match=r"penalty='nobody'. Labels: client 0, client 1"):
         LinearProgram.from_model(problem, penalty={"nobody": 1.0})
     come_and_go = ConstraintPrivate("add-remove", nominal_n=9)
