@@ -20,7 +20,7 @@ from privlp.methods.advice import least_missed
 FAMILIES = {"map": map_covering, "diet": diet, "packing": packing}
 VARIABLES, EPSILONS, N, DELTA = (10, 40, 80), (0.5, 1.0, 4.0), 10_000, 1e-6
 #: s is so many times the bound.
-TIMES = (56, 40, 28, 20, 14)
+TIMES = (20, 14, 10, 7, 5, 3.5)
 #: So many draws, each of its own program; so many may fail; a success costs at most so many times
 #: the optimum.
 FIRST_SEED, DRAWS, MAY_FAIL, LARGEST_COST = 1000, 20, 1, 1.05
@@ -72,7 +72,7 @@ def main() -> None:
     cells = list(product(FAMILIES, VARIABLES, EPSILONS))
     found = in_two_processes(needed, ((cell,) for cell in cells))
     for (family, d, eps), (bound, s, asked) in zip(cells, found, strict=True):
-        least = f"{s:,} | {s / bound:.0f}" if s else f"> {TIMES[0] * bound:,.0f} | > {TIMES[0]}"
+        least = f"{s:,} | {s / bound:.2g}" if s else f"> {TIMES[0] * bound:,.0f} | > {TIMES[0]}"
         over = f"{asked / s:.1f}" if s else ""
         name = f"{family} {N:,} x {d} | {eps:g} | {bound:.2g}"
         rows.append(f"{name} | {least} | {asked:,} | {over}")

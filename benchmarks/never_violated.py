@@ -34,9 +34,10 @@ from privlp import LinearProgram, ScalarPrivate
 from privlp.examples import advertising
 from privlp.methods import SolveRequest
 from privlp.methods.auto import best_with_least_slack
+from privlp.methods.noisy_numbers import private_numbers
 from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
 from privlp.methods.tightened.method import by_margin, noise_alone
-from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace, gaussian_is_narrower
+from privlp.methods.tightened.noise import TruncatedGaussian, TruncatedLaplace, kinds_on
 from privlp.methods.tightened.rows import TightenedRows
 from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.problem.standard_form import StandardForm
@@ -205,7 +206,10 @@ def beside(matpower: Path | None) -> Iterator[tuple[str, LinearProgram]]:
 def ways(lp: LinearProgram) -> tuple[Any, Any]:
     """Noise on each number alone, and what `feasible="always"` takes, at ε = 1."""
     request = SolveRequest.of(lp, 1.0, MANY_DELTA, feasible="always")
-    by_itself = TruncatedGaussian() if gaussian_is_narrower(request) else TruncatedLaplace()
+    parts = private_numbers(request, "tightened")
+    kinds = [kinds_on(request, part)[:2] for part in parts]  # Laplace and Gaussian noise
+    gaussian = any(other.width < one.width for one, other in kinds)
+    by_itself = TruncatedGaussian() if gaussian else TruncatedLaplace()
     taken = OneMargin() if by_margin(request) is not None else noise_alone(request)
     return by_itself, by_itself if type(taken) is type(by_itself) else taken
 

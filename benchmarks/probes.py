@@ -109,6 +109,17 @@ def _margin() -> list[float]:
     return _solved(lp, feasible="always")
 
 
+def _together() -> list[float]:
+    """Twelve numbers that one record moves all."""
+    rng = np.random.default_rng(1)
+    A = np.eye(12) + rng.uniform(0.2, 1, (12, 12)) * (rng.random((12, 12)) < 1 / 6)
+    moved = privlp.ScalarPrivate(0.02, lower=1, upper=5)
+    lp = privlp.LinearProgram(
+        np.ones(12), A, np.full(12, 3.0), sense="max", bounds=(0, 9), neighbours=moved
+    )
+    return _solved(lp, feasible="always")
+
+
 def _prices() -> list[float]:
     rng = np.random.default_rng(0)
     needs = privlp.LinearProgram(
@@ -251,6 +262,7 @@ PROBES: dict[str, Probe] = {
     "numbers": _numbers,
     "always": _always,
     "margin": _margin,
+    "together": _together,
     "prices": _prices,
     "blocks": _blocks,
     "plan": _plan,

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Collection
 from contextlib import suppress
 from decimal import Decimal
+from importlib import import_module
 from numbers import Real
 from typing import Any, TypeAlias, TypeGuard
 
@@ -14,7 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.errors import InvalidParameterError, InvalidProblemError, NotPrivateWarning
+from privlp.errors import (
+    InvalidParameterError,
+    InvalidProblemError,
+    MissingDependencyError,
+    NotPrivateWarning,
+)
 from privlp.quiet import unquoted
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -83,6 +89,14 @@ def require_data(met: Any, message: str, name: str) -> None:
 def require_kind(value: Any, kind: Any, name: str, words: str) -> None:
     """Refuse what is no object of a class; `words` name the class with its article."""
     require(isinstance(value, kind), f"{name} must be {words}, got {type(value).__name__}.", name)
+
+
+def optional(module: str, message: str) -> Any:
+    """A module of a library that not every user needs; the message says what brings it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(message) from error
 
 
 def positive(value: Any, name: str, *, finite: bool = False) -> float:

@@ -17,9 +17,9 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
+from privlp.checks import optional as _optional
 from privlp.checks import require as _require
 from privlp.checks import shown as _shown
-from privlp.errors import MissingDependencyError
 from privlp.linear_program import LinearProgram
 from privlp.relations import ColumnPrivate, ObjectivePrivate, RowPrivate, ScalarPrivate
 from privlp.relations.base import NeighbourRelation
@@ -235,13 +235,8 @@ def doctor_visits() -> LinearProgram:
     >>> examples.doctor_visits().shape  # doctest: +SKIP
     (20190, 6)
     """
-    try:
-        from statsmodels.datasets import randhie  # noqa: PLC0415 (heavy and optional)
-    except ImportError as error:
-        raise MissingDependencyError(
-            "The people come with statsmodels: install it by pip install 'privlp[demo]'."
-        ) from error
-    people = randhie.load_pandas().data
+    need = "The people come with statsmodels: install it by pip install 'privlp[demo]'."
+    people = _optional("statsmodels.datasets", need).randhie.load_pandas().data
     health = ["physlm", "disea", "hlthg", "hlthf", "hlthp"]
     units = np.array([1.0, 10.0, 1.0, 1.0, 1.0])
     known = np.column_stack([np.ones(len(people)), people[health].to_numpy(float) / units])
@@ -278,13 +273,8 @@ def screening() -> LinearProgram:
     >>> examples.screening().shape
     (569, 62)
     """
-    try:
-        from sklearn.datasets import load_breast_cancer  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingDependencyError(
-            "The patients come with scikit-learn: install it by pip install 'privlp[svm]'."
-        ) from error
-    records = load_breast_cancer()
+    need = "The patients come with scikit-learn: install it by pip install 'privlp[svm]'."
+    records = _optional("sklearn.datasets", need).load_breast_cancer()
     # Smallest and largest value of each measurement, of the public description.
     line = r"^(?:.*\((?:mean|standard error|worst)\)): +([\d.]+) +([\d.]+)$"
     ranges = re.findall(line, records.DESCR, flags=re.MULTILINE)

@@ -23,7 +23,7 @@ from privlp.readers.model_objects import ModelReaders
 from privlp.readers.tables import fields_of_table
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.base import PublicPart
-from privlp.relations.bounded_change import in_order_of, relation_of
+from privlp.relations.combined import in_order_of, relation_of
 from privlp.rows.access import Rows
 from privlp.rows.blocks import private_rows
 from privlp.rows.program_rows import RowBlock

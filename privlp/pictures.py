@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray, IntArray, are_places, as_floats, require, require_kind, whole
+from privlp.checks import (
+    FloatArray,
+    IntArray,
+    are_places,
+    as_floats,
+    optional,
+    require,
+    require_kind,
+    whole,
+)
 from privlp.errors import (
     InvalidParameterError,
     InvalidProblemError,
-    MissingDependencyError,
     UnsupportedProblemError,
 )
 from privlp.files import whole_file
@@ -60,7 +68,8 @@ def marks(k: int, points: int) -> dict[str, Any]:
 @contextmanager
 def drawing_on(ax: Axes | None) -> Iterator[Axes]:
     """Draw in privlp's style on given axes, or on those of a new figure."""
-    pyplot = _pyplot()
+    need = "Plots need Matplotlib: install it by pip install 'privlp[plot]'."
+    pyplot = optional("matplotlib.pyplot", need)
     require_kind(ax, pyplot.Axes | None, "ax", "Matplotlib axes")
     with pyplot.rc_context(STYLE):
         if ax is None:
@@ -96,16 +105,6 @@ def save_figure(ax: Axes, path: str | os.PathLike[str]) -> None:
     """Write the figure that holds some axes; the file appears whole or not at all."""
     with whole_file(path) as unfinished:
         ax.figure.savefig(unfinished, dpi=120)  # type: ignore[union-attr]
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingDependencyError(
-            "Plots need Matplotlib: install it by pip install 'privlp[plot]'."
-        ) from error
-    return plt
 
 
 # Unbounded regions are drawn up to this multiple of the points and corners that are shown.

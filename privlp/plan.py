@@ -217,6 +217,7 @@ class Plan:
             ledger.eps,
             ledger.delta,
             rows_of_one_record=request.public.rows_of_one_record,
+            hides_rows=request.public.relation.hides_rows,
         )
         return (
             f"At the cost of the optimum, every method that is as private misses {least:.3g} rows"

@@ -32,7 +32,7 @@ _HARMLESS: set[type[Warning]] = set()
 
 
 @contextmanager
-def _hushed() -> Iterator[None]:
+def _silence() -> Iterator[None]:
     """Drop log messages of all libraries, and warnings but those of privlp and harmless ones."""
     before = logging.root.manager.disable
     logging.disable(max(before, logging.CRITICAL))
@@ -48,7 +48,7 @@ def _hushed() -> Iterator[None]:
 
 
 class _Reading:
-    """While a thread is within it, the whole process is hushed: logs and warnings belong to all.
+    """While a thread is within it, the whole process is silent: logs and warnings belong to all.
 
     The first to enter begins that, and the last to leave ends it.
     """
@@ -56,22 +56,22 @@ class _Reading:
     def __init__(self) -> None:
         self._lock, self._threads = threading.RLock(), set[int]()
 
-    def here(self) -> bool:
+    def is_mine(self) -> bool:
         """Whether this thread is within it, so it need not enter again, which is slower."""
         return threading.get_ident() in self._threads
 
     def __enter__(self) -> None:
         with self._lock:
             if not self._threads:
-                self._hushed = _hushed()
-                self._hushed.__enter__()
+                self._silence = _silence()
+                self._silence.__enter__()
             self._threads.add(threading.get_ident())
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
             self._threads.remove(threading.get_ident())
             if not self._threads:
-                self._hushed.__exit__(None, None, None)  # warnings of other reads pass, too
+                self._silence.__exit__(None, None, None)  # warnings of other reads pass, too
 
 
 _reading = _Reading()
@@ -81,7 +81,7 @@ _reading = _Reading()
 def harmless_warnings(*others: type[Warning]) -> Iterator[None]:
     """As while data are read, but for warnings of others that are known to quote nothing."""
     _HARMLESS.update(others)
-    with nullcontext() if _reading.here() else _reading:
+    with nullcontext() if _reading.is_mine() else _reading:
         yield
 
 
@@ -93,7 +93,7 @@ def unquoted(read: Callable[[], _Found], message: str, parameter: str | None = N
     """
     memory = False
     try:
-        if _reading.here():
+        if _reading.is_mine():
             return read()
         with _reading:
             return read()

@@ -89,7 +89,9 @@ _MUCH_MORE = 5.0
 
 
 def rounded_up(value: float) -> float:
-    """The least number of two digits that is no smaller, up to rounding."""
+    """The least number of two digits that is no smaller, up to rounding; or infinity."""
+    if not 0 < value < math.inf:
+        return math.inf
     digit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return math.ceil(value / digit - 1e-9) * digit
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray, frozen, is_missing
-from privlp.errors import InvalidProblemError, MissingDependencyError
+from privlp.checks import FloatArray, frozen, is_missing, optional
+from privlp.errors import InvalidProblemError
 from privlp.quiet import unquoted
 
 # Entries that are converted at a time: 4 megabytes.
@@ -56,12 +56,8 @@ def is_table(thing: Any) -> bool:
 
 def opened(table: Any, name: str) -> Any:
     """A table as narwhals has it, which is imported by the first."""
-    try:
-        import narwhals.stable.v2 as narwhals  # noqa: PLC0415 (arrays do without)
-    except ImportError:
-        raise MissingDependencyError(
-            "narwhals is needed to read tables: pip install narwhals. Or give arrays."
-        ) from None
+    need = "narwhals is needed to read tables: pip install narwhals. Or give arrays."
+    narwhals = optional("narwhals.stable.v2", need)
 
     def read() -> Any:
         try:

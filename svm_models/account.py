@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from privlp import Budget, ConstraintPrivate, InvalidParameterError, InvalidProblemError
-from privlp.checks import is_one_of, require_kind, require_one_of, whole
+from privlp import Budget, ConstraintPrivate, InvalidProblemError
+from privlp.checks import is_one_of, require, require_kind, require_one_of, whole
 from privlp.privacy import Accountant, ChargedDraws, Mechanism, PrivacyRecord, Randomness
 from privlp.privacy.budget import ledger_of_call
 from privlp.privacy.charges import CHANCES
@@ -119,7 +119,7 @@ def randomness_of(random_state: Any) -> Randomness:
     return Randomness.of(random_state, "random_state")
 
 
-def marked(estimator: Any, text: str) -> str:
+def with_remark(estimator: Any, text: str) -> str:
     """The text of an estimator, and whether what it learned is not for release."""
     record = getattr(estimator, "privacy_", None)
     return text if record is None or record.remark is None else f"{text}\n{record.remark}"
@@ -215,12 +215,11 @@ def accounted(estimator: Any) -> ConstraintPrivate:
     relation, nominal_n, rows = estimator.relation, estimator.nominal_n, rows_of(estimator)
     require_one_of(relation, "relation", ("replace", "add-remove"))
     if not adds_or_removes(relation):
-        if nominal_n is not None:
-            raise InvalidParameterError(
-                "nominal_n has no use with relation='replace', where the number of records is"
-                " public.",
-                parameter="nominal_n",
-            )
+        require(
+            nominal_n is None,
+            "nominal_n has no use with relation='replace', where the number of records is public.",
+            "nominal_n",
+        )
         return ConstraintPrivate(rows_per_record=rows)
     return ConstraintPrivate("add-remove", rows, 1 if nominal_n is None else nominal_n)
 

@@ -8,37 +8,18 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from privlp.checks import FloatArray, IntArray, real, require, require_one_of, whole
+from privlp.checks import FloatArray, IntArray, optional, real, require, require_one_of, whole
 from privlp.errors import InvalidParameterError
 from svm_models.data_sources import (
     ADULT,
     KDDCUP99,
+    NEED,
     DataHome,
     Records,
     Schema,
-    optional,
     read_adult,
     read_kddcup99,
 )
-
-_DESCRIPTIONS = {
-    "Adult": """\
-Adult (census income): 45,222 persons without missing values, of 48,842 in the US \
-census data of 1994. Label 1: income above
-50,000 dollars a year (24.78 %).
-
-B. Becker and R. Kohavi (1996). Adult. UCI Machine Learning Repository. \
-https://doi.org/10.24432/C5XW20.
-Licence: Creative Commons Attribution 4.0 International (CC BY 4.0).""",
-    "KDD Cup 1999": """\
-KDD Cup 1999, the "10 percent" file: 494,021 network connections. Label 1: normal \
-(19.69 %); label -1: an attack.
-
-S. Hettich and S. D. Bay (1999). The UCI KDD Archive. University of California, Irvine, \
-Department of Information and
-Computer Science. https://doi.org/10.24432/C51C7N.
-Licence: Creative Commons Attribution 4.0 International (CC BY 4.0).""",
-}
 
 
 def fetch_adult(
@@ -154,12 +135,12 @@ def _delivered(records: Records, schema: Schema, preprocessing: str, return_X_y:
     X, names = _encode(records, schema, preprocessing)
     if return_X_y:
         return X, records.target
-    return optional("sklearn.utils").Bunch(
+    return optional("sklearn.utils", NEED).Bunch(
         data=X,
         target=records.target,
         feature_names=names,
         target_names=list(schema.target_names),
-        DESCR=_DESCRIPTIONS[schema.title],
+        DESCR=schema.description,
         preprocessing=preprocessing,
     )
 

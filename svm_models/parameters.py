@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp import InvalidParameterError
-from privlp.checks import positive, real
+from privlp.checks import positive, real, require
 from privlp.privacy.budget_rule import validated_budget
 
 FloatArray = npt.NDArray[np.float64]
@@ -34,10 +34,8 @@ PRICE = 1e-9, 1e14
 def within(value: Any, name: str, least: float, most: float, *, cure: str = "") -> float:
     """A positive number between two bounds, as a float."""
     number = positive(value, name, finite=True)
-    if not least <= number <= most:
-        raise InvalidParameterError(
-            f"{name} must be between {least:g} and {most:g}, got {number:g}.{cure}", parameter=name
-        )
+    wrong = f"{name} must be between {least:g} and {most:g}, got {number:g}.{cure}"
+    require(least <= number <= most, wrong, name)
     return number
 
 
@@ -62,10 +60,7 @@ def radius_within(value: Any, data_norm: float) -> float:
 def share(value: Any, name: str, most: float = 1.0) -> float:
     """A share of eps, below `most`."""
     number = real(value, name)
-    if not 0 < number < most:
-        raise InvalidParameterError(
-            f"{name} must be between 0 and {most:g}, got {number:g}.", parameter=name
-        )
+    require(0 < number < most, f"{name} must be between 0 and {most:g}, got {number:g}.", name)
     if number < LEAST_SHARE:
         raise InvalidParameterError(
             f"{name} must be at least {LEAST_SHARE:g}, got {number:g}: so small a share of eps"
@@ -78,15 +73,10 @@ def share(value: Any, name: str, most: float = 1.0) -> float:
 def privacy(eps: Any, delta: Any, *, least: float = LEAST_EPS) -> tuple[float, float]:
     """An (eps, delta) that a fit can be asked for, as floats."""
     eps, delta = validated_budget(eps, delta)
-    if eps < least:
-        raise InvalidParameterError(
-            f"eps must be at least {least:g}, got {eps:g}: the result would be noise alone.",
-            parameter="eps",
-        )
-    if 0 < delta < LEAST_DELTA:
-        raise InvalidParameterError(
-            f"delta must be 0 or at least {LEAST_DELTA:g}, got {delta:g}.", parameter="delta"
-        )
+    wrong = f"eps must be at least {least:g}, got {eps:g}: the result would be noise alone."
+    require(eps >= least, wrong, "eps")
+    wrong = f"delta must be 0 or at least {LEAST_DELTA:g}, got {delta:g}."
+    require(delta == 0 or delta >= LEAST_DELTA, wrong, "delta")
     return eps, delta
 
 
@@ -102,10 +92,7 @@ def require_delta(estimator: Any, eps: float, delta: float) -> None:
 
 def finite(value: float, name: str, most: float) -> float:
     """A number of a size up to a bound."""
-    if not math.isfinite(value):
-        raise InvalidParameterError(f"{name} must be finite, got {value!r}.", parameter=name)
-    if abs(value) > most:
-        raise InvalidParameterError(
-            f"{name} must be at most {most:g} in size, got {value:g}.", parameter=name
-        )
+    require(math.isfinite(value), f"{name} must be finite, got {value!r}.", name)
+    wrong = f"{name} must be at most {most:g} in size, got {value:g}."
+    require(abs(value) <= most, wrong, name)
     return value

@@ -17,8 +17,9 @@ from sklearn.base import BaseEstimator
 from tabulate import tabulate
 
 from privlp import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError, Verdict
-from privlp.checks import whole
+from privlp.checks import require, whole
 from privlp.privacy import ExponentialMechanism, LaplaceMechanism, Mechanism
+from privlp.status import rounded_up
 from svm_models.account import SHARE_OF_THE_COUNT, accounted, counts, rows_of
 from svm_models.parameters import privacy, require_delta
 
@@ -175,10 +176,8 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
     accounted(estimator)
     require_delta(estimator, estimator.eps, estimator.delta)
     records = _records(estimator.nominal_n, n_samples)
-    if math.isinf(eps):
-        raise InvalidParameterError(
-            "eps must be finite: without noise there is nothing to plan.", parameter="eps"
-        )
+    wrong = "eps must be finite: without noise there is nothing to plan."
+    require(math.isfinite(eps), wrong, "eps")
     found = estimator._forecast(records, n_features, eps)
     return FitPlan(
         verdict=found.verdict,
@@ -218,11 +217,8 @@ def _records(nominal: int | None, n_samples: Any) -> int:
             parameter="n_samples",
         )
     found = whole(nominal if n_samples is None else n_samples, "n_samples", _MOST_RECORDS)
-    if nominal is not None and found != nominal:
-        raise InvalidParameterError(
-            f"n_samples = {found} is not nominal_n = {nominal}, by which fit goes. Give None.",
-            parameter="n_samples",
-        )
+    wrong = f"n_samples = {found} is not nominal_n = {nominal}, by which fit goes. Give None."
+    require(nominal in (None, found), wrong, "n_samples")
     return found
 
 
@@ -273,7 +269,7 @@ def parts_of(
     return tuple(parts)
 
 
-def ways_out(forecast: Callable[[int, float], Any], records: int, eps: float) -> str:
+def least_enough(forecast: Callable[[int, float], Any], records: int, eps: float) -> str:
     """The least number of records at this eps, and the least eps for these, that are enough."""
     n = _least(lambda n: forecast(math.ceil(n), eps), max(records, 1), _ENOUGH_RECORDS)
     more = _least(lambda more: forecast(records, more), eps, _ENOUGH_EPS)
@@ -295,6 +291,4 @@ def _least(forecast: Callable[[float], Any], least: float, most: float) -> float
     for _ in range(_STEPS):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
-    found = math.exp(high)
-    digit = 10.0 ** (math.floor(math.log10(found)) - 1)
-    return min(math.ceil(found / digit) * digit, most)
+    return min(rounded_up(math.exp(high)), most)

@@ -27,7 +27,7 @@ from svm_models.records.columns import kept_rows
 
 
 @dataclass(frozen=True)
-class Deal:
+class RecordParts:
     """The parts of the records: one for each candidate, or one for all; the last is held out."""
 
     candidates: int
@@ -174,9 +174,9 @@ class PrivateModelSelector(PrivateMetaClassifier):
         candidates = [clone(estimator) for estimator in _listed(self.estimators)]
         held_out = self.validation_fraction
         held_out = None if held_out is None else share(held_out, "validation_fraction")
-        deal = Deal(len(candidates), held_out)
+        split = RecordParts(len(candidates), held_out)
         eps, delta = privacy(self.eps, self.delta, least=LEAST_EPS_OF_SEVERAL)
-        each, ledger = self._split(deal.sharing([*map(_classifier, candidates)]), eps, delta)
+        each, ledger = self._split(split.sharing([*map(_classifier, candidates)]), eps, delta)
         neighbours, rows = accounts.accounted(self), accounts.rows_of(self)
         adding = accounts.adds_or_removes(self.relation)
         if rows > 1 and groups is None:
@@ -185,7 +185,7 @@ class PrivateModelSelector(PrivateMetaClassifier):
                 " one part. Say by groups whose each row is.",
                 parameter="groups",
             )
-        limit = each | self._of_candidates(deal)
+        limit = each | self._of_candidates(split)
         _check(candidates, limit)
         for candidate in map(_classifier, candidates):
             candidate.set_params(**_inherited(candidate, limit))
@@ -197,11 +197,11 @@ class PrivateModelSelector(PrivateMetaClassifier):
         _check_classes(candidates, self.classes_)
         accounts.require_nominal(len(y), self.nominal_n, times=_MOST_TIMES)
         count = len(y) if owners is None else int(owners.max(initial=-1)) + 1
-        deal.require_enough(count, adding=adding)
+        split.require_enough(count, adding=adding)
         warn_if_repeated(self, eps, delta)
         warn_of_unpaid_steps(self, eps)
-        ledgers = ledger.disjoint(deal.parts)
-        parts = deal.persons(count, randomness.generator, adding=adding)
+        ledgers = ledger.disjoint(split.parts)
+        parts = split.persons(count, randomness.generator, adding=adding)
         if owners is not None:
             kept = kept_rows(owners, rows, randomness.generator)
             parts = [kept[np.isin(owners[kept], persons)] for persons in parts]
@@ -223,7 +223,7 @@ class PrivateModelSelector(PrivateMetaClassifier):
                     candidate, ledgers[part], randomness, some(parts[part]), some(parts[-1])
                 )
                 for i, candidate in enumerate(candidates)
-                for part in [i if deal.held_out is None else 0]
+                for part in [i if split.held_out is None else 0]
             ]
         finally:
             # A part is charged for its own records alone: nobody may fit on others through it.
@@ -234,12 +234,12 @@ class PrivateModelSelector(PrivateMetaClassifier):
         self.best_estimator_ = candidates[self.best_index_]
         return self
 
-    def _of_candidates(self, deal: Deal) -> dict[str, Any]:
+    def _of_candidates(self, split: RecordParts) -> dict[str, Any]:
         """What candidates take from here, beside eps and delta."""
-        nominal, least = self.nominal_n, _LEAST_OF_A_PART * deal.parts
+        nominal, least = self.nominal_n, _LEAST_OF_A_PART * split.parts
         if nominal is not None and nominal < least:
             raise InvalidParameterError(
-                f"nominal_n={nominal} is too small for {deal.parts} parts; give at least {least},"
+                f"nominal_n={nominal} is too small for {split.parts} parts; give at least {least},"
                 " or fewer candidates.",
                 parameter="nominal_n",
             )
@@ -247,7 +247,7 @@ class PrivateModelSelector(PrivateMetaClassifier):
             "relation": self.relation,
             "rows_per_record": self.rows_per_record,
             "nominal_n": nominal
-            and accounts.PartOfNominal.of(nominal, deal.of_one_part, times=_MOST_TIMES),
+            and accounts.PartOfNominal.of(nominal, split.of_one_part, times=_MOST_TIMES),
         }
 
     def _mistakes(
@@ -330,12 +330,11 @@ def _check(candidates: Sequence[Any], limit: dict[str, Any]) -> None:
                 " not ask for them. Leave it out, and fit the choice again with fairness.",
                 parameter="estimators",
             )
-        if classifier.budget is not None:
-            raise InvalidParameterError(
-                f"Candidate {i} has a budget of its own; leave it out and give budget to the"
-                " selector.",
-                parameter="estimators",
-            )
+        require(
+            classifier.budget is None,
+            f"Candidate {i} has a budget of its own; leave it out and give budget to the selector.",
+            "estimators",
+        )
         asked = {name: getattr(classifier, name) for name in limit}
         asked |= _inherited(classifier, limit)
         for name in ("relation", "rows_per_record"):

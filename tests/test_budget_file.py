@@ -29,7 +29,7 @@ from privlp.privacy import LaplaceMechanism, Randomness, budget_file, charges, r
 from privlp.privacy.charges import Call, Charge, RecordedRelation
 from privlp.privacy.prices import Law, Price
 from privlp.privacy.record_file import FileLocation
-from privlp.relations.bounded_change import Combined
+from privlp.relations.combined import Combined
 from tests.effort import each, examples, runs
 
 REPLACE = privlp.ConstraintPrivate()

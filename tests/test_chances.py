@@ -10,7 +10,7 @@ from privlp.privacy.charges import Call, Charge, call_from_dict, call_to_dict
 from privlp.privacy.prices import composed_epsilon
 from svm_models import ObjectivePerturbationSVC, PrivateModelSelector
 from svm_models.account import SHARE_OF_THE_COUNT, Account, counted, open_budget
-from svm_models.selection import Deal
+from svm_models.selection import RecordParts
 
 CHANCE = 2.0**-92
 WHOSE = (ConstraintPrivate(), privacy.Randomness(0))
@@ -101,7 +101,7 @@ def test_a_part_that_holds_all_records_is_not_refused(monkeypatch):
     rng, parts = np.random.default_rng(0), 7
     X, y = rng.normal(size=(16 * parts, 2)) / 4, rng.choice([-1, 1], 16 * parts)
     monkeypatch.setattr(
-        Deal,
+        RecordParts,
         "persons",
         lambda self, count, *_, **__: [np.arange(count), *[np.arange(0)] * (self.parts - 1)],
     )

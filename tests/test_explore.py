@@ -124,9 +124,9 @@ def test_half_planes_on_a_plane_are_the_rows_there():
 @pytest.mark.parametrize(("apart", "right"), [(9.0, 20), (0.0, 10)])
 def test_an_attacker_is_right_where_answers_tell(apart, right):
     x = np.zeros((20, 2))
-    worlds = SimpleNamespace(x=np.zeros(2)), SimpleNamespace(x=np.ones(2))
+    programs = SimpleNamespace(x=np.zeros(2)), SimpleNamespace(x=np.ones(2))
     found = [SimpleNamespace(x=x), SimpleNamespace(x=x + apart)]
-    pair = grids.Pair(1, worlds, {None: None}, {(None, 1.0): found})
+    pair = grids.Pair(1, programs, {None: None}, {(None, 1.0): found})
     grid = grids.Grid(None, None, (1.0,), (None,), [pair], 0.0, 20)
     assert grid.guesses(1.0) == (right, 20)
     assert pages._guessed(grid, 1.0)["share"] == right / 20

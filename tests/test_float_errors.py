@@ -4,6 +4,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def test_a_solve_is_the_same_in_any_number_of_threads(method, storage, monkeypat
     request = {"eps": 1.0, "delta": 1e-6, **request_of(method)}
     expected = privlp.solve(program(storage), **request)
     privlp.privacy.prices._composed_epsilon.cache_clear()
-    with parts.using_threads(2), raising():
+    with mock.patch("privlp.rows.parts.THREADS", 2), raising():
         assert_same(privlp.solve(program(storage), **request), expected)
 
 
@@ -107,7 +108,7 @@ def settings():
 @pytest.mark.parametrize("count", [1, 2])
 def test_kernels_and_their_threads_have_settings_of_their_own(count):
     rows = InMemory(np.arange(6))
-    with raising(), parts.using_threads(count):
+    with raising(), mock.patch("privlp.rows.parts.THREADS", count):
         (found,) = rows.map(lambda block: parts.over(block, lambda _: settings()))
         assert found == [{"ignore"}] * count
         assert settings() == {"raise"}  # the caller's are as they were
@@ -115,7 +116,7 @@ def test_kernels_and_their_threads_have_settings_of_their_own(count):
 
 def test_a_thread_of_a_kernel_warns_of_nothing():
     """In a new thread NumPy would warn of an overflow, which tells of rows."""
-    with warnings.catch_warnings(record=True) as warned, parts.using_threads(2):
+    with warnings.catch_warnings(record=True) as warned, mock.patch("privlp.rows.parts.THREADS", 2):
         warnings.simplefilter("always")
         found = parts.over([1e300, 1e300], lambda share: np.array(share) * 1e300)
     assert np.concatenate(found).tolist() == [np.inf, np.inf]

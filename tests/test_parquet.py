@@ -1,6 +1,7 @@
 """Programs from Parquet files: read a part at a time, with the bits of the rows in memory."""
 
 from decimal import Decimal
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,6 @@ import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.readers import blocks
-from privlp.rows.blocks import using_memory
 from tests.effort import THOROUGH, each
 from tests.test_row_blocks import COSTS, METHODS, OPT, N, assert_same, solved, table
 
@@ -48,7 +48,7 @@ def test_the_same_as_in_memory(folder, method, limit, monkeypatch):
     assert lp.shape == (N, 4)
     assert max(lp.A.rows_of_blocks) == 7
     assert lp.variable_names == tuple(NAMES)
-    with using_memory(limit):
+    with mock.patch("privlp.rows.blocks.MEMORY", limit):
         assert_same(solved(LinearProgram(COSTS, *table()), method), solved(lp, method))
 
 

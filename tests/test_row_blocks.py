@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.privacy.mechanisms.additive import AdditiveNoise
-from privlp.rows.blocks import InBlocks, using_memory
+from privlp.rows.blocks import InBlocks
 from tests.effort import THOROUGH, each
 from tests.programs import methods_for
 
@@ -100,7 +101,7 @@ class TestTheSameAsInMemory:
         blocks = split(A, b, [17, 60])
         whole = solved(LinearProgram(COSTS, A, b, **fields), method)
         lp = LinearProgram(COSTS, Made(blocks[0]), blocks[1], **fields)
-        with using_memory(limit):
+        with mock.patch("privlp.rows.blocks.MEMORY", limit):
             assert_same(whole, solved(lp, method))
 
     @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ class TestTheSameAsInMemory:
         A, b = table()
         whole = solved(LinearProgram(COSTS, A, b), "perturbed")
         blocks = split(A, b, [17, 60])
-        with using_memory(limit):
+        with mock.patch("privlp.rows.blocks.MEMORY", limit):
             lp = LinearProgram(COSTS, Made(blocks[0]), blocks[1])
             assert_same(whole, solved(lp, "perturbed"))
 
@@ -227,7 +228,7 @@ class TestWhatIsPublic:
         blocks, b = split(*table(), [17, 60])
         lp = LinearProgram(COSTS, Made(blocks), b)
         before = lp.A._A.asked
-        with using_memory(0):
+        with mock.patch("privlp.rows.blocks.MEMORY", 0):
             solution = solved(lp, "staged")
         assert lp.A._A.asked - before <= 4 * (solution.iterations + 1)
 

@@ -1,6 +1,7 @@
 """Shadow prices that follow from released numbers: known duals, signs, files, refusals."""
 
 import json
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -161,7 +162,7 @@ class TestWhereWholeConstraintsArePrivate:
         np.testing.assert_array_equal(prices(mapped), expected)
         monkeypatch.setattr(parts, "MOST_ROWS", 64)
         np.testing.assert_array_equal(prices(lp), expected)
-        with parts.using_threads(2):
+        with mock.patch("privlp.rows.parts.THREADS", 2):
             np.testing.assert_array_equal(prices(lp), expected)
 
     @pytest.mark.parametrize(("sense", "seed"), each(["min", "max"], [0, 3]))

@@ -2,6 +2,7 @@
 
 import math
 import tracemalloc
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -10,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlp import InvalidProblemError
-from privlp.rows import parts
-from privlp.rows.blocks import using_memory
 from svm_models import PrivateLPSVC, PrivateQuantileRegressor
 from svm_models.records import grid as grids
 
@@ -45,14 +44,14 @@ def test_blocks_threads_and_storage_change_no_bit(name, tmp_path, monkeypatch):
         blocks = np.array_split(X, count)
         assert fitted(blocks, np.array_split(Y, count), FITS[name]) == whole
     assert fitted([X[:0], X], Y, FITS[name]) == whole
-    with using_memory(0):
+    with mock.patch("privlp.rows.blocks.MEMORY", 0):
         assert fitted(tuple(blocks), Y, FITS[name]) == whole
     monkeypatch.setattr("privlp.rows.parts.rows_of_a_part", lambda *_, **__: 500)
-    with parts.using_threads(2):
+    with mock.patch("privlp.rows.parts.THREADS", 2):
         assert fitted(X, Y, FITS[name]) == whole
     np.save(tmp_path / "X.npy", X)
     monkeypatch.setattr("privlp.rows.blocks._ENTRIES", 8 * 700)
-    with using_memory(8 * 8 * 1_000):
+    with mock.patch("privlp.rows.blocks.MEMORY", 8 * 8 * 1_000):
         assert fitted(np.load(tmp_path / "X.npy", mmap_mode="r"), Y, FITS[name]) == whole
     sparse = sp.csr_array(X)
     assert fitted(sparse, Y, FITS[name]) == fitted([sparse[:99], sparse[99:]], Y, FITS[name])

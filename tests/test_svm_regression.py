@@ -4,6 +4,7 @@ import functools
 import math
 import tracemalloc
 import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from sklearn.linear_model import QuantileRegressor
 
 from privlp import InvalidParameterError, MostlyNoiseWarning
 from privlp.rows.access import InMemory
-from privlp.rows.parts import slices, using_threads
+from privlp.rows.parts import slices
 from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor, plan
 from svm_models.account import Neighbours
 from svm_models.records.grid import RecordGrid, Whitening
@@ -360,7 +361,7 @@ def test_sums_are_the_same_bits_in_any_order_and_form(bounds, constant, loss, mo
     others = [found(X[order], y[order]), found(sp.csr_array(X), y), found(np.asfortranarray(X), y)]
     monkeypatch.setattr("svm_models.records.grid.few_at_a_time", few_of_a_hundred)
     others += [found(X, y), found(sp.csr_array(X), y)]
-    with using_threads(2):
+    with mock.patch("privlp.rows.parts.THREADS", 2):
         others.append(found(X, y))
     for other in others:
         for one, two in zip(expected, other, strict=True):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import LinearProgram, RowPrivate, ScalarPrivate
-from privlp.methods.tightened import noise as tightened_program
+from privlp.methods.tightened import program as tightened_program
 from privlp.methods.tightened import rows as certain_point
 from privlp.methods.tightened.ranges import WorstCase
 from privlp.methods.tightened.rows import TightenedRows, certain_near, strictly_inside

@@ -119,8 +119,7 @@ def needs(
 ) -> Instance:
     """Buy each of d products that is needed, at cost 1: half of them, by m people each.
 
-    A row is x_j >= 1 for each of them; all other rows are empty. s = 4 m by default. The family of
-    the bound in ``docs/proofs.md``, "What no private method can do".
+    A row is x_j >= 1 for each of them; all other rows are empty. s = 4 m by default.
     """
     rng = np.random.default_rng(seed)
     needed = rng.permutation(d)[: d // 2]

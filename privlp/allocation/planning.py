@@ -19,7 +19,7 @@ from privlp.privacy import (
     Ledger,
     Mechanism,
 )
-from privlp.status import Verdict
+from privlp.status import Verdict, rounded_up
 
 #: Up to this share of what can be used kept back, nine tenths of the best total value were reached
 #: in trials, or nearly so; beyond it a plan is rough.
@@ -113,7 +113,7 @@ def _enough(sizes: Sizes, eps: float, losses: Losses) -> str:
     """Supplies, or an eps, with which about a tenth is lost."""
     crowded, spread = (
         f"supplies of {supply * sizes.unit:.3g} each would do, or an eps of about"
-        f" {_two_digits(eps * factor)}"
+        f" {rounded_up(eps * factor):.3g}"
         for supply, factor in (losses.enough, losses.enough_if_spread)
     )
     if losses.enough_if_spread[1] <= 1:
@@ -121,14 +121,6 @@ def _enough(sizes: Sizes, eps: float, losses: Losses) -> str:
     if spread == crowded:
         return crowded
     return f"{spread}, where wishes spread; where they crowd, {crowded}"
-
-
-def _two_digits(number: float) -> str:
-    """Two digits, rounded up."""
-    if not 0 < number < math.inf:
-        return "inf"
-    step = 10.0 ** (math.floor(math.log10(number)) - 1)
-    return f"{math.ceil(number / step) * step:.3g}"
 
 
 # Where supplies are this many times the noise that eps alone would give, a second and a third stage

@@ -192,7 +192,7 @@ def _likeliest_labels(
     return (
         lambda side: [outcome in chosen for outcome in side],
         f"{len(chosen)} of {len(labels)} outcomes",
-        lambda one, two: bars(one, two, chosen),
+        lambda one, two: label_counts(one, two, chosen),
     )
 
 
@@ -226,7 +226,7 @@ def _best_threshold(
     )
 
 
-def bars(first: list[Any], second: list[Any], chosen: frozenset[Any]) -> Outcomes:
+def label_counts(first: list[Any], second: list[Any], chosen: frozenset[Any]) -> Outcomes:
     """The commonest labels, those of the event first; then the other labels, as two groups."""
     counts, other_counts = Counter(first), Counter(second)
     both = counts + other_counts

@@ -246,7 +246,7 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 return command(*args, **kwargs)
             except PrivLPError as error:
-                raise Failure(told(error)) from None
+                raise Failure(message_of(error)) from None
             except OSError as error:
                 if error.errno == errno.EPIPE:  # nobody reads the output: click ends quietly
                     raise
@@ -284,7 +284,7 @@ _OPTIONS_OF = {
 }
 
 
-def told(error: PrivLPError) -> str:
+def message_of(error: PrivLPError) -> str:
     """The message of an error, which begins with the option at fault as it is typed."""
     message, options = str(error), _options(error.parameter)
     if options == [flag(str(error.parameter))] and message.startswith(f"{error.parameter} "):

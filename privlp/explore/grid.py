@@ -41,7 +41,7 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class SolvedProgram:
     """A program with its exact optimum."""
 
     lp: LinearProgram
@@ -50,7 +50,7 @@ class World:
     objective: float
 
     @classmethod
-    def of(cls, lp: LinearProgram) -> World:
+    def of(cls, lp: LinearProgram) -> SolvedProgram:
         """Solve a program exactly."""
         exact = solve_exact(lp)
         if exact.x is None or exact.objective is None:
@@ -90,15 +90,15 @@ class Pair:
     """A program, and its neighbour without one record, or with other numbers of one."""
 
     records: int
-    worlds: tuple[World, ...]
+    programs: tuple[SolvedProgram, ...]
     s: dict[float | None, int | None]  #: Number of rows that may be missed, by the share asked for.
-    #: Answers in both worlds, by this share and eps.
+    #: Answers in both programs, by this share and eps.
     answers: dict[tuple[float | None, float], tuple[Answers, ...]]
 
-    def each(self) -> Iterator[tuple[World, Answers]]:
+    def each(self) -> Iterator[tuple[SolvedProgram, Answers]]:
         """All answers, each with its program."""
         for found in self.answers.values():
-            yield from zip(self.worlds, found, strict=True)
+            yield from zip(self.programs, found, strict=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,13 +113,13 @@ class Grid:
     shares: tuple[float | None, ...]
     pairs: list[Pair]
     delta: float
-    draws: int  #: Solves of each cell and world.
+    draws: int  #: Solves of each cell and program.
 
     def guesses(self, eps: float) -> tuple[int, int]:
         """How many guesses of an attacker who knows both programs were right, of how many."""
         right, trials = 0, 0
         for pair in self.pairs:
-            line = pair.worlds[0].x - pair.worlds[1].x
+            line = pair.programs[0].x - pair.programs[1].x
             for share in self.shares:
                 seen = [each.x @ line for each in pair.answers[share, eps]]
                 half = min(map(len, seen)) // 2
@@ -154,8 +154,8 @@ def computed(
     pairs = []
     with bar(total=2 * len(sizes) * len(shares) * len(epsilons) * draws) as progress:
         for k, size in enumerate(sizes):
-            one = World.of(without_rows(lp, np.flatnonzero(place >= size)))
-            worlds = one, _neighbour(one, np.flatnonzero(place[place < size] == 0), generator)
+            one = SolvedProgram.of(without_rows(lp, np.flatnonzero(place >= size)))
+            programs = one, _neighbour(one, np.flatnonzero(place[place < size] == 0), generator)
             n = one.lp.private_sides()
             s = {share: None if share is None else max(1, round(share * n)) for share in shares}
             answers = {}
@@ -164,10 +164,10 @@ def computed(
                     asked = eps, delta, s[share]
                     seeds = [[[seed, k, j, i, w, draw] for draw in range(draws)] for w in (0, 1)]
                     answers[share, eps] = tuple(
-                        world.answers(asked, own, progress.update)
-                        for world, own in zip(worlds, seeds, strict=True)
+                        program.answers(asked, own, progress.update)
+                        for program, own in zip(programs, seeds, strict=True)
                     )
-            pairs.append(Pair(size, worlds, s, answers))
+            pairs.append(Pair(size, programs, s, answers))
     return Grid(lp, place, epsilons, shares, pairs, delta, draws)
 
 
@@ -193,7 +193,7 @@ def _in_random_order(
     if not lp.neighbours.hides_rows:
         kept = place < _LARGEST_N
         lp, place = without_rows(lp, np.flatnonzero(~kept)), place[kept]
-    dual = World.of(lp).exact.dual
+    dual = SolvedProgram.of(lp).exact.dual
     prices = np.bincount(place[lp.private], np.abs(np.asarray(dual))[lp.private])
     swap = np.arange(len(prices))
     most = int(prices.argmax())
@@ -202,17 +202,19 @@ def _in_random_order(
     return lp, place
 
 
-def _neighbour(world: World, own: IntArray, generator: np.random.Generator) -> World:
+def _neighbour(
+    program: SolvedProgram, own: IntArray, generator: np.random.Generator
+) -> SolvedProgram:
     """The program whose first record asks for nothing, has left, or has other numbers."""
-    lp = world.lp
+    lp = program.lp
     if not lp.neighbours.changes_whole_rows:
         form = StandardForm.of(lp)
         tried: list[Any] = [
             lp.neighbours.extreme_pair(form, generator)[1] for _ in range(_NEIGHBOURS)
         ]
-        others = [World.of(each) for each in tried]
-        return max(others, key=lambda other: float(np.linalg.norm(other.x - world.x)))
+        others = [SolvedProgram.of(each) for each in tried]
+        return max(others, key=lambda other: float(np.linalg.norm(other.x - program.x)))
     if lp.neighbours.hides_rows:
-        return World.of(without_rows(lp, own))
+        return SolvedProgram.of(without_rows(lp, own))
     zeros = np.zeros((len(own), lp.shape[1]))
-    return World.of(with_rows(lp, own, zeros, np.zeros(len(own))))
+    return SolvedProgram.of(with_rows(lp, own, zeros, np.zeros(len(own))))

@@ -19,8 +19,8 @@ from scipy.stats import binomtest
 from tqdm import tqdm
 
 from privlp import examples
-from privlp.checks import FloatArray, are_places, require, require_flag, whole
-from privlp.errors import MissingDependencyError, UnsupportedProblemError
+from privlp.checks import FloatArray, are_places, optional, require, require_flag, whole
+from privlp.errors import UnsupportedProblemError
 from privlp.explore.grid import EPSILONS, Answers, Grid, Pair, computed
 from privlp.files import path_of, write_whole
 from privlp.linear_program import LinearProgram, require_program
@@ -167,20 +167,16 @@ def _is_example(lp: LinearProgram) -> bool:
 
 def _scripts() -> str:
     """Bokeh's JavaScript, of its wheel."""
-    try:
-        from bokeh.resources import Resources  # noqa: PLC0415 (optional)
-    except ImportError as error:
-        raise MissingDependencyError(
-            "The page draws with Bokeh: install it by pip install 'privlp[explore]'."
-        ) from error
-    found = Resources(mode="inline", components=["bokeh", "bokeh-api"], minified=True).js_raw
+    need = "The page draws with Bokeh: install it by pip install 'privlp[explore]'."
+    resources = optional("bokeh.resources", need).Resources
+    found = resources(mode="inline", components=["bokeh", "bokeh-api"], minified=True).js_raw
     return "\n".join(f"<script>{text}</script>" for text in found)
 
 
 def _shown(grid: Grid, variables: Sequence[int] | None) -> dict[str, Any]:
     """All numbers of the page."""
     lp, d = grid.lp, grid.lp.shape[1]
-    optimum = grid.pairs[-1].worlds[0].x
+    optimum = grid.pairs[-1].programs[0].x
     if d == 2 or variables is not None:
         chosen = [0, 1] if variables is None else [int(j) for j in variables]
         basis = np.eye(d)[:, chosen]
@@ -192,11 +188,11 @@ def _shown(grid: Grid, variables: Sequence[int] | None) -> dict[str, Any]:
     origin = optimum - basis @ (basis.T @ optimum)
     every = [(w, a) for pair in grid.pairs for w, a in pair.each()]
     low, high = _limits(
-        np.vstack([(answers.x - world.x) @ basis for world, answers in every]),
-        np.array([world.x @ basis for world, _ in every]),
+        np.vstack([(answers.x - program.x) @ basis for program, answers in every]),
+        np.array([program.x @ basis for program, _ in every]),
     )
-    exact = np.array([world.objective for world, _ in every])[:, None]
-    off = [answers.cost - world.objective for world, answers in every]
+    exact = np.array([program.objective for program, _ in every])[:, None]
+    off = [answers.cost - program.objective for program, answers in every]
     costs = np.concatenate(_limits(np.concatenate(off)[:, None], exact, _REACH / 2))
     centre, reach = (low + high) / 2, float((high - low).max())
     A, b, owner = half_planes(lp, origin, basis)
@@ -236,8 +232,8 @@ def _shown(grid: Grid, variables: Sequence[int] | None) -> dict[str, Any]:
 def _principal_plane(grid: Grid) -> FloatArray:
     """Two directions in which answers to all records differ most from the optimum, (d, 2)."""
     last = grid.pairs[-1]
-    apart = np.vstack([answers.x - world.x for world, answers in last.each()])
-    apart = np.vstack([apart, last.worlds[1].x - last.worlds[0].x])
+    apart = np.vstack([answers.x - program.x for program, answers in last.each()])
+    apart = np.vstack([apart, last.programs[1].x - last.programs[0].x])
     size = np.linalg.norm(apart, axis=1)
     if size.any():  # one answer far away would fix a direction alone
         apart = apart[size <= np.median(size[size > 0])]
@@ -273,12 +269,12 @@ def _segment(normal: FloatArray, rhs: float, centre: FloatArray, reach: float) -
 
 def _of_size(pair: Pair, basis: FloatArray) -> dict[str, Any]:
     """What is shown of one number of records."""
-    one, other = pair.worlds
+    one, other = pair.programs
     return {
         "n": pair.records,
         "rows": int(one.lp.private.sum()),
         "s": list(pair.s.values()),
-        "exact": [[*_plain(w.x @ basis), *_plain([w.objective])] for w in pair.worlds],
+        "exact": [[*_plain(w.x @ basis), *_plain([w.objective])] for w in pair.programs],
         "moved": _plain([np.linalg.norm(one.x - other.x)])[0],
         "cells": [
             {

@@ -221,7 +221,7 @@ def _advice_on_noise(
     request: SolveRequest, noises: Sequence[NoiseOnNumbers]
 ) -> tuple[Verdict, str]:
     """Whether the noise on private numbers is smaller than their declared ranges."""
-    drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
+    drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.is_mostly_noise)
     if drowned:
         return Verdict.TOO_MUCH_NOISE, (
             f"{Verdict.TOO_MUCH_NOISE} of the {drowned}: most releases would be an end"
@@ -244,23 +244,31 @@ def _advice_on_noise(
     )
 
 
-# Of so many records and more that a coordinate may rest on, a factor e^(-m eps) leaves nothing.
+# Of so many records and more that a coordinate may rest on, a factor e^(-m eps / 2) leaves nothing.
 _MOST_EXPONENT = 40.0
 
 
 def least_missed(
-    d: int, n: int, eps: float, delta: float, *, excess: float = 0.0, rows_of_one_record: int = 1
+    d: int,
+    n: int,
+    eps: float,
+    delta: float,
+    *,
+    excess: float = 0.0,
+    rows_of_one_record: int = 1,
+    hides_rows: bool = False,
 ) -> float:
     """Expected rows that a private method misses at least, on some program of this size.
 
-    The program is "minimise sum_j x_j, x >= 0" under n rows x_j >= 1 or 0 >= 0: each of d
-    coordinates is needed with probability 1/2, and then m records own rows that say so.
+    The program is "minimise sum_j x_j, x >= 0" under rows x_j >= v_j, of m records for each j, with
+    v_j uniform on [0, 1]. Where records come and go, to move v_j takes 2 m of them.
     """
-    most = min(n // rows_of_one_record, int(_MOST_EXPONENT / eps) + 1)
+    most = min(n // rows_of_one_record, int(2 * _MOST_EXPONENT / eps) + 1)
     if most < 1 or eps > _MOST_EXPONENT:
         return 0.0
     m = np.unique(np.geomspace(1, most, 2000).astype(int)).astype(float)
-    needed = np.minimum(d, n // (rows_of_one_record * m))  # all rows must have room
-    all_m = delta * np.expm1(m * eps) / np.expm1(eps)
-    u = np.maximum(1 - excess - all_m, 0) / (1 + np.exp(m * eps))
-    return float((needed / 2 * rows_of_one_record * m * u).max())
+    asked = np.minimum(d, n // (rows_of_one_record * m))  # all rows must have room
+    t = (1 + hides_rows) * m * eps
+    of_delta = 2 * delta * (np.exp(t / 2) - np.exp(-t / 2)) / np.expm1(eps)
+    u = np.maximum(1 / (1 + np.exp(t / 2)) - excess / 2 - of_delta, 0)
+    return float((asked * rows_of_one_record * m * u).max())

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import PROBABILITY, FloatArray, is_one_of, is_probability, shown
+from privlp.checks import PROBABILITY, FloatArray, is_one_of, is_probability, require, shown
 from privlp.errors import (
     BudgetExceededError,
     InvalidParameterError,
@@ -101,12 +101,11 @@ def protecting(relation: NeighbourRelation, feasible: str | float | None) -> lis
     if feasible is None:
         return found
     certain = is_one_of(feasible, ("always",))
-    if not certain and not is_probability(feasible):
-        raise InvalidParameterError(
-            f"feasible must be None, 'always' or {PROBABILITY}, such as 0.99; got"
-            f" {shown(feasible)}.",
-            parameter="feasible",
-        )
+    require(
+        certain or is_probability(feasible),
+        f"feasible must be None, 'always' or {PROBABILITY}, such as 0.99; got {shown(feasible)}.",
+        "feasible",
+    )
     promising = [method for method in found if promises(method, certain=certain)]
     if not promising:
         raise UnsupportedProblemError(

@@ -42,7 +42,7 @@ class NoiseOnNumbers:
         return self.typical / self.declared if self.declared > 0 else math.inf
 
     @property
-    def drowns(self) -> bool:
+    def is_mostly_noise(self) -> bool:
         """Whether noise is typically as wide as the declared range."""
         return self.share >= 1
 

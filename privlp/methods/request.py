@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from privlp.checks import FloatArray, of_usual_size, positive, real, require_flag, rows_of_share
+from privlp.checks import (
+    FloatArray,
+    of_usual_size,
+    positive,
+    real,
+    require,
+    require_flag,
+    rows_of_share,
+)
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.linear_program import LinearProgram
 from privlp.privacy import Accountant, Ledger
@@ -101,10 +109,8 @@ class SolveRequest:
             real(self.s, "s")
         if self.width is not None:
             bounds = np.ravel(np.array(self.width, dtype=object))
-            if len(bounds) > _BOUNDS:
-                raise InvalidParameterError(
-                    "width must be one bound, or a pair of bounds.", parameter="width"
-                )
+            wrong = "width must be one bound, or a pair of bounds."
+            require(len(bounds) <= _BOUNDS, wrong, "width")
             for bound in bounds:
                 positive(bound, "width", finite=True)
         self.accuracy()
@@ -173,11 +179,8 @@ class SolveRequest:
     def density(self) -> float:
         """The parameter s, checked against the public number of rows; of hard ones among soft."""
         self._require_private_rows()
-        if self.s is None:
-            raise InvalidParameterError(
-                "s is missing: how many private rows may be missed, a number or a share like '5%'.",
-                parameter="s",
-            )
+        wrong = "s is missing: how many private rows may be missed, a number or a share like '5%'."
+        require(self.s is not None, wrong, "s")
         s, (most, hard) = real(self.s, "s"), self.rows_of_s()
         if not 1 <= s <= most:
             raise InvalidParameterError(
@@ -287,11 +290,8 @@ class SolveRequest:
     def refuse(self, method: str, **unused: str) -> None:
         """Refuse options that a method has no use for, each with the reason."""
         for name, reason in unused.items():
-            if getattr(self, name) is not None:
-                raise InvalidParameterError(
-                    f"{name} has no use with method={method!r}: {reason}. Leave it out.",
-                    parameter=name,
-                )
+            wrong = f"{name} has no use with method={method!r}: {reason}. Leave it out."
+            require(getattr(self, name) is None, wrong, name)
 
     def require_delta(self) -> None:
         """Refuse a budget without delta, which Gaussian noise needs."""

@@ -47,10 +47,8 @@ def validated_budget(eps: float, delta: float) -> tuple[float, float]:
             parameter="eps",
         )
     require(0 <= delta < 1, f"delta must be in [0, 1), got {delta!r}.", "delta")
-    if 0 < delta < _LEAST_DELTA:
-        raise InvalidParameterError(
-            f"delta must be 0, or at least {_LEAST_DELTA:g}; got {delta!r}.", parameter="delta"
-        )
+    wrong = f"delta must be 0, or at least {_LEAST_DELTA:g}; got {delta!r}."
+    require(delta == 0 or delta >= _LEAST_DELTA, wrong, "delta")
     return eps, delta
 
 

@@ -271,12 +271,11 @@ class Recourse(NamedTuple):
         """What the columns are at values x of the others: a function of private numbers."""
         kept = np.setdiff1d(np.arange(lp.shape[1]), self.columns)
         x = as_floats(x, "x")
-        if x.shape != kept.shape:
-            raise InvalidParameterError(
-                f"x must have {len(kept)} entries, those of the other variables; got shape"
-                f" {x.shape}.",
-                parameter="x",
-            )
+        require(
+            x.shape == kept.shape,
+            f"x must have {len(kept)} entries, those of the other variables; got shape {x.shape}.",
+            "x",
+        )
         missing = lp.b[self.rows] - np.asarray(lp.A[self.rows][:, kept] @ x)
         missing = missing if self.inverse is None else self.inverse @ missing
         return np.asarray(missing / self.coefficients)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import tables
-from privlp.checks import FloatArray, as_floats, frozen, positive, real_dtype
+from privlp.checks import FloatArray, as_floats, frozen, positive, real_dtype, require_data
 from privlp.errors import InvalidProblemError
 from privlp.quiet import WHY, unquoted
 
@@ -187,11 +187,8 @@ def _interval_end(
         shapes = shapes if quote else "does not have one entry per row of A"
         raise InvalidProblemError(f"{argument} {shapes}.", parameter=argument)
     huge = np.isfinite(clean) & (np.abs(clean) >= LARGEST_VALUE)
-    if huge.any() and argument != "bounds":
-        raise InvalidProblemError(
-            f"{argument} holds finite values beyond {LARGEST_VALUE:g}; use inf for an absent side.",
-            parameter=argument,
-        )
+    wrong = f"{argument} holds finite values beyond {LARGEST_VALUE:g}; use inf for an absent side."
+    require_data(argument == "bounds" or not huge.any(), wrong, argument)
     clean[huge] = np.copysign(np.inf, clean[huge])
     wrong = np.isnan(clean) | (clean == -absent)
     if wrong.any():

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_floats, frozen, positive
-from privlp.errors import InvalidParameterError, InvalidProblemError, MissingDependencyError
+from privlp.checks import as_floats, frozen, optional, positive, require, require_data
+from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.files import path_of
 from privlp.problem.data import is_mapped
 from privlp.problem.validation import Found, RowSource, Sides, inspected, other_blocks
@@ -75,11 +75,8 @@ class ParquetRows(RowSource):
             raise InvalidParameterError(
                 "columns must be a sequence of names of columns.", parameter="columns"
             )
-        if len(set(columns)) < len(columns) or self._rhs in columns:
-            raise InvalidParameterError(
-                "columns must name each column once, and not that of the right-hand sides.",
-                parameter="columns",
-            )
+        wrong = "columns must name each column once, and not that of the right-hand sides."
+        require(len({*columns, self._rhs}) == len(columns) + 1, wrong, "columns")
         return tuple(columns)
 
     def _add(self, file: Path) -> None:
@@ -207,12 +204,10 @@ def _sparse(columns: Iterator[npt.NDArray[Any]], shape: tuple[int, int]) -> sp.c
 
 def _files(path: Path) -> list[Path]:
     """The files of a folder, or one file."""
-    if not path.exists():
-        raise InvalidParameterError(f"There is no file or folder {str(path)!r}.", parameter="path")
+    require(path.exists(), f"There is no file or folder {str(path)!r}.", "path")
     found = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
     files = [file for file in found if file.is_file()]
-    if not files:
-        raise InvalidParameterError(f"{str(path)!r} has no *.parquet file.", parameter="path")
+    require(files, f"{str(path)!r} has no *.parquet file.", "path")
     unquoted(
         "".join(map(str, files)).encode,
         "PyArrow opens only files whose names are UTF-8 text. Rename the file.",
@@ -236,15 +231,8 @@ def _writable(folder: str | os.PathLike[str]) -> str:
 
 def pyarrow_modules() -> tuple[Any, Any]:
     """``pyarrow.parquet`` and ``pyarrow``."""
-    try:
-        import pyarrow  # noqa: PLC0415 (an extra)
-        import pyarrow.parquet  # noqa: PLC0415 (an extra)
-    except ImportError:
-        raise MissingDependencyError(
-            "PyArrow is needed to read Parquet files and lazy tables: pip install"
-            " 'privlp[parquet]'."
-        ) from None
-    return pyarrow.parquet, pyarrow
+    need = "PyArrow is needed to read Parquet files and lazy tables: pip install 'privlp[parquet]'."
+    return optional("pyarrow.parquet", need), optional("pyarrow", need)
 
 
 _SIDES = (
@@ -295,8 +283,7 @@ def in_blocks(
         return values
     found = read(values)
     ends = np.cumsum([0] + [block.shape[0] for block in blocks])
-    if found.shape != (ends[-1],):
-        raise InvalidProblemError(message, parameter=parameter)
+    require_data(found.shape == (ends[-1],), message, parameter)
     return [found[low:high] for low, high in pairwise(ends.tolist())]
 
 
@@ -340,10 +327,8 @@ def _check_chunks(A: Any, b: Any) -> None:
     chunks = getattr(A, "chunks", None)
     if chunks is None:
         return
-    if A.ndim != 2:
-        raise InvalidProblemError(
-            f"A must be a matrix of shape (n, d), got {A.ndim} dimension(s).", parameter="A"
-        )
+    wrong = f"A must be a matrix of shape (n, d), got {A.ndim} dimension(s)."
+    require_data(A.ndim == 2, wrong, "A")
     if len(chunks[1]) > 1:
         raise InvalidProblemError(
             "The columns of A are in several chunks, but each block must hold whole rows. Give"
@@ -364,22 +349,16 @@ def _like(A: Any, b: Any) -> Any:
 
     sides, chunks = as_floats(b, "b"), getattr(A, "chunks", ((np.nan,),))
     _check_chunks(A, sides)
-    if sides.shape != (np.sum(chunks[0]),):
-        raise InvalidProblemError(
-            "b does not have one right-hand side per row of A. Take both from one Dask collection.",
-            parameter="b",
-        )
+    wrong = "b does not have one right-hand side per row of A. Take both from one Dask collection."
+    require_data(sides.shape == (np.sum(chunks[0]),), wrong, "b")
     return dask.array.from_array(sides, chunks=(chunks[0],))
 
 
 def blocks_of(A: Any, b: Any, *, quote: bool) -> RowSource | None:
     """Rows in blocks, checked; or ``None``, if A is a matrix."""
     if isinstance(A, RowSource):
-        if not isinstance(b, Sides) or b.source is not A:
-            raise InvalidProblemError(
-                "Rows in blocks come with their own right-hand sides. Make a new program of both.",
-                parameter="b",
-            )
+        wrong = "Rows in blocks come with their own right-hand sides. Make a new program of both."
+        require_data(isinstance(b, Sides) and b.source is A, wrong, "b")
         return A
     if not is_dask(A) and not is_sequence_of_blocks(A):
         return None

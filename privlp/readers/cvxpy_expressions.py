@@ -30,7 +30,7 @@ _FEW = 5  # Constraints that a warning names.
 def affine(expression: Any, variables: Sequence[Any]) -> tuple[sp.csc_array, FloatArray]:
     """Matrix M and right-hand side r with expression = M x - r, flattened column by column."""
     saved = [variable.value for variable in variables]
-    gradients, odd = None, odd_atoms(expression)
+    gradients, odd = None, affine_by_parameters(expression)
     try:
         for variable in variables:
             variable.save_value(np.zeros(variable.shape))
@@ -57,12 +57,12 @@ def is_affine_atom(expression: Any) -> bool:
     return any(base.__name__ == "AffAtom" for base in type(expression).__mro__)
 
 
-def odd_atoms(expression: Any) -> set[str]:
+def affine_by_parameters(expression: Any) -> set[str]:
     """Names of the atoms of variables that are affine only by their parameters."""
     if not expression.args or expression.is_constant():
         return set()
     found = set() if is_affine_atom(expression) else {type(expression).__name__}
-    return found.union(*map(odd_atoms, expression.args))
+    return found.union(*map(affine_by_parameters, expression.args))
 
 
 def _jacobian(gradient: Any, size: int, variable_size: int) -> sp.csc_array:

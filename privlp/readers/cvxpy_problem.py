@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import BoolArray, FloatArray, IntArray, as_floats
-from privlp.errors import InvalidProblemError, MissingDependencyError, NotPrivateWarning, ReadError
+from privlp.checks import BoolArray, FloatArray, IntArray, as_floats, optional
+from privlp.errors import InvalidProblemError, NotPrivateWarning, ReadError
 from privlp.problem import validation
 from privlp.quiet import unnoticed
 from privlp.readers import cvxpy_expressions as found_in
@@ -61,7 +61,7 @@ def read_cvxpy(
     of the terms. Where the number of rows is private, errors may not `quote` the place of a
     constraint, there may be no constraint, and all constraints are private by default.
     """
-    cp = _cvxpy()
+    cp = optional("cvxpy", "from_cvxpy needs CVXPY: install it by pip install 'privlp[cvxpy]'.")
     if not isinstance(problem, cp.Problem):
         raise ReadError(f"from_cvxpy takes a cvxpy.Problem, got {type(problem).__name__}.")
     variables = problem.variables()
@@ -103,16 +103,6 @@ def read_cvxpy(
         + [name for own, v in terms.variables for name in found_in.names_of(v, own)],
     }
     return fields, _groups(parts)
-
-
-def _cvxpy() -> ModuleType:
-    try:
-        import cvxpy  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingDependencyError(
-            "from_cvxpy needs CVXPY: install it by pip install 'privlp[cvxpy]'."
-        ) from error
-    return cvxpy
 
 
 def _check(problem: cvxpy.Problem, variables: list[cvxpy.Variable], *, quote: bool) -> None:

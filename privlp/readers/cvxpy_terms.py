@@ -181,7 +181,7 @@ class Terms:
 
     def stand_in(self, expression: Expression, private: bool | None = None) -> Expression:
         """The expression with an affine stand-in for each term; one within another is `private`."""
-        if expression.is_affine() and not found_in.odd_atoms(expression):
+        if expression.is_affine() and not found_in.affine_by_parameters(expression):
             return expression
         kind = type(expression).__name__
         if kind in TERMS:

@@ -20,7 +20,7 @@ from privlp.readers.cvxpy_problem import read_cvxpy
 from privlp.readers.model_files import read_mps
 from privlp.readers.tables import read_linprog, require_continuous
 from privlp.relations import ConstraintPrivate, NeighbourRelation
-from privlp.relations.bounded_change import in_order_of, relation_of
+from privlp.relations.combined import in_order_of, relation_of
 from privlp.tables import by_name, index_of, listed
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import tables
-from privlp.checks import FloatArray, as_floats, frozen, is_real
+from privlp.checks import FloatArray, as_floats, frozen, is_real, require_data
 from privlp.errors import InvalidProblemError
 from privlp.problem import validation
 from privlp.problem.data import ProgramData
@@ -116,8 +116,7 @@ def columns_of(frame: Any, given: Mapping[str, Any], name: str) -> list[Any]:
                 parameter=key,
             )
     others = [column for column in columns if column not in named.values()]
-    if not others:
-        raise InvalidProblemError(f"The problem is empty: {name} has no column.", parameter=name)
+    require_data(others, f"The problem is empty: {name} has no column.", name)
     return others
 
 

@@ -225,7 +225,7 @@ class _Search:
                 prices = np.zeros(m, dtype=object)
                 prices[self._tight] = np.maximum(self._prices, 0)
                 return point, prices
-            if not self._take_in(*row):
+            if not self._make_tight(*row):
                 return None
         return None
 
@@ -273,7 +273,7 @@ class _Search:
         slack = int(slack[least]) >> polytope._bits
         return None if slack >= -_BROKEN else (int(doubtful[least]), slack)
 
-    def _take_in(self, row: int, slack: int) -> bool:
+    def _make_tight(self, row: int, slack: int) -> bool:
         """Raise the price of a broken row until it is tight; False if that cannot be."""
         own = self._direction(row)
         least_new, price = int(own @ own) >> (_BITS + _NEW), 0

@@ -12,8 +12,7 @@ import os
 import pickle
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from weakref import WeakSet
@@ -38,9 +37,8 @@ from privlp.rows.beyond_memory import BlockInFile, SpillFile, current_client, pr
 from privlp.rows.program_rows import ProgramRows, RowBlock
 
 _ASKED = os.environ.get("PRIVLP_MEMORY", "")
-_BYTES: ContextVar[float] = ContextVar(
-    "_BYTES", default=float(_ASKED) * 1e6 if _ASKED.isdecimal() else 2.0**29
-)
+#: How many bytes prepared blocks may take in memory where nothing else is asked for.
+MEMORY = float(_ASKED) * 1e6 if _ASKED.isdecimal() else 2.0**29
 # Of a block that adds less than this share to what it was prepared from, that is kept alone.
 _LITTLE = 0.2
 # Entries of a block of a memory map.
@@ -51,21 +49,6 @@ _FULL = (
     " anew in every round instead: the same results, but slower. Allow more by memory_limit or"
     " PRIVLP_MEMORY, or have the file in another folder by spill_folder or TMPDIR."
 )
-
-
-@contextmanager
-def using_memory(size: float) -> Iterator[None]:
-    """So many bytes for prepared blocks within this context."""
-    token = _BYTES.set(size)
-    try:
-        yield
-    finally:
-        _BYTES.reset(token)
-
-
-def memory_limit() -> float:
-    """How many bytes prepared blocks may take in memory where nothing else is asked for."""
-    return _BYTES.get()
 
 
 class Memory:
@@ -251,13 +234,13 @@ def private_rows(lp: ProgramData) -> Rows[RowBlock]:
         if client is not None:
             return program_on(client, lp)
         source: RowSource = lp.A
-        limit = memory_limit() if source.memory_limit is None else source.memory_limit
+        limit = MEMORY if source.memory_limit is None else source.memory_limit
         read = partial(_read, lp)
         return InBlocks(len(source), read, limit, source.spill_folder).keep(lambda block: block)
     if is_mapped(lp.A) and lp.neighbours.changes_whole_rows:
         places = places_of_blocks(*lp.shape)
         read = partial(_views, lp, places)
-        return InBlocks(len(places), read, memory_limit())
+        return InBlocks(len(places), read, MEMORY)
     return ProgramRows(StandardForm.of(lp))
 
 

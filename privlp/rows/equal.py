@@ -94,7 +94,7 @@ def _in_parts(A: Any) -> Iterator[slice]:
 
 def _hashes(A: Any, b: FloatArray, lower: FloatArray) -> Words:
     """A number of each row, the same for equal rows, (n,)."""
-    keys = _stirred(_stirred(np.arange(A.shape[1] + 2, dtype=np.uint64) + _MIXER))
+    keys = _scrambled(_scrambled(np.arange(A.shape[1] + 2, dtype=np.uint64) + _MIXER))
     found: Words = _mixed(b) * keys[-1] + _mixed(lower) * keys[-2]
     for rows in _in_parts(A):
         some = rows_of(A, rows)
@@ -110,11 +110,11 @@ def _hashes(A: Any, b: FloatArray, lower: FloatArray) -> Words:
 
 def _mixed(numbers: npt.NDArray[Any]) -> Words:
     """Numbers as words whose low bits depend on all of theirs."""
-    return _stirred(np.asarray(numbers, dtype=np.float64, order="C").view(np.uint64))
+    return _scrambled(np.asarray(numbers, dtype=np.float64, order="C").view(np.uint64))
 
 
-def _stirred(words: Words) -> Words:
-    """Each word as another one."""
+def _scrambled(words: Words) -> Words:
+    """Words, one to one, whose low halves depend on all bits."""
     words = words * _MIXER
     words ^= words >> _HALF
     return words

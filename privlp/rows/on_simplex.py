@@ -24,7 +24,7 @@ from privlp.rows.parts import (
     Integers,
     KeptParts,
     Part,
-    Room,
+    Storage,
     leave_out_longer,
     over,
     summed,
@@ -81,7 +81,7 @@ class _Held(NamedTuple):
         return _Held(parts, self.rhs[rows], self.centre[rows], times)
 
 
-class _Beside:
+class _NearRows:
     """Rows that alone may have weights, while points stay near one at which all rows were read.
 
     A row of norm L, centred, moves by at most L ||change||_2 + 8 |sum of change|. If its slack was
@@ -143,7 +143,7 @@ class RowsOnGrid(ABC):
         # Like entries, centres are integers of at most 24 bits.
         self._centre = np.zeros(len(block.rhs), dtype=np.float32)
         self._parts: KeptParts = []
-        room = Room(len(block.rhs), block.stored)
+        storage = Storage(len(block.rhs), block.stored)
         # Rounding moves an entry, and a centre, by half a unit.
         shorter = 1.0 - math.sqrt(simplex.size) / self.grid.of_entry - _SHORTER
         for rows, part in block.parts(simplex.vertices):
@@ -157,12 +157,12 @@ class RowsOnGrid(ABC):
             square = rounded.squares_about(centre, simplex.size)
             most = self.largest_square * self.grid.of_entry**2
             centre[leave_out_longer(rounded, square, most)] = 0.0
-            self._parts.append((rows, rounded.stored(room)))
+            self._parts.append((rows, rounded.stored(storage)))
             self._centre[rows] = centre
         self._centred = bool(self._centre.any())
         self._held = _Held(self._parts, self._rhs, self._centre, self._times)
         often = in_memory and len(self._rhs) >= _MANY and block.stored >= SHORT * len(block.lp.b)
-        self._beside = _Beside(self._held, math.sqrt(self.largest_square)) if often else None
+        self._near = _NearRows(self._held, math.sqrt(self.largest_square)) if often else None
 
     @abstractmethod
     def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:
@@ -195,8 +195,8 @@ class RowsOnGrid(ABC):
         point, unit = self._point(answer)
         slope *= self.grid.of_weight
         some = seen = None
-        if self._beside is not None:
-            some = self._beside.rows(point * (unit * self.grid.of_entry))
+        if self._near is not None:
+            some = self._near.rows(point * (unit * self.grid.of_entry))
             seen = np.empty(self.count) if some is None else None
         held = self._held if some is None else some
 
@@ -207,8 +207,8 @@ class RowsOnGrid(ABC):
 
         weigh = partial(self._weights, held=held, slope=slope, unit=unit, seen=seen)
         found = weighed_once(held.parts, self._region.size, point, weigh, add)
-        if self._beside is not None and seen is not None:
-            self._beside.learn(seen / slope)
+        if self._near is not None and seen is not None:
+            self._near.learn(seen / slope)
         return found / self.grid.of_term
 
     def _weights(
@@ -349,14 +349,14 @@ class RowsOnSimplex:
         if centre is not None:
             self._centre[:] = np.rint(centre * shorter)
         self._parts: KeptParts = []
-        room = Room(len(block.rhs))
+        storage = Storage(len(block.rhs))
         for rows, part in block.parts(simplex.vertices):
             rounded = part.rounded(factor[rows])
             low, high = rounded.ends()
             middle = self._centre[rows]
             distance = np.maximum(high - middle, middle - low)
             middle[leave_out_longer(rounded, distance, span * units)] = 0.0
-            self._parts.append((rows, rounded.stored(room)))
+            self._parts.append((rows, rounded.stored(storage)))
 
     @classmethod
     def of_equal_range(cls, simplex: Simplex, block: RowBlock, largest_n: int = 0) -> RowsOnSimplex:

@@ -2,7 +2,7 @@
 
 No number of a row depends on the part that it stands in: sums along a row have an order of its own.
 Threads over parts have the same bits, because sums over rows are exact. ``PRIVLP_THREADS`` asks for
-more than one, or :func:`using_threads`: give BLAS one then.
+more than one: give BLAS one then.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add as add_up
@@ -31,7 +29,7 @@ from privlp.sparse import csr_of
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _ASKED = os.environ.get("PRIVLP_THREADS", "")
-_THREADS = ContextVar("_THREADS", default=max(1, int(_ASKED)) if _ASKED.isdecimal() else 1)
+THREADS = max(1, int(_ASKED)) if _ASKED.isdecimal() else 1  #: That share the parts.
 Entries = npt.NDArray[np.float32 | np.float64]
 Places = npt.NDArray[np.integer[Any]]
 #: Weights of rows from their products with a point; may change its argument.
@@ -52,19 +50,9 @@ _MANY = 8
 SHORT = 12  #: Rows with fewer entries are short: what is done once a row takes longer.
 
 
-@contextmanager
-def using_threads(threads: int) -> Iterator[None]:
-    """So many threads within this context."""
-    token = _THREADS.set(max(1, threads))
-    try:
-        yield
-    finally:
-        _THREADS.reset(token)
-
-
 def over(items: Sequence[Item], run: Callable[[Sequence[Item]], Result]) -> list[Result]:
     """``run`` of each share of the items, one share for each thread, in the order of the items."""
-    threads = min(_THREADS.get(), len(items))
+    threads = min(THREADS, len(items))
     if threads < 2:
         return [run(items)]
     cuts = [len(items) * k // threads for k in range(threads + 1)]
@@ -105,7 +93,7 @@ def slices(count: int, step: int) -> Iterator[slice]:
         yield slice(start, min(start + step, count))
 
 
-class Room:
+class Storage:
     """Memory for what is kept of all parts, in large pieces: a system gives these out faster."""
 
     def __init__(self, rows: int, entries: int | None = None) -> None:
@@ -214,11 +202,11 @@ class DensePart(_Part):
         """Set the entries of some rows to 0."""
         self.entries[rows] = 0.0
 
-    def stored(self, room: Room) -> DenseIntegers:
+    def stored(self, storage: Storage) -> DenseIntegers:
         """The entries, which are integers of at most 24 bits, to be kept."""
-        if room.by_columns:
-            return DenseIntegers(room.keep(self.entries.T, len(self.entries), room.kind).T)
-        return DenseIntegers(room.keep(self.entries, len(self.entries), room.kind))
+        if storage.by_columns:
+            return DenseIntegers(storage.keep(self.entries.T, len(self.entries), storage.kind).T)
+        return DenseIntegers(storage.keep(self.entries, len(self.entries), storage.kind))
 
 
 class SparsePart(_Part):
@@ -260,15 +248,15 @@ class SparsePart(_Part):
     def without(self, rows: npt.NDArray[np.bool_]) -> None:
         self._data[np.repeat(rows, self._stored)] = 0.0
 
-    def stored(self, room: Room) -> SparseIntegers:
+    def stored(self, storage: Storage) -> SparseIntegers:
         """Many short rows are kept by columns: a processor is slow at starts of rows."""
         (count, columns), entries = self.entries.shape, self.entries
         many = count > _MANY * columns and entries.nnz < SHORT * count
         entries = entries.tocsc() if many else entries
-        data = room.keep(entries.data, count, room.kind, last=False)
+        data = storage.keep(entries.data, count, storage.kind, last=False)
         places, starts = entries.indices, entries.indptr
-        places = room.keep(places, count, places.dtype) if many else places
-        starts = starts if many else room.keep(starts, count, starts.dtype)
+        places = storage.keep(places, count, places.dtype) if many else places
+        starts = starts if many else storage.keep(starts, count, starts.dtype)
         return SparseIntegers(csr_of(data, places, starts, entries.shape, type(entries)))
 
 

@@ -348,7 +348,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         raise NotImplementedError
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return accounts.marked(self, super().__repr__(N_CHAR_MAX))
+        return accounts.with_remark(self, super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import type_of_target
 
 from privlp import InvalidParameterError, InvalidProblemError, NotPrivateWarning
+from privlp.checks import require_data
 from privlp.privacy import ExponentialMechanism, LaplaceMechanism
 from svm_models.account import Account, Neighbours, ReadClasses
 from svm_models.parameters import FloatArray, within
@@ -33,11 +34,8 @@ def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], F
     if declared is not None and classes.shape != (2,):
         raise InvalidParameterError("classes must name two different labels.", parameter="classes")
     require_classes(y, classes)
-    if len(classes) < 2:
-        raise InvalidProblemError(
-            "y has one class only; give labels of two classes, or name both by classes=(a, b).",
-            parameter="y",
-        )
+    wrong = "y has one class only; give labels of two classes, or name both by classes=(a, b)."
+    require_data(len(classes) >= 2, wrong, "y")
     if len(classes) > 2:
         raise InvalidProblemError(
             "Only binary classification is supported. The type of the target is"
@@ -45,11 +43,8 @@ def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], F
             " PrivateOneVsRestClassifier where training is private.",
             parameter="y",
         )
-    if not np.isin(y, classes).all():
-        raise InvalidProblemError(
-            f"y holds labels other than the two declared, classes={tuple(classes.tolist())}.",
-            parameter="y",
-        )
+    wrong = f"y holds labels other than the two declared, classes={tuple(classes.tolist())}."
+    require_data(np.isin(y, classes).all(), wrong, "y")
     return classes, np.where(y == classes[1], 1.0, -1.0)
 
 

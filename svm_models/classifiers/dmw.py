@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from privlp import InvalidParameterError, MostlyNoiseWarning, Solution, solve
-from privlp.checks import positive, real, require_one_of
+from privlp.checks import positive, real, require, require_one_of
 from privlp.game.loop import MOST_ROUNDS, as_rounds
 from privlp.methods.published import dmw
 from privlp.privacy import LaplaceMechanism
@@ -181,9 +181,8 @@ class DMWSVC(PrivateLinearClassifier):
         if alpha is not None and self.radius is None:
             factor, size = self._rounds(n, s, self.radius_)
             alpha = max(alpha, size * math.sqrt(factor / MOST_ROUNDS) * (1 + 1e-9))
-        with warnings.catch_warnings():
-            # A verdict on rows says little of the accuracy of a classifier.
-            warnings.simplefilter("ignore", MostlyNoiseWarning)
+        # A verdict on rows says little of the accuracy of a classifier.
+        with warnings.catch_warnings(action="ignore", category=MostlyNoiseWarning):
             self.solution_ = solve(
                 lp,
                 left,
@@ -215,10 +214,8 @@ class DMWSVC(PrivateLinearClassifier):
                 parameter="form",
             )
         finite(real(self.phi, "phi"), "phi", MOST_SIZE)
-        if positive(self.s, "s") > MOST_RECORDS:
-            raise InvalidParameterError(
-                f"s must be at most {MOST_RECORDS:,}, the largest number of records.", parameter="s"
-            )
+        wrong = f"s must be at most {MOST_RECORDS:,}, the largest number of records."
+        require(positive(self.s, "s") <= MOST_RECORDS, wrong, "s")
         if self.alpha is not None:
             within(self.alpha, "alpha", *_ALPHA)
         within(self.C, "C", *_PRICE)
@@ -231,11 +228,8 @@ class DMWSVC(PrivateLinearClassifier):
                 "delta must be positive: the published composition formula divides by ln(1/delta).",
                 parameter="delta",
             )
-        if self.method == "dmw-published" and self.alpha is None:
-            raise InvalidParameterError(
-                "alpha is missing: method='dmw-published' takes its number of rounds from alpha.",
-                parameter="alpha",
-            )
+        wrong = "alpha is missing: method='dmw-published' takes its number of rounds from alpha."
+        require(self.method != "dmw-published" or self.alpha is not None, wrong, "alpha")
 
     def _rounds(self, n: int, s: float, radius: float) -> tuple[float, float]:
         """A factor and a size: factor (size/alpha)^2 rounds are enough for alpha."""

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 import privlp
-from privlp.checks import require_kind
+from privlp.checks import optional, require_kind
 from svm_models.account import randomness_of
 from svm_models.classifiers.base import LinearBinaryClassifier
 from svm_models.classifiers.risk import MarginLoss, RegularizedRisk, huber, logistic
@@ -113,12 +113,7 @@ class QPSVC(LinearBinaryClassifier):
     classes: Any = None
 
     def _train(self, X: Any, signs: FloatArray, groups: Any = None) -> FloatArray:  # noqa: ARG002
-        try:
-            import cvxpy  # noqa: PLC0415
-        except ImportError as error:
-            raise privlp.MissingDependencyError(
-                "QPSVC needs CVXPY: install it by pip install 'privlp[cvxpy]'."
-            ) from error
+        cvxpy = optional("cvxpy", "QPSVC needs CVXPY: install it by pip install 'privlp[cvxpy]'.")
         C = within(self.C, "C", *PRICE)
         require_kind(self.solver, str, "solver", "the name of a CVXPY solver")
         M = signed(X, signs)

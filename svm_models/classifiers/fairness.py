@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privlp import InvalidParameterError, InvalidProblemError, MostlyNoiseWarning
-from privlp.checks import is_one_of, real, shown
+from privlp.checks import is_one_of, real, require, shown
 from privlp.privacy import ChargedDraws
 from privlp.quiet import unquoted
 from svm_models.parameters import FloatArray
@@ -56,25 +56,16 @@ def check(estimator: Any, given: Any) -> None:
             parameter="fairness",
         )
     tolerance = real(estimator.fairness_tolerance, "fairness_tolerance")
-    if not 0 <= tolerance < 1:
-        raise InvalidParameterError(
-            f"fairness_tolerance must be in [0, 1), got {tolerance!r}.",
-            parameter="fairness_tolerance",
-        )
+    wrong = f"fairness_tolerance must be in [0, 1), got {tolerance!r}."
+    require(0 <= tolerance < 1, wrong, "fairness_tolerance")
     for name, why in (
         ("threshold_share", "buys a threshold that would undo it"),
         ("rows_per_record", "protects persons who own several rows, which it does not yet"),
     ):
-        if getattr(estimator, name) is not None:
-            raise InvalidParameterError(
-                f"fairness cannot stand beside {name}, which {why}. Leave one of them out.",
-                parameter=name,
-            )
-    if given is None:
-        raise InvalidParameterError(
-            f"fairness needs fit(X, y, sensitive_features=...). {_MEMBERS}",
-            parameter="sensitive_features",
-        )
+        wrong = f"fairness cannot stand beside {name}, which {why}. Leave one of them out."
+        require(getattr(estimator, name) is None, wrong, name)
+    wrong = f"fairness needs fit(X, y, sensitive_features=...). {_MEMBERS}"
+    require(given is not None, wrong, "sensitive_features")
 
 
 def members_of(given: Any, count: int) -> FloatArray:

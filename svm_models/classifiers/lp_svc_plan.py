@@ -12,7 +12,7 @@ from privlp.status import Verdict
 from svm_models import whitening
 from svm_models.account import Neighbours, at_whole_budget
 from svm_models.classifiers import fairness
-from svm_models.plan import OF_ANSWER, OF_CHOICE, Part, ways_out
+from svm_models.plan import OF_ANSWER, OF_CHOICE, Part, least_enough
 from svm_models.records.grid import CENTRE
 
 # Chosen by trial on Adult and KDDCup99 (docs/results/private_lp_svc.md).
@@ -180,7 +180,7 @@ class Mistakes:
                 " for the wrong class, if records are about as long as data_norm. Among shorter"
                 " ones, which are private, it does more."
             )
-        would = ways_out(forecast, records, eps)
+        would = least_enough(forecast, records, eps)
         if verdict is Verdict.ROUGH:
             constant = (
                 " The mistakes should be no more than about those of one class for everyone, which"

@@ -19,6 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
+from privlp.checks import require_data
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.gaussian_dp import eps_of, mu_of
 from svm_models import account as accounts
@@ -134,7 +135,7 @@ class PrivateMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return scored(accuracy_score, y, self.predict(X), sample_weight)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return accounts.marked(self, super().__repr__(N_CHAR_MAX))
+        return accounts.with_remark(self, super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -310,8 +311,7 @@ def several_classes(y: npt.NDArray[Any], declared: Any) -> npt.NDArray[Any]:
             " classes=(a, b, c).",
             parameter="y",
         )
-    if not np.isin(y, classes).all():
-        raise InvalidProblemError("y holds labels other than those of classes.", parameter="y")
+    require_data(np.isin(y, classes).all(), "y holds labels other than those of classes.", "y")
     return classes
 
 

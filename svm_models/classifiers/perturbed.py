@@ -16,7 +16,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from privlp import InvalidParameterError
-from privlp.checks import require_flag, require_kind
+from privlp.checks import require, require_flag, require_kind
 from svm_models.account import Account, Neighbours, counts
 from svm_models.classifiers import perturbation
 from svm_models.classifiers.base import COMMON, PrivateLinearClassifier
@@ -127,11 +127,8 @@ def _check_objective(model: Any, p: int) -> None:
         risk = replace(risk, data_norm=1.0)
     enough = perturbation.enough_regularization(risk, float(model.eps), pure=model.delta == 0)
     replace(risk, reg=max(risk.reg, enough)).require_certifiable()
-    if model.whiten and model.delta == 0 and math.isfinite(model.eps):
-        raise InvalidParameterError(
-            "whiten=True releases second moments with Gaussian noise, which needs delta > 0.",
-            parameter="delta",
-        )
+    wrong = "whiten=True releases second moments with Gaussian noise, which needs delta > 0."
+    require(not model.whiten or model.delta != 0 or math.isinf(model.eps), wrong, "delta")
 
 
 def _perturb_objective(

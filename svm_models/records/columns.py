@@ -205,8 +205,7 @@ def _one(declared: Any, key: Any) -> Any:
     name = f"X_bounds[{key!r}]"
     if not isinstance(declared, list):
         low, high = pair_of(declared, name, " Categories are a list, such as ['a', 'b'].")
-        if low.ndim or high.ndim:
-            raise InvalidParameterError(f"{name} must be two numbers.", parameter="X_bounds")
+        require(low.ndim == high.ndim == 0, f"{name} must be two numbers.", "X_bounds")
         return float(low), float(high)
     numbers = all(isinstance(one, Real) for one in declared)
     hashable = all(isinstance(one, str | Real) for one in declared)

@@ -35,8 +35,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import expit
 
-from privlp import InvalidProblemError
-from privlp.checks import IntArray
+from privlp.checks import IntArray, require_data
 from privlp.rows import parts as row_parts
 from privlp.rows.access import bits_of
 from svm_models.parameters import FloatArray
@@ -60,8 +59,7 @@ _PIECES, _FEWEST_ROWS = 12, 2**12
 
 def require_exact_sums(count: int) -> None:
     """Refuse more records than sums are exact for."""
-    if count > MOST_RECORDS:
-        raise InvalidProblemError("Sums are exact for at most 2^31 records.", parameter="X")
+    require_data(count <= MOST_RECORDS, "Sums are exact for at most 2^31 records.", "X")
 
 
 @dataclass(frozen=True)
@@ -168,13 +166,13 @@ class RecordsOnGrid:
         self.size = prepare(block.X[:0]).shape[1]
         self.positive = None if block.signs is None else block.signs > 0
         self.parts: list[tuple[slice, row_parts.Integers]] = []
-        room = row_parts.Room(self.count)
+        storage = row_parts.Storage(self.count)
         factor = grid.shorter(self.size) / data_norm
 
         def stored_of(X: Any, signs: Any) -> row_parts.Integers:
             """What is kept of some records; all else is gone before the next ones are read."""
             part = row_parts.part_of(prepare(X)).rounded(factor * signs)
-            return bounded(part, grid).stored(room)
+            return bounded(part, grid).stored(storage)
 
         for rows, X in few_at_a_time(block.X):
             signs = np.ones(X.shape[0]) if block.signs is None else block.signs[rows]

@@ -21,9 +21,9 @@ from privlp.checks import IntArray
 from privlp.problem.data import is_mapped
 from privlp.quiet import unquoted
 from privlp.readers.blocks import in_blocks, is_sequence_of_blocks
+from privlp.rows import blocks as row_blocks
 from privlp.rows.access import InMemory, Rows
 from privlp.rows.beyond_memory import OnCluster, current_client
-from privlp.rows.blocks import InBlocks, memory_limit, places_of_blocks
 from privlp.tables import is_dask
 from svm_models.parameters import FloatArray
 from svm_models.records.grid import SignedRecords, few_at_a_time
@@ -97,7 +97,7 @@ class BlocksOfRecords(RecordSource):
             low, high = self.cuts[number]
             return _as_checked(_Expected(self._block(number), signs[low:high], self.shape[1]))
 
-        return InBlocks(len(self.lengths), partial(map, made), self._limit)
+        return row_blocks.InBlocks(len(self.lengths), partial(map, made), self._limit)
 
 
 class DaskRecords(BlocksOfRecords):
@@ -150,9 +150,9 @@ def read(estimator: Any, X: Any, y: Any, *, count_is_private: bool) -> tuple[Rec
         X, y = validated(estimator, X, y, **options)
         if not (isinstance(X, np.ndarray) and is_mapped(X)):
             return WholeRecords(X), y
-        places = places_of_blocks(*X.shape)
+        places = row_blocks.places_of_blocks(*X.shape)
         lengths = [rows.stop - rows.start for rows in places]
-        return BlocksOfRecords(lambda i: X[places[i]], memory_limit(), lengths, X.shape[1]), y
+        return BlocksOfRecords(lambda i: X[places[i]], row_blocks.MEMORY, lengths, X.shape[1]), y
     found, lengths = [], []
     for number, (block, given) in enumerate(zip(X, _labels_of(y, X), strict=True)):
         checked, its_labels = validated(
@@ -161,7 +161,7 @@ def read(estimator: Any, X: Any, y: Any, *, count_is_private: bool) -> tuple[Rec
         lengths.append(checked.shape[0])
         found.append(its_labels)
     in_memory = isinstance(X, list | tuple) and not any(map(is_mapped, X))
-    limit = np.inf if in_memory else memory_limit()
+    limit = np.inf if in_memory else row_blocks.MEMORY
     source = BlocksOfRecords(X.__getitem__, limit, lengths, checked.shape[1])
     return source, np.concatenate(found)
 
@@ -204,7 +204,7 @@ def read_dask(estimator: Any, X: Any, y: Any, *, count_is_private: bool) -> tupl
     _, labels = validated(
         estimator, shape_alone, labels, dtype=AS_GIVEN, count_is_private=count_is_private
     )
-    return DaskRecords(chunks, memory_limit(), lengths, width), labels
+    return DaskRecords(chunks, row_blocks.MEMORY, lengths, width), labels
 
 
 def _found(X: Any, count_is_private: bool) -> tuple[tuple[int, int], str]:

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import d2_pinball_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from privlp import Budget, InvalidParameterError, MostlyNoiseWarning
-from privlp.checks import require_flag, warn_of_large_delta
+from privlp import Budget, MostlyNoiseWarning
+from privlp.checks import require, require_flag, warn_of_large_delta
 from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.quiet import unnoticed
 from privlp.rows.access import InMemory
@@ -124,11 +124,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """Predictions; without features, for so many records."""
         check_is_fitted(self, "coef_")
         least = min(self.n_features_in_, 1)
-        if X is None and least:
-            raise InvalidParameterError(
-                f"X is missing: fit had {self.n_features_in_} features. None is for fits without.",
-                parameter="X",
-            )
+        wrong = f"X is missing: fit had {self.n_features_in_} features. None is for fits without."
+        require(not (least and X is None), wrong, "X")
         X = np.empty((count, 0)) if X is None else self._numbers(X)
         X = validated(self, X, dtype=np.float64, reset=False, ensure_min_features=least)
         found = self._predicted(X)
@@ -229,11 +226,8 @@ class PrivateLinearRegressor(LinearRegressor):
     def _declared(self, p: int, bounds: Any) -> tuple[bool, Units, ResidualLoss, tuple[float, ...]]:
         """Whether there is a constant, the units, the loss and its quantiles, for p entries."""
         constant = require_flag(self.fit_intercept, "fit_intercept")
-        if not (p or constant):
-            raise InvalidParameterError(
-                "fit_intercept=False leaves nothing to fit where there are no features (X=None).",
-                parameter="fit_intercept",
-            )
+        wrong = "fit_intercept=False leaves nothing to fit where there are no features (X=None)."
+        require(p or constant, wrong, "fit_intercept")
         units = Units.declared(p, bounds, self.data_norm, self.y_bounds, constant=constant)
         return constant, units, *self._loss(units.reach)
 
@@ -327,7 +321,7 @@ class PrivateLinearRegressor(LinearRegressor):
         return found, left
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return accounts.marked(self, super().__repr__(N_CHAR_MAX))
+        return accounts.with_remark(self, super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,8 +10,8 @@ import numpy as np
 
 from privlp.privacy import Accountant
 from privlp.status import Verdict
-from svm_models.plan import Part, noise_in, parts_of, ways_out
-from svm_models.regression.losses import told
+from svm_models.plan import Part, least_enough, noise_in, parts_of
+from svm_models.regression.losses import distinguishable
 from svm_models.regression.plan import OF_A_MEAN, OF_MOMENTS, OF_SIZES, OF_SLOPES, OF_WHOLE, Plan
 
 # Deviation of several that counts find, in units of a single release at their price: measured.
@@ -141,10 +141,10 @@ class Forecast:
                 " the same prediction for everyone costs nothing, whatever the records, so the"
                 " coefficients mean nothing. Take a smaller epsilon."
             )
-        supposed = _supposed(self)
+        assumption = _assumption(self)
         if self.alone:
             off = f"noise moves quantiles by about {100 * self.answer:.2g} % of the records"
-            would = "" if verdict is Verdict.ENOUGH_ROWS else ways_out(forecast, records, eps)
+            would = "" if verdict is Verdict.ENOUGH_ROWS else least_enough(forecast, records, eps)
             nearer = math.isinf(self.excess)
             inner = ", and one of the quartiles is looked for in place of a farther one" * nearer
             return f"{verdict}: {off}{inner}.{would}"
@@ -152,14 +152,14 @@ class Forecast:
             return (
                 f"{verdict}: noise moves a typical prediction by about {self.moved:.2g} standard"
                 f" deviations of the residuals, and raises the loss by {100 * self.excess:.2g} % of"
-                f" the exact fit's at most.{supposed}{_TAILS}"
+                f" the exact fit's at most.{assumption}{_TAILS}"
             )
-        would = ways_out(forecast, records, eps)
+        would = least_enough(forecast, records, eps)
         if verdict is Verdict.ROUGH:
             return (
                 f"{verdict}: how much it loses cannot be foretold, because that depends on the"
                 " sizes and tails of residuals, which are private."
-                f"{_CONSTANT}{would}{supposed}"
+                f"{_CONSTANT}{would}{assumption}"
             )
         because = (
             "the last rounds"
@@ -169,12 +169,12 @@ class Forecast:
         so = "so one prediction for everyone will most likely take its place"
         if math.isinf(self.excess):
             because, so = "all that features tell", "so one prediction for everyone is released"
-        if told((0.0,), self.answer) == (0.5,):
+        if distinguishable((0.0,), self.answer) == (0.5,):
             so = f"{so}, and even that may lie anywhere between y_bounds"
-        return f"{verdict}: noise hides {because}, {so}.{would}{supposed}"
+        return f"{verdict}: noise hides {because}, {so}.{would}{assumption}"
 
 
-def _supposed(found: Forecast) -> str:
+def _assumption(found: Forecast) -> str:
     """What a forecast takes for granted where small errors cost nothing."""
     if not found.ignored:
         return ""

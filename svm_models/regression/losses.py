@@ -284,7 +284,7 @@ def selected(beyond: FloatArray, draw: ChargedDraws, quantile: float) -> float:
     return float(public_levels()[int(draw(-np.abs(above[1:] - (1 - quantile) * above[0])))])
 
 
-def told(quantiles: tuple[float, ...], noise: float) -> tuple[float, ...]:
+def distinguishable(quantiles: tuple[float, ...], noise: float) -> tuple[float, ...]:
     """The quantiles of y that counts of this noise, a share of the records, tell from its ends."""
     least = min((_TOLD if len(quantiles) == 1 else _SEVERAL_TOLD) * noise, 0.5)
     return inside(quantiles, least)

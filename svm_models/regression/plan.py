@@ -19,7 +19,14 @@ from privlp.privacy import (
 )
 from svm_models.account import Account, Neighbours, at_whole_budget
 from svm_models.plan import OF_ANSWER, OF_CHOICE
-from svm_models.regression.losses import MEDIAN, ResidualLoss, Together, inside, is_selected, told
+from svm_models.regression.losses import (
+    MEDIAN,
+    ResidualLoss,
+    Together,
+    distinguishable,
+    inside,
+    is_selected,
+)
 from svm_models.whitening import noise_of_one_sum
 
 OF_MOMENTS = "sum the second moments of records of norm 1 or less"
@@ -144,11 +151,11 @@ class Plan:
         # There are no features, or what they tell is hidden.
         if p == constant or (constant and not tells(compared / math.sqrt(of_choice), 1.0)):
             selected = is_selected(asked, of_counts)
-            answers = inside(asked) if selected else told(asked, of_counts)
+            answers = inside(asked) if selected else distinguishable(asked, of_counts)
             one = together * (1.0 if neighbours.replaced else max(answers[0], 1 - answers[0]))
             charge = _selecting(one) if selected else _charging([1.0], [answering])
             return cls(neighbours, p, constant, loss, [], quantiles, answers, 0.0, charge, selected)
-        answers = told(asked, of_counts / math.sqrt(of_answer))
+        answers = distinguishable(asked, of_counts / math.sqrt(of_answer))
         of_answer *= constant
         of_fit = 1 - of_answer - of_choice
         sum_noise, count_noise = (noise / math.sqrt(of_fit) for noise in (sum_noise, count_noise))

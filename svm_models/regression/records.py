@@ -18,7 +18,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import InvalidParameterError
-from privlp.checks import IntArray
+from privlp.checks import IntArray, require
 from privlp.rows import parts as row_parts
 from privlp.sparse import csr_of
 from svm_models.parameters import FloatArray, norm_within
@@ -258,8 +258,7 @@ def _of_y(bounds: Any, *, constant: bool) -> tuple[float, float]:
             parameter="y_bounds",
         )
     low, high = pair_of(bounds, "y_bounds")
-    if low.ndim or high.ndim:
-        raise InvalidParameterError("y_bounds must be two numbers.", parameter="y_bounds")
+    require(low.ndim == high.ndim == 0, "y_bounds must be two numbers.", "y_bounds")
     if constant:
         return float(low + high) / 2, float(high - low) / 2
     return 0.0, float(max(abs(low), abs(high)))

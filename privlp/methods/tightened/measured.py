@@ -23,7 +23,8 @@ from privlp.methods.noisy_numbers import (
     shares,
 )
 from privlp.methods.request import SolveRequest
-from privlp.methods.tightened.noise import TightenedProgram, TruncatedLaplace, gaussian_beside
+from privlp.methods.tightened.noise import TruncatedLaplace, gaussian_beside
+from privlp.methods.tightened.program import TightenedProgram
 from privlp.methods.tightened.rows import TightenedRows, at_ends, public_inequalities
 from privlp.privacy import GaussianMechanism, LaplaceMechanism, TruncatedLaplaceMechanism
 from privlp.privacy.gaussian_dp import mu_of

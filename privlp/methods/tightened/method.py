@@ -22,15 +22,8 @@ from privlp.methods.noisy_numbers import private_numbers
 from privlp.methods.request import SolveRequest
 from privlp.methods.tightened import ranges
 from privlp.methods.tightened.measured import MeasuredSlack, OneMargin
-from privlp.methods.tightened.noise import (
-    TruncatedGaussian,
-    TruncatedLaplace,
-    TruncatedSupNorm,
-    checked_numbers,
-    gaussian_is_narrower,
-    sup_norm_is_narrowest,
-    tightened_run,
-)
+from privlp.methods.tightened.noise import TruncatedLaplace, narrowest
+from privlp.methods.tightened.program import checked_numbers, tightened_run
 from privlp.methods.tightened.ranges import loss_in_trials
 from privlp.methods.tightened.weighted import WeightedNoise, weights_pay
 from privlp.privacy import ChargedDraws, GaussianMechanism
@@ -72,11 +65,7 @@ def _by_noise(request: SolveRequest) -> PlannedRun:
 
 def noise_alone(request: SolveRequest) -> TruncatedLaplace:
     """Noise by shadow prices, where that loses less; else the narrowest of noise of one width."""
-    if weights_pay(request):
-        return WeightedNoise()
-    if sup_norm_is_narrowest(request):
-        return TruncatedSupNorm()
-    return TruncatedGaussian() if gaussian_is_narrower(request) else TruncatedLaplace()
+    return WeightedNoise() if weights_pay(request) else narrowest(request)
 
 
 def by_slacks(request: SolveRequest) -> PlannedRun | None:

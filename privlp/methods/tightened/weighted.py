@@ -13,7 +13,8 @@ from privlp.errors import PrivLPError
 from privlp.methods.base import NoiseOnNumbers, PlannedRun
 from privlp.methods.noisy_numbers import BoundedNoise, private_numbers, shares
 from privlp.methods.request import SolveRequest
-from privlp.methods.tightened.noise import TruncatedLaplace, both_kinds, sup_norm_on, tightened_run
+from privlp.methods.tightened.noise import TruncatedLaplace, kinds_on
+from privlp.methods.tightened.program import tightened_run
 from privlp.methods.tightened.ranges import WorstCase, made_up_numbers
 from privlp.methods.tightened.rows import TightenedRows
 from privlp.privacy import ChargedDraws
@@ -67,7 +68,7 @@ class Weighted(NamedTuple):
     @classmethod
     def of(cls, request: SolveRequest, part: PrivateNumbers, worst: WorstCase) -> Weighted:
         """By prices of the tightest program, and of made-up ones after tightening."""
-        plain = _narrower(request, part)
+        plain = _narrowest(request, part)
         budget, known = (plain.pure_eps, plain.own_delta), _KNOWN.setdefault(request.form, {})
         if budget not in known:
             known[budget] = cls._found(request, part, worst, plain)
@@ -84,7 +85,7 @@ class Weighted(NamedTuple):
             if not found:
                 break
             scale = scales_by(part, np.mean(found, axis=0))
-            noise = _narrower(request, part.over(scale))
+            noise = _narrowest(request, part.over(scale))
             made_up = made_up_numbers([part], np.random.default_rng(seed))
             if made_up is None:
                 break
@@ -99,18 +100,16 @@ class Weighted(NamedTuple):
             gains.append(gain - _WORTH_IT * abs(others[0]))
         prices = np.mean(found, axis=0) if found else np.zeros(len(part))
         scale, pays = scales_by(part, prices), len(gains) == _PROGRAMS and sum(gains) > 0
-        return cls(prices, scale, _narrower(request, part.over(scale)), pays)
+        return cls(prices, scale, _narrowest(request, part.over(scale)), pays)
 
 
 #: Of the programs that are in use, by budget.
 _KNOWN: WeakKeyDictionary[StandardForm, dict[tuple[float, float], Weighted]] = WeakKeyDictionary()
 
 
-def _narrower(request: SolveRequest, part: PrivateNumbers) -> BoundedNoise:
+def _narrowest(request: SolveRequest, part: PrivateNumbers) -> BoundedNoise:
     """Laplace, Gaussian or sup-norm noise on a part, whichever is the narrowest."""
-    gaussian, laplace = both_kinds(request, part)
-    kinds: list[BoundedNoise] = [laplace, gaussian, sup_norm_on(request, part)]
-    return min(kinds, key=lambda noise: noise.width)
+    return min(kinds_on(request, part), key=lambda noise: noise.width)
 
 
 def _tightened(

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray
+from privlp.checks import FloatArray, require
 from privlp.errors import InvalidParameterError
 from privlp.privacy.noise import EuclideanLaplace, Gaussian, Laplace, Law, grid, rounded_sum
 from privlp.privacy.prices import Price
@@ -92,10 +92,7 @@ def l2_distance(one: npt.ArrayLike, two: npt.ArrayLike) -> float:
 
 def require_positive(value: float, name: str) -> None:
     """Refuse a number that is not positive and finite."""
-    if not 0 < value < math.inf:
-        raise InvalidParameterError(
-            f"{name} must be positive and finite, got {value!r}.", parameter=name
-        )
+    require(0 < value < math.inf, f"{name} must be positive and finite, got {value!r}.", name)
 
 
 def require_delta(delta: float) -> None:
@@ -253,15 +250,11 @@ class WeightedGaussianMechanism(GaussianMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.weights, tuple) or not self.weights:
-            raise InvalidParameterError(
-                "weights must be a tuple of at least one number.", parameter="weights"
-            )
+        wrong = "weights must be a tuple of at least one number."
+        require(isinstance(self.weights, tuple) and self.weights, wrong, "weights")
         in_range = min(self.weights) >= 2.0**-500 and max(self.weights) <= 2.0**500
-        if not in_range or math.isnan(self._mean):  # beyond, the mean is not fully precise
-            raise InvalidParameterError(
-                "weights must be positive numbers between 2^-500 and 2^500.", parameter="weights"
-            )
+        wrong = "weights must be positive numbers between 2^-500 and 2^500."
+        require(in_range and not math.isnan(self._mean), wrong, "weights")
         least, largest = self._span
         if self.sigma > 0 and not (least >= sys.float_info.min and largest < LARGEST_SCALE):
             raise InvalidParameterError(

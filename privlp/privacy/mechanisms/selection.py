@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import BoolArray, FloatArray
+from privlp.checks import BoolArray, FloatArray, require
 from privlp.errors import InvalidParameterError
 from privlp.privacy.mechanisms.additive import (
     CHANCE,
@@ -123,11 +123,8 @@ class _SecretTerm(AdditiveNoise):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.curvature_cost < math.inf:
-            raise InvalidParameterError(
-                f"curvature_cost must be non-negative and finite, got {self.curvature_cost!r}.",
-                parameter="curvature_cost",
-            )
+        wrong = f"curvature_cost must be non-negative and finite, got {self.curvature_cost!r}."
+        require(0 <= self.curvature_cost < math.inf, wrong, "curvature_cost")
 
     @property
     def pure_eps(self) -> float:

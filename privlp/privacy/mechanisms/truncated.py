@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import FloatArray, whole
+from privlp.checks import FloatArray, require, whole
 from privlp.errors import InvalidParameterError
 from privlp.privacy.gaussian_dp import MOST_DEVIATIONS, Change, least_width, log_delta
 from privlp.privacy.mechanisms.additive import (
@@ -69,11 +69,8 @@ class TruncatedGaussianMechanism(OneSidedNoise):
         require_positive(self.entry, "entry")
         whole(self.touched, "touched")
         self._require_width(MOST_DEVIATIONS, f"{MOST_DEVIATIONS:g}")
-        if not self.eps > 0 or (math.isinf(self.eps) and self.sigma > 0):
-            raise InvalidParameterError(
-                f"eps must be positive, and finite where sigma is positive, got {self.eps!r}.",
-                parameter="eps",
-            )
+        wrong = f"eps must be positive, and finite where sigma is positive, got {self.eps!r}."
+        require(self.eps > 0 and (math.isfinite(self.eps) or not self.sigma > 0), wrong, "eps")
 
     @classmethod
     def of_budget(
@@ -92,10 +89,8 @@ class TruncatedGaussianMechanism(OneSidedNoise):
         at most as much, and all of them by at most sqrt(touched) times as much in L1. The standard
         deviation is found by a search that looks at these public numbers only.
         """
-        if touched < 1:
-            raise InvalidParameterError(
-                f"touched must be a positive integer, got {touched!r}.", parameter="touched"
-            )
+        wrong = f"touched must be a positive integer, got {touched!r}."
+        require(touched >= 1, wrong, "touched")
         l1 = math.sqrt(touched) * sensitivity if l1 is None else l1
         entry = sensitivity if entry is None else entry
         if math.isinf(eps):
@@ -237,12 +232,11 @@ class TruncatedSupNormMechanism(ExponentialTails, OneSidedNoise):
         super().__post_init__()
         whole(self.size, "size")
         self._require_width(_LARGEST_WIDTH, "2^30")
-        if 0 < self.width <= self.size * self.scale:
-            raise InvalidParameterError(
-                f"width must exceed size times scale, {self.size * self.scale:g}, got"
-                f" {self.width!r}.",
-                parameter="width",
-            )
+        require(
+            self.width == 0 or self.width > self.size * self.scale,
+            f"width must exceed size times scale, {self.size * self.scale:g}, got {self.width!r}.",
+            "width",
+        )
 
     @classmethod
     def of_budget(
@@ -274,11 +268,8 @@ class TruncatedSupNormMechanism(ExponentialTails, OneSidedNoise):
         return math.exp(min(log, 0.0))
 
     def release(self, value: npt.ArrayLike, randomness: HasGenerator) -> FloatArray:
-        if np.size(value) != self.size:
-            raise InvalidParameterError(
-                f"value must be a vector of {self.size} entries, for which the noise was made.",
-                parameter="value",
-            )
+        wrong = f"value must be a vector of {self.size} entries, for which the noise was made."
+        require(np.size(value) == self.size, wrong, "value")
         return super().release(value, randomness)
 
 
