@@ -388,13 +388,21 @@ def test_no_sum_that_is_no_number_is_released():
         (X.astype(str), Y, "X holds text in columns 1, 2, 3. Convert texts of digits to numbers,"),
         (X, Y.astype(str), "classes and labels must be of one kind, all numbers or all texts"),
         (np.where(X > 0.4, np.nan, X), Y, "Fill in each of them by a public number, or from the"),
+        (np.array([["0.123456a", 1.0]] * 60, object), Y, "X holds text in column 1. Convert texts"),
+        (X + 0.123456j, Y, "Complex data not supported. Give real"),
+        (np.full(60, 0.123456), Y, "Expected 2D array, got 1D"),
+        (np.full(60, 0.123456), Y, "your data by X.reshape(-1, 1)"),
     ],
 )
-@pytest.mark.parametrize("kind", [OutputPerturbationSVC, PrivateLPSVC, PrivateOneVsRestClassifier])
+@pytest.mark.parametrize(
+    "kind", [HuberSVC, OutputPerturbationSVC, PrivateLPSVC, PrivateOneVsRestClassifier]
+)
 def test_what_is_no_number_is_refused(kind, records, labels, message):
     budget = Budget(9.0, 0.1)
+    given = KNOWN if kind is HuberSVC else {"budget": budget, **KNOWN}
     with pytest.raises(InvalidProblemError, match=re.escape(message)) as caught:
-        kind(budget=budget, **KNOWN).fit(records, labels)
+        kind(**given).fit(records, labels)
+    assert "123456" not in str(caught.value)
     assert not budget.entries
     assert caught.value.__context__ is None
     assert not re.search("sklearn|scikit|Imputer|HistGradient", str(caught.value))
