@@ -9,7 +9,6 @@ from scipy.optimize import minimize
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 import svm_models as sm
-from privlp import Budget, InvalidParameterError
 from privlp.privacy import Ledger, Randomness
 from svm_models.account import Account, Neighbours
 from svm_models.classifiers.classes import private_threshold
@@ -147,15 +146,3 @@ def test_without_noise_it_is_the_best_candidate():
         candidates = [*-grid, 0.0, *grid]
         scores = {t: balanced_accuracy_score(signs > 0, X @ w > t) for t in candidates}
         assert scores[found] == pytest.approx(max(scores.values()))
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, math.nan])
-def test_wrong_shares_are_refused_before_anything_is_spent(share):
-    budget = Budget(1.0, 0.0)
-    with pytest.raises(InvalidParameterError, match=r"threshold_share must be between 0 and 1, go"):
-        sm.ObjectivePerturbationSVC(threshold_share=share, budget=budget, **OPTIONS).fit(X, Y)
-    with pytest.raises(InvalidParameterError, match=r"must be between 0 and 0.98, got 0.99"):
-        sm.ObjectivePerturbationSVC(
-            threshold_share=0.99, relation="add-remove", budget=budget, **OPTIONS
-        ).fit(X, Y)
-    assert budget.spent() == 0.0

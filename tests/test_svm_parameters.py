@@ -22,7 +22,9 @@ from svm_models import (
     DMWSVC,
     HuberSVC,
     LPQuantileRegressor,
+    ObjectivePerturbationClassifier,
     ObjectivePerturbationSVC,
+    OutputPerturbationClassifier,
     OutputPerturbationSVC,
     PrivateClassifier,
     PrivateLPSVC,
@@ -158,6 +160,10 @@ OF_WEIGHTS = either_way(
     ({"class_weight": {2: 1.0}}, f"{WEIGHTS}, with labels of classes"),
     ({"class_weight": [1.0, 2.0]}, WEIGHTS),
 )
+OF_LOSS = [
+    ({"loss": wrong}, r"loss must be a svm_models\.MarginLoss, got \w+")
+    for wrong in ("hinge", np.abs, svm_models.MarginLoss)
+]
 #: What is refused before anything is charged, and in which words; beside what ``BASES`` declares.
 REFUSED = {
     PrivateLPSVC: [
@@ -193,12 +199,23 @@ REFUSED = {
             "reg = 1e-11 is too small for the minimiser to be certified; give at least 1e-10",
         ),
         *OF_WEIGHTS,
+        *(
+            ({"threshold_share": wrong}, "threshold_share must be between 0 and 1, got")
+            for wrong in (0.0, 1.0, -0.1, math.nan)
+        ),
+        ({"threshold_share": 0.99, **ADD}, "must be between 0 and 0.98, got 0.99"),
         *either_way(
             ({"delta": 0.0, "whiten": True}, "whiten=True releases second moments with Gaussian"),
             ({"whiten": "yes"}, "whiten must be True or False, got 'yes'"),
             ({"whiten": True, "reg": 0.0}, "reg must be a positive finite number"),
         ),
     ],
+    PrivateClassifier: [
+        ({"positive_rate": wrong}, "positive_rate must be")
+        for wrong in (0.05, {}, {-1: 0.9, 1: 0.1}, {2: 0.1}, {1: 0.0}, {1: 1.0})
+    ],
+    OutputPerturbationClassifier: OF_LOSS,
+    ObjectivePerturbationClassifier: OF_LOSS,
     DMWSVC: [
         ({"score": "margin"}, "score must be 'distance' or 'count', got 'margin'"),
         ({"method": "staged"}, "method must be 'dmw' or 'dmw-published', got 'staged'"),
@@ -338,7 +355,7 @@ def test_what_is_wrong_is_refused_before_anything_is_charged(kind, changes, mess
     with refused_for_free(message, (InvalidParameterError, InvalidProblemError)) as budget:
         given = {"eps": 1.0, "delta": 1e-6, "random_state": 0, "budget": budget}
         given = {name: value for name, value in given.items() if name in known}
-        fitted(kind.__name__, **given | BASES[kind.__name__] | changes)
+        fitted(kind.__name__, **given | BASES.get(kind.__name__, KNOWN) | changes)
 
 
 # A record that is no number counts for nothing by itself.
