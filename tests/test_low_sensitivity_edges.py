@@ -13,7 +13,6 @@ import privlp
 from privlp import solve
 from privlp.cli import main
 from privlp.methods import METHODS, SolveRequest
-from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.problem import highs
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.bounded_change import BoundedChange
@@ -125,11 +124,6 @@ def test_right_hand_sides_whose_range_is_a_point_are_public():
     lp = privlp.LinearProgram([1, 1], [[-1, -1], [-1, -2]], [-1, -3], neighbours=relation)
     (b,) = lp.neighbours.private_numbers(lp.public().form)
     assert lp.rows().values(b).tolist() == [-3]
-
-
-def test_widths_must_be_finite():
-    with pytest.raises(privlp.InvalidParameterError, match="width must be positive and finite"):
-        TruncatedLaplaceMechanism(1.0, 1.0, INF)
 
 
 @pytest.mark.parametrize(
