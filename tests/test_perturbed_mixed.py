@@ -13,6 +13,7 @@ from privlp.audits.tape import Tape
 from privlp.errors import MostlyNoiseWarning, PrivLPError
 from privlp.methods import SolveRequest
 from privlp.methods.perturbed.draws import Bend
+from privlp.methods.perturbed.hard import MixedRowSearch
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.polytope import ReducedPolytope
 from privlp.regions.public_rows import PublicRows
@@ -174,9 +175,45 @@ def test_a_plan_says_which_s_or_eps_would_do():
     assert SolveRequest.of(menu(), 1.0, 1e-6, s=5).density() == 5
 
 
-def test_noise_on_counts_does_not_choose_a_far_end():
-    """Where counts are noisy and bounds wide; what it costs in public costs is said."""
-    lp = menu(n=2000).changed(bounds=(0, 1000))
-    with pytest.warns(privlp.MostlyNoiseWarning, match="public costs are much larger"):
-        found = solve(lp, 0.5, 1e-6, s=100, rng=1)
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_on_counts_does_not_choose_a_far_end(seed):
+    """Where counts are noisy and bounds wide, few rows decide and ask for a thousandth of them."""
+    rng = np.random.default_rng(seed)
+    A, hard = rng.uniform(0, 1, (5000, 6)), np.arange(5000) < 1000
+    lp = LinearProgram(
+        rng.uniform(1, 2, 6),
+        -A,
+        -np.where(hard, 4, rng.gamma(5, 1.2, 5000)),
+        penalty=np.where(hard, math.inf, 0.01),
+        bounds=(0, 3000),
+    )
+    with warnings.catch_warnings(action="ignore"):
+        found = solve(lp, 1.0, 1e-6, s=50, rng=seed)
     assert loss(lp, found.x) < 1.3 * loss(lp, solve_exact(lp).x)
+    assert missed(lp, found.x) <= 50
+
+
+def test_a_line_is_searched_for_few_missed_rows_in_either_direction():
+    """Caps are kept towards the cheaper end, where needs at a price would not lead."""
+    rng = np.random.default_rng(0)
+    most, needs = rng.uniform(0, 1, (4000, 3)), rng.uniform(0.2, 1, (4000, 3))
+    lp = LinearProgram(
+        [10.0, 20.0, 30.0],
+        np.vstack([most, -needs]),
+        np.append(most.sum(axis=1) * rng.uniform(0.8, 2, 4000), -3 * needs.sum(axis=1)),
+        penalty=np.append(np.full(4000, math.inf), np.ones(4000)),
+        bounds=(0, 100),
+    )
+    with warnings.catch_warnings(action="ignore"):
+        found = solve(lp, 2.0, 1e-6, s=200, rng=0)
+    assert missed(lp, found.trace["point of a public line"][0]) > 2000
+    assert missed(lp, found.x) <= 200
+    assert loss(lp, found.x) < 1.1 * loss(lp, solve_exact(lp).x)
+
+
+def test_what_the_way_to_fewer_missed_rows_costs_is_said(monkeypatch):
+    """The way ends where public costs are largest."""
+    monkeypatch.setattr(MixedRowSearch, "_on_the_way", lambda *of: np.full(3, 10.0))
+    monkeypatch.setattr(MixedRowSearch, "_is_worse", lambda *of: False)
+    with pytest.warns(MostlyNoiseWarning, match="public costs are much larger"):
+        solve(menu(n=2000), 4.0, 1e-6, s=100, rng=0)

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.interpolate import BSpline
 
 from privlp import ConstraintPrivate, LinearProgram, models, solve, solve_exact
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning, PrivLPError
@@ -273,6 +274,19 @@ def test_a_quantile_that_was_not_reached_says_so():
     assert objective(lp, found.x) > 1.05 * least  # the warning is true
 
 
+def test_a_quantile_held_by_its_few_rows_says_so():
+    """A spline, coming from above, where a twentieth of the rows' prices pull; not a median."""
+    rng = np.random.default_rng(0)
+    age, knots = rng.uniform(0, 1, 6000), np.r_[[0] * 3, np.linspace(0, 1, 6), [1] * 3]
+    X = BSpline.design_matrix(age, knots, 3).toarray()
+    y = 20 + 30 * age**2 + (1 + 3 * age) * rng.gamma(3, 1.5, 6000)
+    high, middle = (pinball(X, y, (0, 200), q) for q in (0.95, 0.5))
+    with pytest.warns(MostlyNoiseWarning, match="went as far as they could"):
+        found = private(high, 2.0)
+    assert objective(high, found.x) > 1.05 * solve_exact(high).objective  # the warning is true
+    private(middle, 2.0)  # no warning
+
+
 REASON = "every violation of a soft row has its price"
 
 
@@ -446,6 +460,8 @@ def test_prices_of_a_record_by_hand(rows, grouped):
     dearest = max(np.maximum(low, high)[own].sum() for own in records)
     assert found.of_record == pytest.approx(dearest)
     assert found.of_sides == pytest.approx(max((low + high)[own].sum() for own in records))
+    cheaper = sum(min(pair) or max(pair) for pair in zip(low, high, strict=True))
+    assert found.weaker == pytest.approx(cheaper / np.maximum(low, high).sum())
 
 
 def test_one_row_with_two_prices_needs_less_noise_than_two_rows():

@@ -182,6 +182,23 @@ def test_only_the_rows_that_decide_count_as_soft_rows(beta, decide):
     assert privlp.plan(more, 2.0, 1e-6).verdict is Verdict.ENOUGH_ROWS
 
 
+@pytest.mark.parametrize("q", [0.9, 0.05])
+def test_rows_pull_towards_a_quantile_as_hard_as_its_cheaper_side(q):
+    """A plan counts (1 - q)/q of the rows, or q/(1 - q); the number of rows it names would do."""
+    prices, weaker = [[1 - q, q]], min(q, 1 - q) / max(q, 1 - q)
+    middle, outer = (
+        privlp.plan(median(4000).changed(penalty=np.tile(price, (4000, 1))), 2.0, 1e-6)
+        for price in ([[max(q, 1 - q)] * 2], prices)
+    )
+    own, other = (of.predictions["perturbed"].difficulty for of in (middle, outer))
+    assert 0.5 * own < other * weaker < own  # one row with two prices needs less noise
+    assert (middle.verdict, outer.verdict) == (Verdict.ENOUGH_ROWS, Verdict.ROUGH)
+    assert f"soft rows, whose cheaper sides cost {weaker:.2g} of what the others" in outer.advice
+    rows = int(re.search(r"([\d,]+) rows,? would do", outer.advice)[1].replace(",", ""))
+    more = median(rows).changed(penalty=np.tile(prices, (rows, 1)))
+    assert privlp.plan(more, 2.0, 1e-6).verdict is Verdict.ENOUGH_ROWS
+
+
 @pytest.mark.parametrize("share", [0.0, 1.5, math.nan])
 def test_what_decides_is_a_share(share):
     lp = models.cvar_portfolio([[0.5, -3.0]], bound=1.0)

@@ -140,8 +140,11 @@ def _advice_on_difficulty(
     ways.append(n if soft else f"{n} with an s {grows}")
     would = f" About {', or '.join(ways)}{',' if len(ways) > 1 else ''} would do."
     of_soft = "the soft rows"
-    if prediction.deciding < 1:
+    if request.public.deciding < 1:
         of_soft = f"the {100 * prediction.deciding:.3g}% of the soft rows that decide"
+    elif prediction.deciding < 1:
+        beside = f"{prediction.deciding:.2g} of what the others cost"
+        of_soft = f"soft rows, whose cheaper sides cost {beside},"
     allowed = f"{share} of all rows" if capped else of_soft if soft else "s rows"
     times = f"{max(difficulty, 1.01):.3g}" if 1 < difficulty < 1.05 else f"{difficulty:.2g}"
     compared = f"noise on all variables is {times} times as large as {allowed} allow"

@@ -163,6 +163,9 @@ class SoftPrices:
     opposite: float
     hard: int  #: Number of ``<=`` rows that are hard.
     hard_rows: int  #: The same, the two sides of a row counted once.
+    #: What the cheaper sides of soft rows with two sides cost beside the dearer ones; of a row
+    #: with one side, whose price says nothing of where its optimum lies, its price for both.
+    weaker: float = 1.0
 
     @classmethod
     def of(cls, lp: ProgramData, rows_per_record: int) -> SoftPrices:
@@ -170,6 +173,9 @@ class SoftPrices:
         own = lp.private & (lp.sides() > 0)
         prices = lp.prices_of_sides()[own]
         hard, soft = np.isinf(prices), prices[(prices > 0) & np.isfinite(prices)]
+        low, high = np.sort(prices[np.isfinite(prices).all(axis=1)], axis=1).T
+        dearer = float(high.sum())
+        weaker = float(np.where(low > 0, low, high).sum()) / dearer if dearer > 0 else 1.0
         if soft.size:
             prices[hard] = soft.max()
         price, both = prices.max(axis=1), prices.sum(axis=1)
@@ -185,7 +191,7 @@ class SoftPrices:
             sums = [each[[each.argmax()]] if each.size else each for each in sums]
         of_record, of_sides = (float(each.sum()) for each in sums)
         hard_rows = int(hard.any(axis=1).sum())
-        return cls(largest, of_record, of_sides, rows, opposite, int(hard.sum()), hard_rows)
+        return cls(largest, of_record, of_sides, rows, opposite, int(hard.sum()), hard_rows, weaker)
 
 
 @dataclass(frozen=True, eq=False)

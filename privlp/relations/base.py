@@ -46,7 +46,7 @@ class NeighbourRelation(ABC):
     (2, 1)
     >>> relation.soft_prices(ranges)
     SoftPrices(largest=3.0, of_record=3.0, of_sides=6.0, rows=1, opposite=3.0, hard=0,
-    hard_rows=0)
+    hard_rows=0, weaker=1.0)
     >>> relation.describe(ranges)
     'constraint-private: one record (at most 2 rows) replaced'
     >>> relation.public_parts(ranges)

@@ -36,7 +36,7 @@ _NORM_COUNTS, _NORM, _SIZE_COUNTS = 10, 0.015, 6
 _SIZE, _LEAST_SIZE, _MOST_SIZE = 0.15, 0.006, 0.02
 # Hard and soft rows: shares of the stages (of hard rows alone, then of both), and of the counts of
 # missed hard rows.
-_MIXED_STAGES, _MISSED_COUNTS, _MISSED = (0.1, 0.1, 0.2, 0.6), 12, 0.15
+_MIXED_STAGES, _MISSED_COUNTS, _MISSED = (0.1, 0.1, 0.2, 0.6), 14, 0.15
 # Less goes to moments, comparisons and sizes there: shares and numbers.
 _MIXED_BEFORE, _MIXED_SIZE = ((0.02, 2), 1.0), (0.006, 7)
 OF_LINE = "compare costs on a public line"

@@ -12,16 +12,19 @@ import numpy as np
 from privlp.checks import FloatArray
 from privlp.game.loop import Released
 from privlp.methods.counts import NoisyCounts, StagedSearch, TargetSearch
+from privlp.methods.fallback import HALF_AS_BAD_AGAIN
 from privlp.methods.perturbed.draws import WEAK, Bend, Draws, draws_of_stages, prices_of_public_rows
+from privlp.methods.perturbed.line import Comparison
 from privlp.methods.perturbed.paths import (
     MARGIN,
     SCALES,
     SURE,
+    Path,
     PathSearch,
     StageRegions,
     typical_side,
 )
-from privlp.methods.perturbed.soft import SOFTNESS, Comparison, SoftRowSearch
+from privlp.methods.perturbed.soft import SOFTNESS, SoftRowSearch
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
 from privlp.regions.polytope import ReducedPolytope
@@ -178,6 +181,10 @@ _EXACT = 2.0  # Without noise: one missed row would balance so many times all ot
 # The answer misses no more than s hard rows with this probability; places near it are denser.
 _SAFE, _DENSER = 0.97, 2.0
 _FEWER = 2.0  # One point misses surely fewer than another if counts differ by so many deviations.
+# So far from its best place, in binary logarithms of odds, a public line is searched for one that
+# misses few hard rows with this probability; by so many counts at most, until it is so near.
+_BEYOND, _SURELY_FEW, _COUNTS_BEYOND, _NEAR = 32.0, 0.95, 6, 0.5
+_LATER_COUNTS = 4  # So many are for the stages and the way to the deep point.
 # On the public line rows say so much, and an end stays after so many deviations: few comparisons,
 # and noisy ones.
 _ON_LINE, _SURELY = 1.5, 2.0
@@ -189,8 +196,8 @@ _DEARER = (
     " bounds would help."
 )
 _INSTEAD = (
-    "A noisy comparison of costs does not speak for the answer of the search, so a point that was"
-    " found for the hard rows alone is released. More rows or a larger eps would help."
+    "A noisy comparison of costs does not speak for the answer of the search, so a simpler point"
+    " that misses few hard rows is released. More rows or a larger eps would help."
 )
 
 
@@ -214,9 +221,9 @@ class MixedRowSearch(SoftRowSearch):
         yield
         first, *others, last = self._stages
         exact = first.sigma == 0
-        simple = compared.along(self._x, self._line, most=_ON_LINE, surely=_SURELY)
+        simple, upwards = self._on_a_line(compared)
         self._note("point of a public line", simple)
-        deep, fewest = self._deep_point(first, region, simple)
+        deep, fewest = self._deep_point(first, region, simple, upwards)
         yield
         forces = float(np.linalg.norm(region.cost(self._public.cost))) / (self._price * unit)
         forces += self._soft
@@ -227,14 +234,16 @@ class MixedRowSearch(SoftRowSearch):
             if not exact:
                 self._x = self._both(draws, region, unit, self._x, ratio, sharp=False)
                 found = self._missed(self._x)
-                if found < fewest:
+                if found < fewest - (_FEWER * self._missed.sigma if upwards else 0.0):
                     deep, fewest = self._x, found
                 surely = found - self._missed.sigma
                 change = min(max(surely / wanted, 1 / _MOST_CHANGE), 1.0)
                 ratio = max(ratio * change, _LEAST_RATIO)  # what a record moves is charged at 1
             yield
         x = self._both(last, region, unit, self._x, ratio, sharp=True)
-        self._x = self._on_the_way(x, deep, fewest)
+        # Where public costs do not say so, the deep point may be far from what costs little.
+        enough = self._few if upwards else max(self._few, fewest + self._missed.sigma)
+        self._x = self._on_the_way(x, deep, fewest, enough)
         if not exact and self._is_much_dearer(self._x, x):
             self._warning = _DEARER
         if self._is_worse(compared, deep):
@@ -244,8 +253,28 @@ class MixedRowSearch(SoftRowSearch):
         self._x = np.clip(self._x, *self._public.bounds.T)
         yield
 
+    def _on_a_line(self, compared: Comparison) -> tuple[FloatArray, Path | None]:
+        """A point of a public line, and the line beyond it where that costs more."""
+        cost, (cheap, dear) = self._public.cost, compared.ends(self._x)
+        if cost @ dear < cost @ cheap:
+            cheap, dear = dear, cheap
+        if self._line.sigma == 0 or not cost @ dear > cost @ cheap:
+            along = compared.along(self._x, self._line, most=_ON_LINE, surely=_SURELY)
+            return along, None
+        path = compared.upwards(cheap, dear, self._line, most=_ON_LINE)
+        return path(0.0), path
+
+    def _decide(self, compared: Comparison, simple: FloatArray, most: float) -> float:
+        """No more than would make public costs above the least ones half as bad again."""
+        cost, cheapest = self._public.cost, self._public.best(self._public.cost)
+        records = float(super()._decide(compared, simple, most))
+        if cheapest is None or not cost.any():
+            return records
+        limit = self._price * compared.limit(self._x, simple, most)
+        return min(records, 0.5 / HALF_AS_BAD_AGAIN * float(cost @ (simple - cheapest)) / limit)
+
     def _deep_point(
-        self, draws: Draws, region: ReducedPolytope, simple: FloatArray
+        self, draws: Draws, region: ReducedPolytope, simple: FloatArray, upwards: Path | None
     ) -> tuple[FloatArray, float]:
         """The simple point, or one that surely misses fewer hard rows; and how many, by a count."""
         kept = self._hard.keep(partial(RowsInCoordinates, region=region))
@@ -264,14 +293,35 @@ class MixedRowSearch(SoftRowSearch):
         middle, self._x = self._x, region.point(z)
         self._note("x", self._x)
         cost, deep, fewest = self._public.cost, simple, self._missed(simple)
+        if upwards is not None and fewest > self._few:
+            count, place = self._on_the_line(upwards, fewest)
+            if count <= self._s + _FEWER * self._missed.sigma:
+                return place, count
         ends = (self._public.best(slope) for slope in (cost, -cost, np.ones_like(cost)))
         for x in (self._x, middle, *ends):
-            if x is not None and fewest > self._few:
+            if x is not None and fewest > self._few and self._missed.left > _LATER_COUNTS:
                 # Far ends cost much: noise on counts must not be what they are taken for.
                 count = self._missed(x)
                 if count < fewest - _FEWER * self._missed.sigma:
                     fewest, deep = count, x
         return deep, fewest
+
+    def _on_the_line(self, line: Path, count: float) -> tuple[float, FloatArray]:
+        """The nearest place to 0 on a line that misses few hard rows, and how many, by counts."""
+        counts, most = self._missed, float(self._n_hard)
+        back = counts(line(-_BEYOND)) < count - _FEWER * counts.sigma
+
+        def way(t: float) -> FloatArray:
+            return line(-t if back else t)
+
+        search = TargetSearch(self._target, 0.0, _BEYOND, sigma=counts.sigma, most=most)
+        search.learn(0.0, count)
+        for _ in range(_COUNTS_BEYOND):
+            if search.quantile(_SURELY_FEW) - search.quantile(1 - _SURELY_FEW) <= _NEAR:
+                break
+            search.learn(search.median, counts(way(search.median)))
+        x = way(search.quantile(_SURELY_FEW))
+        return counts(x), x
 
     def _is_much_dearer(self, x: FloatArray, other: FloatArray) -> bool:
         """Whether public costs above the least ones are much larger than at another point."""
@@ -322,7 +372,9 @@ class MixedRowSearch(SoftRowSearch):
             self._note(name, value)
         return region.point(z)
 
-    def _on_the_way(self, x: FloatArray, deep: FloatArray, fewest: float) -> FloatArray:
+    def _on_the_way(
+        self, x: FloatArray, deep: FloatArray, fewest: float, enough: float
+    ) -> FloatArray:
         """The first point on the way to the deep one that surely misses no more than s rows."""
 
         def way(t: float) -> FloatArray:
@@ -333,7 +385,7 @@ class MixedRowSearch(SoftRowSearch):
             self._target, 0.0, 1.0, sigma=counts.sigma, most=math.inf, power=_DENSER
         )
         found = counts(x)
-        if found <= self._few or self._target < found < fewest:
+        if found <= enough or self._target < found < fewest:
             return x
         search.learn(0.0, found)
         search.learn(1.0, fewest)

@@ -56,9 +56,11 @@ class Perturbed(RowsMethod):
     ``docs/proofs.md``, "One perturbed convex program".
 
     *Hard rows among soft ones* (``s`` counts the hard ones) have the largest price of all, by a
-    factor that follows from counts: in units of it a record moves no more than is charged. A stage
-    on hard rows alone looks for a point inside them. On the way from the answer to a point that
-    misses few of them, counts find where few are missed.
+    factor that follows from counts: in units of it a record moves no more than is charged. On a
+    public line comparisons, from its cheaper end on, and counts find a place that costs little and
+    misses few hard rows. Where costs are alike at its ends, or none of its places misses few, a
+    stage on hard rows alone looks for a point inside them. On the way from the answer to the point
+    that was found, counts say where few are missed.
 
     *Shadow prices* follow from the gradient of smoothed violations at the released point, a sum of
     k vectors w_i s_i g_i for each record, which moves by no more than the secret term is charged
@@ -130,7 +132,9 @@ class Perturbed(RowsMethod):
         s = request.density() if mixed else None
         width = None if request.width is None else of_usual_size(request.width, "width")
         charges = PerturbedCharges.soft(request, clipped=width is None, s=s)
-        easy = (request.n - prices.hard) * request.public.deciding * _SOFT_DIFFICULT
+        # Towards the cheaper sides of rows, all of them together pull no harder than so many.
+        deciding = request.public.deciding * prices.weaker
+        easy = (request.n - prices.hard) * deciding * _SOFT_DIFFICULT
         options: dict[str, Any] = {"prices": prices, "width": width}
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Solver:
@@ -146,7 +150,7 @@ class Perturbed(RowsMethod):
         if s is None:
             easy = min(easy, region.size * charges.sigma * charges.told(request.public.records))
         # Where few rows decide, answers become mostly noise less abruptly.
-        few = min(1 / request.public.deciding, _MOST_GRADUAL)
+        few = min(1 / deciding, _MOST_GRADUAL)
         predict = partial(
             self._prediction,
             region.size,
@@ -155,7 +159,7 @@ class Perturbed(RowsMethod):
             _typical(region),
             rounds,
             whatever_s=region.size * charges.sigma / easy,
-            deciding=request.public.deciding,
+            deciding=deciding,
             hopeless=HOPELESS * few,
         )
         return PlannedRun(charges.requests, start, predict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from privlp.checks import FloatArray
 from privlp.methods.counts import NoisyCounts, StagedSearch
 from privlp.methods.fallback import keeps, reach
 from privlp.methods.perturbed.draws import Bend, Draws, draws_of_stages, prices_of_public_rows
+from privlp.methods.perturbed.line import Comparison
 from privlp.methods.perturbed.paths import above, scaled_or
 from privlp.methods.request import SolveRequest
 from privlp.privacy import ChargedDraws
@@ -27,7 +28,7 @@ from privlp.rows.in_coordinates import (
     symmetric_of,
     upper_of,
 )
-from privlp.rows.program_rows import ComparedRows, RowBlock
+from privlp.rows.program_rows import RowBlock
 
 # Softness of violations, as a share of their typical size: before the last stage; and in it, where
 # it grows with sqrt(p) over the number of records and over e^kappa - 1, up to the largest share.
@@ -55,10 +56,8 @@ _ONE_WAY, _HARDLY_LESS, _FARTHER = 0.9, 1.0, 1.0
 # it with so many deviations of the secret term; nor did a shorter one, if it and the one before
 # were held with so many.
 _AS_LONG, _PULLED, _HELD = 0.5, 1.3, (1.4, 2.6)
-# Places of what is left of a line at which costs are compared; and after so many steps to one end.
-_BESIDE, _CLOSE, _AGAIN = (0.375, 0.625), (0.02, 0.2), 3
-# Limits of what a row says, where two points are the same, and without noise.
-_TINY, _HUGE = 1e-150, 1e150
+# Where few rows decide, nor did one that was held by so large a part of what these may pull.
+_HELD_OF_DECIDING = 0.06
 _INSTEAD = (
     "A noisy comparison of costs does not speak for the answer of the search, so a point of a"
     " public line is released in its place. More rows, a larger eps or fewer variables would help."
@@ -95,6 +94,7 @@ class SoftRowSearch(StagedSearch):
         self._n, self._k = request.n, request.public.rows_of_one_record
         self._most = request.largest_n
         self._soft = self._n - prices.hard
+        self._deciding = prices.weaker * request.public.deciding
         self._price, self._bend = float(prices.largest), Bend.of(request.public)
         self._rows, self._public, self._region = rows, public, region
 
@@ -143,7 +143,7 @@ class SoftRowSearch(StagedSearch):
             self._prices = prices_of_public_rows(self._public, region, slopes, weight)
             self._note("x", self._x)
             self._note("softness", softness)
-            if last and _has_not_arrived(way, pulls):
+            if last and (_has_not_arrived(way, pulls) or self._is_held(draws, pulls[-1])):
                 self._warning = _ON_THE_WAY
             if last and self._is_worse(compared, simple):
                 self._x, self._warning = simple, _INSTEAD
@@ -170,6 +170,11 @@ class SoftRowSearch(StagedSearch):
         held = draws.strength(softness, len(step), self._bend) * float(np.linalg.norm(step))
         return held / (draws.sigma * math.sqrt(len(step)))
 
+    def _is_held(self, draws: Draws, pull: float) -> bool:
+        """Whether the quadratic held a step by much of what the rows that decide may pull."""
+        most, size = _HELD_OF_DECIDING * self._n * self._deciding, self._region.size
+        return self._deciding < 1 and pull * draws.sigma * size > most
+
     def _scaled(self) -> tuple[ReducedPolytope, float]:
         """The region in coordinates in which rows vary alike, and a bound on most norms."""
         region, weights = evened(self._region, self._public, self._rows, self._shares, self._most)
@@ -193,11 +198,16 @@ class SoftRowSearch(StagedSearch):
         most = reach(sigma, records, _REACH)
         # Where a norm is far too short, public costs outweigh all that rows may say.
         more = compared.difference(self._x, simple, self._choice, most, cheaper=self._n / 2)
-        unsure = not keeps(more, sigma, records)
-        if unsure and more < 0 and sigma <= _NOISY * records:
+        decide = self._decide(compared, simple, most)
+        unsure = not keeps(more, sigma, decide)
+        if unsure and more < 0 and sigma <= _NOISY * decide:
             self._warning = _UNSURE
             return False
         return unsure
+
+    def _decide(self, compared: Comparison, simple: FloatArray, most: float) -> float:  # noqa: ARG002
+        """How many records decide between the answer and a simple point."""
+        return self._n // self._k
 
     def _norm_of_most_rows(self, region: ReducedPolytope, clip: ChargedDraws) -> float:
         """A bound on norms that a public number of rows may exceed.
@@ -244,65 +254,6 @@ def _norms(block: RowBlock, region: ReducedPolytope) -> FloatArray:
     """Norms of soft rows in the coordinates of a region, each computed from its row alone."""
     found = norms(block, region)[0]
     return found if block.price is None else np.where(np.isinf(block.price), 0.0, found)
-
-
-class Comparison(NamedTuple):
-    """Costs at one point beside those at another, in the coordinates of a region."""
-
-    rows: Rows[Any]
-    region: ReducedPolytope
-    public: PublicRows
-    price: float
-    unit: float
-
-    def along(
-        self, inside: FloatArray, draws: ChargedDraws, *, most: float, surely: float
-    ) -> FloatArray:
-        """A point inside, or one of a public line nearer to its best, where costs surely say so.
-
-        After several steps towards one end, places close to it are compared: bounds may be far too
-        wide, and the line with them.
-        """
-        ends = [self.public.best(np.full(len(inside), sign)) for sign in (1.0, -1.0)]
-        first, last = (inside if end is None else end for end in ends)
-        near, far, told, asked, nearer = 0.0, 1.0, 0.0, 0, 0
-        while draws.remaining:
-            low, high = _BESIDE if abs(nearer) < _AGAIN else _CLOSE
-            low, high = (1 - high, 1 - low) if nearer < 0 else (low, high)
-            low, high = (near + part * (far - near) for part in (low, high))
-            points = [first + part * (last - first) for part in (high, low)]
-            told, asked = told + self.difference(points[0], points[1], draws, most), asked + 1
-            if abs(told) > surely * math.sqrt(asked) * draws.sigma:
-                near, far = (near, high) if told > 0 else (low, far)
-                nearer = max(nearer, 0) + 1 if told > 0 else min(nearer, 0) - 1
-                told, asked = 0.0, 0
-        if near < 0.5 < far:
-            return inside
-        found = first + (far if far < 0.5 else near) * (last - first)
-        return self.region.point(self.region.within(self.region.coordinates(found)))
-
-    def difference(
-        self,
-        x: FloatArray,
-        other: FloatArray,
-        draws: ChargedDraws,
-        most: float,
-        cheaper: float = math.inf,
-    ) -> float:
-        """By how much more x costs, with noise, in units of the largest part of a row.
-
-        That public costs are less counts up to `cheaper`.
-        """
-        apart = self.region.coordinates(x) - self.region.coordinates(other)
-        # Rows vary alike in all directions: this is what those of norm `unit` typically change by.
-        typical = self.unit * float(np.linalg.norm(apart)) / math.sqrt(max(len(apart), 1))
-        limit = _HUGE
-        if math.isfinite(most):  # no row of that norm changes by more than the norm of the way
-            limit = max(min(most, math.sqrt(max(len(apart), 1))) * typical, _TINY)
-        rows = self.rows.keep(partial(ComparedRows, largest_price=self.price))
-        found = float(draws(float(rows.total(ComparedRows.costlier, x, other, limit))))
-        public = float(self.public.cost @ (x - other)) / (self.price * limit)
-        return found + max(public, -cheaper)
 
 
 # Moments below this share of a row's are not told apart, however small the noise.
