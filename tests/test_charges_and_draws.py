@@ -1,4 +1,4 @@
-"""What every method of `solve` and every private estimator inherits: draws are paid for, and the limit without noise is right."""
+"""What every method of `solve` and every private estimator inherits: draws are paid for; and the limit of estimators without noise is right."""
 
 import inspect
 import math
@@ -10,19 +10,19 @@ import pytest
 
 import privlp
 import svm_models
-from privlp import Budget, LinearProgram
+from privlp import Budget
 from privlp.methods import SolveRequest
 from privlp.privacy import Ledger
 from privlp.relations import NeighbourRelation
 from svm_models.classifiers.base import PrivateLinearClassifier
 from svm_models.regression.base import PrivateLinearRegressor
-from tests.effort import THOROUGH
 from tests.effort import covering as covering_cases
+from tests.every_method import RELATIONS
 from tests.planted import programs
 from tests.planted.draws import Draws
 from tests.planted.programs import DELTA, INF, PROGRAMS, methods_of, problem, request_of
 from tests.planted.successes import ESTIMATORS
-from tests.programs import ALL, method_of, methods_for
+from tests.programs import ALL, methods_for
 
 pytestmark = pytest.mark.usefixtures("short_advice")
 
@@ -34,6 +34,8 @@ SOLVES = [
 ]
 #: What a classifier draws that protects nobody: who is dealt into which part.
 PUBLIC_DRAWS = {"PrivateModelSelector": {"permutation", "shuffle"}}
+#: These pay for what they buy, or for each fit, and then for the rest. Others pay before any draw.
+IN_TURN = ("DMWSVC", "DMWSVC, soft", "PrivateModelSelector", "PrivateOneVsRestClassifier")
 
 
 def solving(name, method, variant=0):
@@ -118,7 +120,7 @@ def test_what_is_drawn_is_what_was_paid_for(case, monkeypatch, paid):
         make(*arguments, variant=1)(other, 0)
     assert not again.strayed
     assert other.entries == budget.entries
-    if make is solving:
+    if arguments[0] not in IN_TURN:
         interrupted = Budget(2.0, 0.01)
         with pytest.raises(KeyboardInterrupt), Draws(before=stop):
             make(*arguments)(interrupted, 0)
@@ -130,62 +132,6 @@ def stop(mechanism):
 
 
 # Without noise.
-
-COVERING = {"c": [1, 2], "A": [[-1, -1], [-1, -3]], "b": [-2, -3]}
-OF_NUMBERS = ["direct-noise", "measured-slack", "one-margin", "by-prices", "quantile-noise"]
-OF_NUMBERS += ["truncated-laplace", "truncated-gaussian", "truncated-laplace-published"]
-OF_NUMBERS += ["truncated-sup-norm"]
-TIGHTEST = {
-    "dmw": ({"alpha": 0.1, "s": 1}, 0.005),
-    "dmw-published": ({"alpha": 0.8, "s": 1, "width": (3, 3)}, 0.24),
-    "perturbed": ({"s": 1}, math.inf),
-    "chain": ({"s": 1}, math.inf),
-    "staged": ({"s": 1}, math.inf),
-    "mw": ({"alpha": 0.2}, 0.2),
-    **{name: ({}, 1e-6) for name in OF_NUMBERS},
-    "quantile-noise": ({}, 0.0),
-}
-RELATIONS = {
-    "whole rows": privlp.ConstraintPrivate(),
-    "scalar": privlp.ScalarPrivate(0.1, lower=-4, upper=0),
-    "row": privlp.RowPrivate(0.1, lower=-4, upper=-0.5),
-    "column": privlp.ColumnPrivate(0.1, lower=-4, upper=-0.5),
-    "objective": privlp.ObjectivePrivate(0.1, lower=0.5, upper=3),
-    "row and scalar": (
-        privlp.RowPrivate(0.1, lower=-4, upper=-0.5),
-        privlp.ScalarPrivate(0.1, lower=-4, upper=0),
-    ),
-}
-
-
-def covering(name):
-    return LinearProgram(**COVERING, neighbours=RELATIONS[name])
-
-
-LIMITS = [(name, method) for name in RELATIONS for method in methods_for(covering(name).neighbours)]
-
-
-#: Where rows are private, tests/test_solve.py has them on more programs, in a quick run too.
-QUICK_LIMITS = [c for c in LIMITS if THOROUGH or c[0] != "whole rows" or c[1] == "staged"]
-
-
-@pytest.mark.parametrize(("name", "method"), QUICK_LIMITS)
-def test_without_noise_a_method_approaches_the_exact_optimum(name, method):
-    lp = covering(name)
-    exact = privlp.solve_exact(lp)
-    request, violation = TIGHTEST[method]
-    if method not in OF_NUMBERS:
-        request = {**request, "opt": exact.objective}
-    solution = privlp.solve(lp, INF, 0.0, method=method_of(method), rng=0, **request)
-    found = privlp.compare(lp, solution, exact)
-    assert found.violation_at(0) <= violation
-    assert not solution.privacy.private
-    if method in ("chain", "perturbed", "staged"):  # give up s rows where that is cheaper
-        assert found.violation_at(1) <= 0.01
-        # A staged descent may end at a stage of a slightly too small size.
-        assert solution.objective <= (1.05 if method == "staged" else 1 + 1e-6) * exact.objective
-        return
-    assert solution.objective == pytest.approx(exact.objective, rel=1e-6)
 
 
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -312,15 +258,11 @@ def concrete(kind):
 
 
 def test_every_method_of_every_relation_has_entries():
-    known = {
-        (type(relation), method)
-        for relation in [covering(name).neighbours for name in RELATIONS]
-        for method in methods_for(relation)
-    }
-    assert {method for _, method in known} == set(ALL) == set(TIGHTEST)
     tried = {(type(problem(name).lp.neighbours), method) for name, method in ALL_SOLVES}
+    of_all = RELATIONS.values()
+    known = {(type(of), method) for of in of_all for method in methods_for(of)}
     assert known <= tried
-    assert known <= {(type(covering(name).neighbours), method) for name, method in LIMITS}
+    assert {method for _, method in known} == set(ALL)
     ours = {kind for kind in concrete(NeighbourRelation) if kind.__module__.startswith("privlp.")}
     assert {kind for kind, _ in tried} == {kind for kind, _ in known} == ours
 

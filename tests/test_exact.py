@@ -122,12 +122,6 @@ def test_refuses_what_is_no_program(lp):
         solve_exact(lp)
 
 
-@pytest.mark.parametrize("time_limit", [0, -1.0, np.nan, "soon", [1.0], 1j])
-def test_refuses_time_limits_that_are_not_positive(time_limit):
-    with pytest.raises(InvalidParameterError, match="time_limit must be a positive number, got "):
-        solve_exact(COVERING, time_limit=time_limit)
-
-
 def test_nothing_is_printed():
     """Not even by HiGHS, which has versions that print their names once a process."""
     code = "import privlp; privlp.solve_exact(privlp.LinearProgram([1.0], [[-1.0]], [-1.0]))"

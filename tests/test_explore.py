@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +11,7 @@ from click.testing import CliRunner
 import privlp
 from privlp import LinearProgram, examples
 from privlp.cli import main
-from privlp.errors import InvalidParameterError, MissingDependencyError
+from privlp.errors import InvalidParameterError
 from privlp.explore import grid as grids
 from privlp.explore import page as pages
 from privlp.pictures import half_planes
@@ -174,12 +173,6 @@ def test_messages(quick, tmp_path, lp, arguments, message):
 def test_a_folder_that_is_not_there_is_told_before_anything_is_computed(tmp_path):
     with pytest.raises(privlp.InvalidParameterError, match="There is no folder to hold"):
         privlp.explore(examples.diet(), tmp_path / "no" / "page.html")
-
-
-def test_without_bokeh_the_message_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "bokeh.resources", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'privlp\[explore\]'"):
-        privlp.explore(examples.diet(), tmp_path / "page.html")
 
 
 def call(*words):

@@ -3,7 +3,6 @@
 import doctest
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import privlp
-from privlp import MissingDependencyError, examples, solve_exact
+from privlp import examples, solve_exact
 from privlp.audits import solve as solve_audits
 from privlp.cli import main as privlp_command
 from svm_models.cli import main as svm_models_command
@@ -101,19 +100,6 @@ def test_patients_own_one_row_each_and_can_all_be_told_apart():
     assert exact.status.success
     w = exact.x[:31] - exact.x[31:]
     assert (sick * (margins @ w) >= 1 - 1e-6).all()
-
-
-@pytest.mark.parametrize(
-    ("example", "module", "message"),
-    [
-        (examples.screening, "sklearn.datasets", r"with scikit-learn: .* 'privlp\[svm\]'"),
-        (examples.doctor_visits, "statsmodels.datasets", r"with statsmodels: .* 'privlp\[demo\]'"),
-    ],
-)
-def test_data_need_their_library(monkeypatch, example, module, message):
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingDependencyError, match=f"come {message}"):
-        example()
 
 
 def test_people_are_covered_by_the_exact_formula():

@@ -161,23 +161,10 @@ PROGRAMS = {
     "transport": transport,
     "cover": lambda: cover(5.0),
     "cover without bounds": lambda: cover(math.inf),
-    "cover within far bounds": lambda: cover(1e6),
 }
-# Bounds on variables of 10^6 times their size: the search of a noisy start ends above that.
-TOO_FAR = "cover within far bounds"
 
 
-@pytest.mark.parametrize(("name", "share"), each(PROGRAMS, [1e-3, 0.05]))
-def test_without_noise_the_optimum_is_found(name, share):
-    lp = PROGRAMS[name]()
-    best = solve_exact(lp).objective
-    s = max(1, int(share * lp.private.sum()))
-    found = solve(lp, math.inf, 1e-6, s, method="perturbed", rng=0)
-    assert found.objective == pytest.approx(best, rel=1e-3)
-    assert missed(lp, found.x) <= s
-
-
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != TOO_FAR])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_large_budget_costs_no_more_than_all_rows(name):
     lp = PROGRAMS[name]()
     best = solve_exact(lp).objective

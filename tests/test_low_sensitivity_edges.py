@@ -13,7 +13,6 @@ import privlp
 from privlp import solve
 from privlp.cli import main
 from privlp.methods import METHODS, SolveRequest
-from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.problem import highs
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.bounded_change import BoundedChange
@@ -127,11 +126,6 @@ def test_right_hand_sides_whose_range_is_a_point_are_public():
     assert lp.rows().values(b).tolist() == [-3]
 
 
-def test_widths_must_be_finite():
-    with pytest.raises(privlp.InvalidParameterError, match="width must be positive and finite"):
-        TruncatedLaplaceMechanism(1.0, 1.0, INF)
-
-
 @pytest.mark.parametrize(
     "split",
     [0.5, (1e308, 1e308), (1, 1e-320), "ab", *((bad, 1) for bad in (0, -1, math.nan, INF, "1"))],
@@ -228,34 +222,13 @@ def test_rows_and_columns_may_declare_one_range_between_them():
     assert solve(lp, 1.0, 1e-6, opt=2.0, method="mw", rng=0).success
 
 
-def on_the_command_line(folder, options):
-    model = folder / "model.mps"
-    privlp.LinearProgram(**COVERING, bounds=(0, 9)).to_mps(model)
-    words = f"solve {model} --eps 1 --delta 1e-3 {options}".split()
-    return CliRunner().invoke(main, words)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--scalar-private 1 --nominal-n 5", "--nominal-n has no use with --scalar-private"),
-        ("--row-private 1 --rows-per-record 3", "--rows-per-record has no use with --row-private"),
-        ("--s 3 --norm 1", "--norm has no use without --scalar-private"),
-        ("--scalar-private 1 --a-range 0 1", "no use without --row-private or --column-private"),
-        ("--scalar-private 1 --c-range 0 1", "--c-range has no use without --objective-private"),
-        ("--scalar-private 1 --split x", "--split must be numbers with commas"),
-    ],
-)
-def test_command_line_refuses_options_without_use(options, message, tmp_path):
-    result = on_the_command_line(tmp_path, options)
-    assert result.exit_code == 2
-    assert message in result.output
-
-
 def test_command_line_with_all_parts_private(tmp_path):
+    model = tmp_path / "model.mps"
+    privlp.LinearProgram(**COVERING, bounds=(0, 9)).to_mps(model)
     options = "--scalar-private 0.1 --norm 1 --b-range -4 0 --row-private 0.01 --a-range -4 -0.5"
     options += " --objective-private 0.1 --c-range 0.5 3 --split 2,1,1 --feasible always --seed 1"
-    result = on_the_command_line(tmp_path, options)
+    words = f"solve {model} --eps 1 --delta 1e-3 {options}".split()
+    result = CliRunner().invoke(main, words)
     assert result.exit_code == 0, result.output
     assert "objective of the released costs" in result.output
     assert "tighten coefficients A" in result.output
@@ -306,13 +279,6 @@ def test_a_time_limit_within_highs_releases_nothing(options, monkeypatch):
     solution = solve(lp, 1.0, 1e-3, rng=0, time_limit=60, **options)
     assert (solution.status, solution.x, solution.trace) == (privlp.Status.TIME_LIMIT, None, {})
     assert "Nothing is released" in solution.message
-
-
-def test_parts_that_are_combined_agree_on_zeros():
-    """One relation would read places off zeros that the other calls private."""
-    parts = (privlp.RowPrivate(1.0, zeros="public"), privlp.ColumnPrivate(1.0, zeros="private"))
-    with pytest.raises(privlp.InvalidParameterError, match="must agree on zeros='private' or"):
-        privlp.LinearProgram([1, 2], [[1, 1]], [4], neighbours=parts)
 
 
 def test_whether_a_number_underflows_shows_in_no_warning():

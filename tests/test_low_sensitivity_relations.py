@@ -654,6 +654,10 @@ class TestTuples:
             ((ScalarPrivate(1.0),), "needs two or more, each of another kind"),
             ((), "needs two or more, each of another kind"),
             ((RowPrivate(1.0), RowPrivate(0.5)), "needs two or more, each of another kind"),
+            (
+                (RowPrivate(1.0, zeros="public"), ColumnPrivate(1.0)),
+                "must agree on zeros='private'",
+            ),
             *(
                 (relation, "neighbours must be a neighbour relation, got")
                 for relation in ("scalar", 1.0, None, ScalarPrivate)

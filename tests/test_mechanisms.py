@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,17 @@ from scipy import stats
 
 from privlp import privacy
 from privlp.errors import InvalidParameterError
-from privlp.privacy import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, Randomness
+from privlp.privacy import (
+    ExponentialMechanism,
+    GaussianMechanism,
+    GaussianObjectivePerturbation,
+    LaplaceMechanism,
+    Randomness,
+    TruncatedGaussianMechanism,
+    TruncatedLaplaceMechanism,
+    TruncatedSupNormMechanism,
+    WeightedGaussianMechanism,
+)
 from privlp.privacy.mechanisms.selection import bernoulli_exp
 from privlp.privacy.prices import Price, composed_epsilon
 from privlp.relations import ConstraintPrivate
@@ -178,6 +189,68 @@ SCALES = {
     privacy.EuclideanLaplaceMechanism: r"scale must be non-negative and below 1e\+298",
     GaussianMechanism: r"sigma must be non-negative and below 1e\+298",
 }
+
+
+OF_LAPLACE, OF_GAUSS = TruncatedLaplaceMechanism, TruncatedGaussianMechanism
+OF_SUP_NORM, WEIGHTED = TruncatedSupNormMechanism, WeightedGaussianMechanism
+truncated = partial(dataclasses.replace, OF_GAUSS(1.0, 1.0, 5.0, 1.0, 1.0, 1.0, 1))
+perturbing = partial(GaussianObjectivePerturbation, 2.0, 2.0, 0.1, parts=2, largest_part=1.0)
+eight = WEIGHTED(1.0, 3.0, tuple(map(float, range(1, 9))))
+WIDTH, DRAWN = (
+    "width must be positive and finite",
+    r"drawn from by number: use of_draw\(number, cou",
+)
+#: What makes or draws the noise, and what is said of it.
+WRONG = [
+    (partial(OF_LAPLACE, 1.0, 1.0, math.inf), WIDTH),
+    (
+        partial(OF_LAPLACE.of_budget, 1.0, 1.0, 0.1, entry=2.0),
+        "at most the sensitivity of 1, got 2",
+    ),
+    (partial(OF_SUP_NORM, 0.0, 1.0, 9.0, 2), "sensitivity must be positive"),
+    (partial(OF_SUP_NORM, 1.0, 1.0, 9.0, 0), "size must be a positive"),
+    (partial(OF_SUP_NORM, 1.0, 1.0, 2.0, 2), "width must exceed size times scale, 2, got 2"),
+    (partial(OF_SUP_NORM, 1.0, 1.0, math.inf, 2), WIDTH),
+    (partial(OF_SUP_NORM, 1.0, 0.0, 9.0, 2), f"{WIDTH}, or 0 where scale is"),
+    (partial(OF_SUP_NORM.of_budget, 1.0, 1.0, 0.0, 2), "delta must be positive"),
+    (
+        lambda: OF_SUP_NORM.of_budget(1.0, 1.0, 0.1, 2).release([1.0], Randomness(0)),
+        "value must be a vector of 2 entries",
+    ),
+    (partial(truncated, sensitivity=0.0), "sensitivity must be positive"),
+    (partial(truncated, l1=math.nan), "l1 must be positive"),
+    (partial(truncated, entry=-1.0), "entry must be positive"),
+    *((partial(truncated, touched=t), "touched must be a positive integer") for t in (0, 1.5)),
+    *((partial(truncated, sigma=s), "sigma must be non-negative and") for s in (-1.0, math.inf)),
+    *((partial(truncated, width=w), f"{WIDTH}, or 0 where sigma is") for w in (math.inf, 0.0)),
+    (partial(truncated, width=65.0), "width must be at most 64 times the sigma of 1"),
+    *((partial(truncated, eps=eps), "eps must be positive, and finite") for eps in (0.0, math.inf)),
+    (partial(OF_GAUSS.of_budget, 1.0, 1.0, 0.0), "delta must be positive"),
+    (
+        partial(OF_GAUSS.of_budget, 1.0, 1.0, 0.1, touched=0),
+        "touched must be a positive integer, g",
+    ),
+    *((partial(WEIGHTED, 1.0, 1.0, w), "tuple of at least one number") for w in ((), [1.0])),
+    *(
+        (partial(WEIGHTED, 1.0, 1.0, weights), "positive numbers between")
+        for weights in ((math.nan, 1.0), *((1.0, w) for w in (0.0, -1.0, math.nan, math.inf)))
+    ),
+    (partial(WEIGHTED, 1.0, -1.0, (1.0,)), "sigma must be non-negative"),
+    (partial(WEIGHTED, 1.0, 2.3e-308, (1.0, 2.0, 3.0)), "standard deviation between .* 2.3e-308"),
+    (partial(WEIGHTED, 1.0, 1e297, (1e-40, 1e40)), "standard deviation between .* got 1e[+]?297"),
+    (partial(eight.release, 0.0, Randomness(0)), DRAWN),
+    *((partial(eight.of_draw, k, 8), f"numbers 0 to 7, got {k}") for k in (-1, 8)),
+    *(
+        (partial(perturbing, opposite_part=part), "opposite_part must lie between 0 and")
+        for part in (-0.1, 1.1, math.nan)
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), WRONG)
+def test_parameters_outside_their_domain_are_refused(make, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        make()
 
 
 @pytest.mark.parametrize("make", SCALES)

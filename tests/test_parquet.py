@@ -1,6 +1,5 @@
 """Programs from Parquet files: read a part at a time, with the bits of the rows in memory."""
 
-import sys
 from decimal import Decimal
 from unittest import mock
 
@@ -11,7 +10,7 @@ import scipy.sparse as sp
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
-from privlp.errors import InvalidParameterError, InvalidProblemError, MissingDependencyError
+from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.readers import blocks
 from tests.effort import THOROUGH, each
 from tests.test_row_blocks import COSTS, METHODS, OPT, N, assert_same, solved, table
@@ -176,9 +175,3 @@ def test_a_file_that_is_none(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"not a file of this kind")
     with pytest.raises(InvalidProblemError, match=r"file 'a.parquet' is no Parquet file"):
         read(tmp_path)
-
-
-def test_without_pyarrow(folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'privlp\[parquet\]'"):
-        read(folder)

@@ -198,12 +198,6 @@ def test_corners(fields, corners):
     assert mechanism(curvature=0.1, **fields).price.corners == corners
 
 
-@pytest.mark.parametrize("opposite", [-0.1, 1.1, math.nan])
-def test_an_opposite_part_is_no_longer_than_the_largest(opposite):
-    with pytest.raises(privlp.InvalidParameterError, match="opposite_part must lie between 0 and"):
-        mechanism(mu=1.0, curvature=0.1, parts=2, opposite=opposite)
-
-
 @given(
     st.floats(0, 1),
     st.lists(st.lists(st.floats(-1, 1), min_size=3, max_size=3), min_size=2, max_size=4),

@@ -131,15 +131,12 @@ def test_wide_bounds_cost_little(orders):
     assert costs[1] <= 1.05 * least
 
 
-def test_features_that_vary_together_are_told_apart():
+def of_features_together(n=5000):
     """One direction has 1/3000 of the variance: without turned coordinates the error is 130 %."""
     rng = np.random.default_rng(1)
-    n = 5000
     X = 3 + rng.normal(size=(n, 1)) + 0.3 * rng.normal(size=(n, 5))
     y = X @ rng.uniform(-1, 1, 5) + rng.laplace(0, 0.4, n)
-    lp = LinearProgram(np.zeros(5), X, y, row_lower=y, penalty=1 / n, bounds=(-3, 12))
-    best = objective(lp, solve_exact(lp).x)
-    assert objective(lp, private(lp, 4).x) <= 1.01 * best
+    return LinearProgram(np.zeros(5), X, y, row_lower=y, penalty=1 / n, bounds=(-3, 12))
 
 
 def pinball(X, y, bounds, q=0.5):
@@ -168,14 +165,6 @@ def of_stock(n=2500):
     rng = np.random.default_rng(4)
     A, needs = rng.uniform(0.2, 1, (n, 5)), rng.gamma(4, 2, n)
     return LinearProgram(rng.uniform(1, 2, 5), -A, -needs, penalty=30 / n, bounds=(0, 300))
-
-
-@pytest.mark.parametrize("family", [of_kelvin, of_many_zeros, of_stock])
-def test_rows_far_from_their_scale_cost_little(family):
-    """With fewer rounds, median sizes and a coarser line these lost 20 to 330 % at this eps."""
-    lp = family()
-    best = objective(lp, solve_exact(lp).x)
-    assert objective(lp, private(lp, 0.6).x) <= 1.05 * best
 
 
 def of_depots(n=3000):
@@ -212,13 +201,21 @@ def among_public(c, A, b, public, low, high, bounds, low_of_rows=-np.inf):
     )
 
 
-@pytest.mark.parametrize("family", [of_depots, of_priced_coefficients])
-def test_few_rows_of_a_direction_and_variables_of_none_cost_little(family):
-    """With units that any row could lengthen these lost 15 to 54, and 73 to 178 %."""
+@pytest.mark.parametrize(
+    ("family", "eps", "seeds", "most"),
+    [
+        (of_features_together, 4.0, 1, 1.01),
+        # With fewer rounds, median sizes and a coarser line these lost 20 to 330 % at this eps.
+        *((family, 0.6, 1, 1.05) for family in (of_kelvin, of_many_zeros, of_stock)),
+        # With units that any row could lengthen these lost 15 to 54, and 73 to 178 %.
+        *((family, 4.0, 3, 1.05) for family in (of_depots, of_priced_coefficients)),
+    ],
+)
+def test_rows_of_odd_shapes_cost_little(family, eps, seeds, most):
     lp = family()
     best = objective(lp, solve_exact(lp).x)
-    for seed in range(3):
-        assert objective(lp, private(lp, 4.0, rng=seed).x) <= 1.05 * best
+    for seed in range(seeds):
+        assert objective(lp, private(lp, eps, rng=seed).x) <= most * best
 
 
 def test_costs_whose_squares_are_zero_are_costs_of_nothing():

@@ -11,7 +11,7 @@ import pytest
 
 import privlp
 import svm_models
-from privlp import BudgetExceededError, LinearProgram
+from privlp import BudgetExceededError
 from tests.effort import THOROUGH
 from tests.planted import programs
 from tests.planted.interruptions import interrupted_subject, subjects
@@ -60,7 +60,10 @@ def fresh(name):
 
 @pytest.mark.parametrize(
     ("name", "method"),
-    [("replace", "dmw"), ("replace", "staged"), ("replace", "chain"), ("scalar", "mw")],
+    [
+        *(("replace", method) for method in ("dmw", "staged", "chain")),
+        *(("scalar", method) for method in ("mw", "direct-noise")),
+    ],
 )
 def test_a_solution_keeps_no_program_alive(name, method):
     lp, parts = fresh(name)
@@ -127,12 +130,3 @@ def test_a_plan_does_not_go_to_a_file_with_its_program():
     planned = privlp.plan(given.lp, 1.0, DELTA, 3, opt=9.0)
     with pytest.raises(BudgetExceededError):
         pickle.dumps(planned)
-
-
-def test_row_names_are_quoted_only_where_they_are_public():
-    rows = {"c": [1, 2], "A": [[1, 1], [2, 1]], "b": [1, 1], "private": "carl*"}
-    rows["row_names"] = ["ann", "bob"]
-    with pytest.raises(privlp.InvalidProblemError, match="The first row names are: ann, bob"):
-        LinearProgram(**rows)
-    relation = privlp.ConstraintPrivate("add-remove", nominal_n=5)
-    assert not LinearProgram(**rows, neighbours=relation).private.any()  # carl may have left

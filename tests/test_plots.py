@@ -163,12 +163,6 @@ def test_points_solutions_clouds_and_highlighted_rows():
     assert len({colours[name] for name in ("exact", "a guess", "private")}) == 3
 
 
-def test_only_two_variables_can_be_drawn():
-    message = "Only programs in two variables can be drawn; this one has 4"
-    with pytest.raises(privlp.UnsupportedProblemError, match=message):
-        COVERING.plot()
-
-
 POINT = r"points\['mine'\] must be a solution with an x, or finite numbers"
 NAMES = "points must map a name to each point, got "
 LIMITS = "limits must hold a lower and a larger upper end"
@@ -183,6 +177,7 @@ LIMITS = "limits must hold a lower and a larger upper end"
         ("points", [{"mine": [[[1.0, 2.0]]]}], POINT),
         ("points", [[[1.0, 2.0]], np.ones((1, 2)), "ab"], NAMES),
         ("highlight", [[2], [-1], [0.5], ["a"]], "highlight must hold row numbers of the program"),
+        ("highlight", [[0, 1, 1]], "highlight must hold row numbers .*, each once"),
         ("limits", [(0, 1), [(0, 1), (1, 1)], [(0, 1), (0, np.inf)], "ab", [(0, 1)]], LIMITS),
     ],
 )
@@ -269,12 +264,6 @@ def test_comparisons_on_the_same_axes_are_all_in_view_and_differ_by_more_than_co
     assert len({line.get_marker() for line in ax.lines}) == 2
 
 
-def test_a_plan_without_a_prediction_draws_nothing():
-    message = r"There is nothing to draw: neither .*\. Only costs are private"
-    with pytest.raises(privlp.UnsupportedProblemError, match=message):
-        privlp.plan(examples.diet(), 1.0, 0.0).plot()
-
-
 # audits
 
 
@@ -343,13 +332,31 @@ def test_a_trace_of_one_number_is_numbered_0():
     assert [tick for tick in ax.get_xticks() if low <= tick <= high] == [0.0]
 
 
-def test_a_solve_that_stopped_has_nothing_to_draw():
-    solution = solved("mw", time_limit=1e-9)
-    message = r"nothing to draw: this solution by method 'mw' \(time limit\)"
-    with pytest.raises(privlp.InvalidParameterError, match=message):
-        solution.plot_trace()
-    with pytest.raises(privlp.InvalidParameterError, match="nothing to draw"):
-        dataclasses.replace(solved("mw"), trace={"sum": np.zeros(3)}).plot_trace()
+NOTHING = {
+    "four variables": (
+        COVERING.plot,
+        "Only programs in two variables can be drawn; this one has 4",
+    ),
+    "a plan without a prediction": (
+        lambda: privlp.plan(examples.diet(), 1.0, 0.0).plot(),
+        r"There is nothing to draw: neither .*\. Only costs are private",
+    ),
+    "a solve that stopped": (
+        lambda: solved("mw", time_limit=1e-9).plot_trace(),
+        r"nothing to draw: this solution by method 'mw' \(time limit\)",
+    ),
+    "a trace of sums": (
+        lambda: dataclasses.replace(solved("mw"), trace={"sum": np.zeros(3)}).plot_trace(),
+        "nothing to draw",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_where_there_is_nothing_to_draw(name):
+    draw, message = NOTHING[name]
+    with pytest.raises(privlp.PrivLPError, match=message):
+        draw()
 
 
 @pytest.mark.parametrize("size", [1, 40, 60_000])

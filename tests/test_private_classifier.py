@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 
 import svm_models as sm
-from privlp import InvalidParameterError, MostlyNoiseWarning
+from privlp import MostlyNoiseWarning
 from svm_models.records.grid import LogisticRecords
 
 RNG = np.random.default_rng(0)
@@ -86,16 +86,6 @@ def test_a_declared_share_of_a_rare_label_finds_it():
     np.testing.assert_array_equal((declared.predict(X) == "dead")[clear], above[clear] > 0)
     entries = [(one.purpose, one.mechanism) for one in declared.privacy_.entries]
     assert not any("one answer" in str(entry) for entry in entries)  # no budget for a constant
-
-
-@pytest.mark.parametrize(
-    "rate", [0.05, {}, {"dead": 0.1, "alive": 0.9}, {"sick": 0.1}, {"dead": 0.0}, {"dead": 1.0}]
-)
-def test_a_share_that_is_none_is_refused_before_anything_is_charged(rate):
-    model = sm.PrivateClassifier(positive_rate=rate, **OF_RARE)
-    with pytest.raises(InvalidParameterError, match="positive_rate must be"):
-        model.fit(X, RARE)
-    assert model.privacy_ is None
 
 
 def test_one_class_for_everyone_has_its_noisy_share():

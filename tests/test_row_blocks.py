@@ -240,11 +240,6 @@ class TestWhatIsPublic:
         assert repr(lp.A) == "<rows in blocks, dense>"
         assert repr(lp.b) == "<right-hand sides in blocks>"
 
-    def test_far_more_rows_than_nominal(self):
-        relation = ConstraintPrivate("add-remove", nominal_n=8)
-        with pytest.raises(InvalidProblemError, match="more than ten times nominal_n=8"):
-            LinearProgram(COSTS, *split(*table(), [17]), neighbours=relation)
-
 
 class TestWhatReadsAllRows:
     def lps(self, **fields):
@@ -329,6 +324,10 @@ def test_rows_that_are_refused(rows, message):
         ({"penalty": {"a": 1.0}}, "must be one number"),
         ({"penalty": -1.0}, "must be a positive number"),
         ({"neighbours": privlp.ScalarPrivate(0.1)}, "all rows must be in memory"),
+        (
+            {"neighbours": ConstraintPrivate("add-remove", nominal_n=8)},
+            "more than ten times nomina",
+        ),
     ],
 )
 def test_what_is_refused(fields, message):

@@ -154,6 +154,7 @@ def test_loading_what_is_no_solution(solution, tmp_path):
     whole = path.read_bytes()
     for content in (
         *(b"", b"not json", b"[]", b"null", b'"privlp solution 1"', b"{}", bytes(range(256))),
+        b"[" * 100_000,
         b'{"format": "privlp solution 1"}',
         b'{"format": "privlp solution 0", "x": null}',
         *(whole[: int(share * len(whole))] for share in (0.01, 0.5, 0.99)),
@@ -180,6 +181,17 @@ def test_loading_what_is_no_solution(solution, tmp_path):
         lambda d: d.update(trace=[1, 2]),
         lambda d: d.update(surprise=1),
         lambda d: d["privacy"].update(eps="much"),
+        lambda d: d["privacy"].update(eps=10**400),
+        lambda d: d["privacy"].update(versions=[]),
+        lambda d: d["privacy"].update(relation=1),
+        lambda d: d["privacy"]["entries"][0].update(sensitivity=[]),
+        lambda d: d.update(x=[10**400]),
+        lambda d: d.update(x=[[1.0]]),
+        lambda d: d.update(x=[None]),
+        lambda d: d.update(objective="2.5"),
+        lambda d: d.update(message=None),
+        lambda d: d.update(verdict="splendid"),
+        lambda d: d["trace"].update(selected=[[1], [2, 3]]),
     ],
 )
 def test_loading_a_damaged_file(solution, tmp_path, damage):

@@ -100,8 +100,9 @@ def test_results_are_complete_and_survive_a_file(name, method, tmp_path):
     assert loaded.trace.keys() == solution.trace.keys()
     assert all(np.array_equal(loaded.trace[key], solution.trace[key]) for key in solution.trace)
     assert loaded.to_json() == solution.to_json()
-    for field in ("objective", "status", "privacy"):
+    for field in ("objective", "status", "privacy", "missed"):
         assert getattr(loaded, field) == getattr(solution, field)
+    assert solution.missed is None or str(solution.missed) in str(solution)
 
     # The objective is that of public costs, or of the released ones.
     private = has(lp.neighbours, ObjectivePrivate)

@@ -71,23 +71,41 @@ def test_a_start_changes_no_price(yesterday):
     assert "or count them" in str(known)
 
 
-def test_a_start_makes_the_same_eps_worth_more():
-    family, ratios = Family(partial(diet, d=16), 4000, 80), []
-    known = None
-    for number, lp in enumerate(days(family, 1, 0.0)):
-        none = solve(lp, 0.5, rng=number)
-        known = solve(lp, 0.5, rng=number, start=known)
+@pytest.mark.parametrize(
+    ("programs", "eps", "method", "most"),
+    [
+        (lambda: days(Family(partial(diet, d=16), 4000, 80), 1, 0.0), 0.5, "staged", 0.9),
+        (lambda: map(boxed, range(6)), 4.0, "chain", 0.97),
+    ],
+    ids=["staged", "chain"],
+)
+def test_a_start_makes_the_same_eps_worth_more(programs, eps, method, most):
+    ratios, known = [], None
+    for number, lp in enumerate(programs()):
+        asked = {"eps": eps, "method": method, "rng": number}
+        none, known = (solve(lp, **asked, start=start) for start in (None, known))
         ratios.append(known.objective / none.objective)
     assert ratios[0] == 1
-    assert np.log(ratios).mean() < np.log(0.9)
+    assert np.log(ratios).mean() < np.log(most)
 
 
-@pytest.mark.parametrize("wrong", [np.full(D, 1.0), 9 * np.eye(D)[-1]])
-def test_a_wrong_start_does_little_harm(wrong):
-    asked = ({"start": wrong}, {})
-    pairs = ([solve(day(k), rng=k, **a).objective for a in asked] for k in range(1, 4))
-    ratios = [started / cold for started, cold in pairs]
-    assert np.log(ratios).mean() < np.log(1.25)
+@pytest.mark.parametrize(
+    ("program", "eps", "method", "wrong", "most"),
+    [(day, 1.0, "staged", x, 1.25) for x in (np.full(D, 1.0), 9 * np.eye(D)[-1])]
+    + [
+        (boxed, eps, "chain", x, 1.1)
+        for eps in (0.3, 4.0)
+        for x in (np.full(4, 2.2), np.full(4, 1e-3), 2.0 * np.eye(4)[0], np.zeros(4))
+    ],
+)
+def test_a_wrong_start_does_little_harm(program, eps, method, wrong, most):
+    """Dearer than need be, missing every row, at a corner, and the cheapest point."""
+    ratios = []
+    for k in range(1, 5 if method == "chain" else 4):
+        asked = {"eps": eps, "method": method, "rng": k}
+        known, none = (solve(program(k), **asked, start=start) for start in (wrong, None))
+        ratios.append(known.objective / none.objective)
+    assert np.log(ratios).mean() < np.log(most)
 
 
 def test_the_same_start_in_other_units(yesterday):
@@ -98,10 +116,12 @@ def test_the_same_start_in_other_units(yesterday):
     assert scaled.x * units == pytest.approx(plain.x, rel=1e-6)
 
 
-def test_without_noise_a_start_changes_nothing(monkeypatch):
+@pytest.mark.parametrize(("program", "method"), [(day, "staged"), (boxed, "chain")])
+def test_without_noise_a_start_changes_nothing(program, method, monkeypatch):
     monkeypatch.setattr(charges, "_EXACT", charges._EXACT[:2])
-    lp, tried = day(0, n=200), np.full(D, 0.3)
-    none, known = (solve(lp, math.inf, 10, start=start) for start in (None, tried))
+    lp = program(0, n=200)
+    asked = {"method": method, "start": np.full(lp.shape[1], 0.3)}
+    none, known = (solve(lp, math.inf, 10, **asked | of) for of in ({"start": None}, {}))
     assert (none.x == known.x).all()
     assert "not used" in known.advice
 
@@ -147,31 +167,6 @@ def test_a_deep_point_that_is_none_is_passed_over(boxed_yesterday, deep):
     assert (points[0] == points[1]).all()
 
 
-def test_a_chain_gains_by_a_start():
-    ratios, known = [], None
-    for number in range(6):
-        options = {"eps": 4.0, "method": "chain", "rng": number}
-        none, known = (solve(boxed(number), **options, start=of) for of in (None, known))
-        ratios.append(known.objective / none.objective)
-    assert ratios[0] == 1
-    assert np.log(ratios).mean() < np.log(0.97)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [np.full(4, 2.2), np.full(4, 1e-3), np.array([2.0, 0, 0, 0]), np.zeros(4)],
-)
-@pytest.mark.parametrize("eps", [0.3, 4.0])
-def test_a_wrong_start_of_a_chain_does_little_harm(wrong, eps):
-    """Dearer than need be, missing every row, at a corner, and the cheapest point."""
-    ratios = [
-        solve(boxed(k), eps, method="chain", start=wrong, rng=k).objective
-        / solve(boxed(k), eps, method="chain", rng=k).objective
-        for k in range(1, 5)
-    ]
-    assert np.log(ratios).mean() < np.log(1.1)
-
-
 @pytest.mark.parametrize(
     ("found", "looks", "taken"),
     [
@@ -215,13 +210,6 @@ def test_looks_at_a_start_cost_a_small_share(boxed_yesterday, eps, looks):
         assert (none.x == known.x).all()
 
 
-def test_without_noise_a_chain_has_no_use_of_a_start(boxed_yesterday):
-    few, starts = boxed(1, n=200), (None, boxed_yesterday)
-    none, known = (solve(few, math.inf, 10, method="chain", start=start) for start in starts)
-    assert (none.x == known.x).all()
-    assert "not used" in known.advice
-
-
 @pytest.mark.parametrize("eps", [16.0, 48.0])
 @pytest.mark.parametrize(
     ("fields", "times"),
@@ -263,6 +251,7 @@ NAMED = tuple(f"x{k}" for k in range(D))
         ("yesterday", "start must be a vector of real numbers, or a solution"),
         (-np.ones(D), r"start is outside the bounds of variable 'x0'\. It must be a point of the"),
         (np.full(D, 50.0), "start breaks 1 public rows"),
+        (pd.Series(np.ones(D), [*NAMED[:-1], "y"]), r"start must .*; no variable is called"),
     ],
 )
 def test_what_is_no_start(start, message):
@@ -289,12 +278,6 @@ def test_what_is_not_public_is_no_start(yesterday):
     numbers = privlp.examples.advertising(private="budgets")
     with pytest.raises(privlp.InvalidParameterError, match="only numbers are private"):
         privlp.solve(numbers, 1.0, 1e-3, start=np.zeros(numbers.c.size))
-
-
-def test_names_of_other_variables():
-    start = solve(day(0, n=200, variable_names=(*NAMED[:-1], "y")), s=20)
-    with pytest.raises(privlp.InvalidParameterError, match=r"start must .*; no variable is called"):
-        solve(day(1, n=200, variable_names=NAMED), s=20, start=start)
 
 
 def test_a_start_of_variables_in_another_order_goes_by_name():

@@ -484,28 +484,36 @@ def test_missing_libraries(monkeypatch, fetch, module):
     refused(fetch, install, privlp.MissingDependencyError)
 
 
-@pytest.mark.parametrize("value", ["minmax", None, ["thesis"], np.array(["thesis", "unit"])])
-@pytest.mark.parametrize("fetch", [fetch_adult, fetch_kddcup99])
-def test_unknown_preprocessing(fetch, value):
-    known = "preprocessing must be 'thesis', 'unit' or 'public', got"
-    refused(fetch, known, privlp.InvalidParameterError, preprocessing=value)
-
-
-@pytest.mark.parametrize("n", [0, 2.0, True, "5", 9])
-def test_bad_subsamples(folder, n):
-    whole = f"n must be a positive integer, got {n!r}"
-    message = "n must be at most 8, the number of records, got 9" if n == 9 else whole
-    refused(fetch_kddcup99, message, privlp.InvalidParameterError, n=n)
-
-
+FETCHED = (fetch_adult, fetch_kddcup99)
 SIMULATIONS = (datasets.make_nested_balls, datasets.make_separable_sphere, make_unseparable_ball)
+SOURCE = r"must be None, a non-negative int or a numpy\.random\.Generator, not"
+SEEDS_OF_NONE = (-1, 1.0, "0", True, np.random.RandomState(0))
+KNOWN = "preprocessing must be 'thesis', 'unit' or 'public', got"
+UNKNOWN = ("minmax", None, ["thesis"], np.array(["thesis", "unit"]))
 
 
-@pytest.mark.parametrize("make", [*SIMULATIONS, fetch_kddcup99])
-def test_bad_random_states(make):
-    for seed in (-1, 1.0, "0", True, np.random.RandomState(0)):
-        message = r"must be None, a non-negative int or a numpy\.random\.Generator, not"
-        refused(make, message, privlp.InvalidParameterError, n=5, random_state=seed)
+@pytest.mark.parametrize(
+    ("makes", "options", "message"),
+    [
+        *((FETCHED, {"preprocessing": value}, KNOWN) for value in UNKNOWN),
+        *(((*SIMULATIONS, *FETCHED[1:]), {"random_state": s}, SOURCE) for s in SEEDS_OF_NONE),
+        *((FETCHED[1:], {"n": n}, f"n must be a positive integer, got {n!r}") for n in (True, "5")),
+        (FETCHED[1:], {"n": 9}, "n must be at most 8, the number of records, got 9"),
+        (SIMULATIONS + FETCHED[1:], {"n": 0}, "n must be a positive integer, got 0"),
+        (SIMULATIONS + FETCHED[1:], {"n": 10.0}, "n must be a positive integer, got 10.0"),
+        (SIMULATIONS[1:], {"n_features": 1}, "n_features must be an integer of at least 2, got 1"),
+        (SIMULATIONS[1:], {"margin": "0.1"}, "margin must be a number, got str"),
+        (SIMULATIONS[1:2], {"margin": 1}, r"margin must lie in \[0, 1\)"),
+        (SIMULATIONS[1:2], {"margin": np.nan}, r"margin must lie in \[0, 1\)"),
+        (SIMULATIONS[2:], {"margin": 1.1}, "margin must lie between 0 and 1, got"),
+        (SIMULATIONS[2:], {"noise": np.nan}, "noise must lie between 0 and 1, got"),
+        (SIMULATIONS[1:2], {"margin": 0.9, "n_features": 5000}, "margin 0.9 leaves nothing of the"),
+    ],
+)
+def test_bad_arguments(folder, makes, options, message):
+    for make in makes:
+        given = options if make is fetch_adult else {"n": 5} | options
+        refused(make, message, privlp.InvalidParameterError, **given)
 
 
 # simulations
@@ -625,22 +633,3 @@ def test_unseparable_ball_has_the_right_noise():
     mass = stats.beta(0.5, 4.5).cdf(0.1**2)
     assert stats.binomtest(int(near.sum()), 40_000, mass).pvalue > 1e-6
     assert min(p_values_of_uniform_directions(X)) > 1e-6
-
-
-@pytest.mark.parametrize(
-    ("makes", "options", "message"),
-    [
-        (SIMULATIONS, {"n": 0}, "n must be a positive integer, got 0"),
-        (SIMULATIONS, {"n": 10.0}, "n must be a positive integer, got 10.0"),
-        (SIMULATIONS[1:], {"n_features": 1}, "n_features must be an integer of at least 2, got 1"),
-        (SIMULATIONS[1:], {"margin": "0.1"}, "margin must be a number, got str"),
-        (SIMULATIONS[1:2], {"margin": 1}, r"margin must lie in \[0, 1\)"),
-        (SIMULATIONS[1:2], {"margin": np.nan}, r"margin must lie in \[0, 1\)"),
-        (SIMULATIONS[2:], {"margin": 1.1}, "margin must lie between 0 and 1, got"),
-        (SIMULATIONS[2:], {"noise": np.nan}, "noise must lie between 0 and 1, got"),
-        (SIMULATIONS[1:2], {"margin": 0.9, "n_features": 5000}, "margin 0.9 leaves nothing of the"),
-    ],
-)
-def test_bad_arguments_of_simulations(makes, options, message):
-    for make in makes:
-        refused(make, message, privlp.InvalidParameterError, **({"n": 10} | options))

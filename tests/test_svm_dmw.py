@@ -1,7 +1,6 @@
 """DMWSVC end to end, and the count score underneath. Audits: ``test_conformance.py``."""
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from privlp import Budget, InvalidParameterError, LinearProgram
+from privlp import InvalidParameterError, LinearProgram
 from privlp.game.duals import DenseDual
 from privlp.methods.published.dmw import CountScore
 from privlp.problem.standard_form import StandardForm
@@ -18,7 +17,6 @@ from privlp.rows.access import InMemory
 from privlp.rows.program_rows import RowBlock
 from svm_models import DMWSVC, make_separable_sphere
 from tests.effort import examples, pairs
-from tests.programs import refused_for_free
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -133,47 +131,7 @@ def test_score_is_both_a_parameter_and_a_method():
     assert "score='count'" in repr(svm)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"score": "margin"}, "score must be 'distance' or 'count', got 'margin'"),
-        ({"method": "staged"}, "method must be 'dmw' or 'dmw-published', got 'staged'"),
-        ({"form": "elastic"}, "form must be 'hard' or 'soft', got 'elastic'"),
-        ({"radius": -1.0}, "radius must be a positive finite number"),
-        ({"radius_share": 1.0}, "radius_share must be between 0 and 1"),
-        ({"s": 0.0}, "s must be a positive"),
-        ({"s": 2_000}, "at least 1/1500 here, or a number of records from 1 to 1500"),
-        ({"s": 1e-5}, "s must be a share of the records below 1"),
-        ({"C": math.inf}, "C must be a positive finite number"),
-        ({"phi": "much"}, "phi must be a"),
-        ({"phi": math.nan}, "phi must be finite"),
-        ({"method": "dmw-published"}, "alpha is missing"),
-        ({"data_norm": 0.0}, "data_norm must be a positive finite number"),
-    ],
-)
-def test_wrong_parameters_are_refused_before_anything_is_spent(parameters, message):
-    budget = Budget(10.0, 1e-3)
-    with pytest.raises(InvalidParameterError, match=message), warnings.catch_warnings():
-        DMWSVC(
-            **{"eps": 1.0, "delta": 1e-6, "budget": budget, "random_state": 0, **parameters}
-        ).fit(X, Y)
-    assert budget.spent() == 0.0
-
-
 # nothing is refused after it was paid for
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"alpha": 1e-4}, "alpha = 0.0001 asks for"),
-        ({"alpha": 1e-3, "method": "dmw-published"}, "alpha = 0.001 asks for"),
-        ({"alpha": 9.0, "method": "dmw-published", "delta": 0.0}, "delta must be positive"),
-    ],
-)
-def test_parameters_are_refused_before_the_radius_is_bought(changes, message):
-    with refused_for_free(message) as budget:
-        DMWSVC(budget=budget, classes=(-1, 1), **changes).fit(X, Y)
 
 
 @pytest.mark.parametrize("method", ["dmw", "dmw-published"])

@@ -7,7 +7,6 @@ from unittest import SkipTest
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import svm_models as sm
@@ -102,15 +101,6 @@ def test_every_public_estimator_is_checked():
 
 
 # beyond the checks
-
-PRIVATE = [e for e in ESTIMATORS if hasattr(e, "budget") and hasattr(e, "classes")]
-X, Y = sm.make_separable_sphere(120, random_state=0)
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name_of)
-def test_repr_names_the_parameters_that_were_given(estimator):
-    assert repr(estimator).startswith(f"{type(estimator).__name__}(")
-    assert repr(clone(estimator)) == repr(estimator)
 
 
 def test_a_delta_at_which_a_record_could_be_published_is_pointed_out():

@@ -1,7 +1,5 @@
 """Non-private classifiers against independent solvers and known answers, and their certificates."""
 
-import sys
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 import privlp
-from privlp import InvalidParameterError, InvalidProblemError, MissingDependencyError, PrivLPError
+from privlp import InvalidParameterError, InvalidProblemError, PrivLPError
 from svm_models import LPSVC, QPSVC, HuberSVC, RegularizedLogisticRegression, soft_margin_lp
 from svm_models.classifiers import exact
 from svm_models.classifiers.exact import UncertifiedOptimumError
@@ -121,13 +119,6 @@ def test_qpsvc_certifies_ordinary_records_by_default():
         y = np.where(rng.random(n) < 0.5, 1, -1)
         y[:2] = 1, -1
         QPSVC(10 ** rng.uniform(-2, 2)).fit(X, y)
-
-
-def test_qpsvc_names_cvxpy_if_it_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cvxpy", None)
-    message = r"QPSVC needs CVXPY: install it by pip install 'privlp\[cvxpy\]'"
-    with pytest.raises(MissingDependencyError, match=message):
-        QPSVC().fit(*records())
 
 
 def test_qpsvc_with_a_solver_that_does_not_exist():

@@ -9,6 +9,9 @@ from inspect import signature
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import svm_models
 from privlp import Budget, InvalidParameterError, InvalidProblemError, PrivLPError
@@ -16,20 +19,26 @@ from privlp.errors import BudgetExceededError
 from privlp.privacy import Randomness
 from privlp.privacy.mechanisms import GaussianMechanism
 from svm_models import (
+    DMWSVC,
     HuberSVC,
     LPQuantileRegressor,
+    ObjectivePerturbationClassifier,
     ObjectivePerturbationSVC,
+    OutputPerturbationClassifier,
     OutputPerturbationSVC,
+    PrivateClassifier,
     PrivateLPSVC,
     PrivateLPSVR,
     PrivateModelSelector,
     PrivateOneVsRestClassifier,
     PrivateQuantileRegressor,
+    RandomFourierFeatures,
 )
 from svm_models.records.grid import RecordGrid, Whitening
 from svm_models.regression.losses import Pinball
 from svm_models.regression.records import MeasuredPairs, Units, WhitenedPairs, second_moments
 from tests.effort import THOROUGH, runs
+from tests.programs import refused_for_free
 
 pytestmark = pytest.mark.usefixtures("short_advice")
 
@@ -130,60 +139,223 @@ def attempted(call):
         return error
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: PrivateLPSVC(delta=5e-324), "delta must be 0, or at least 1e-300; got 5e-324"),
-        (lambda: PrivateLPSVC(eps=1e-15), "eps must be at least 1e-12, got 1e-15"),
-        (lambda: PrivateLPSVC(eps=1e-9, threshold_share=0.1), "eps must be at least 1e-06, got 1e"),
-        (lambda: PrivateLPSVC(data_norm=1e-180), "got 1e-180. Measure the records in other units"),
-        (lambda: PrivateLPSVC(threshold_share=1e-320), "threshold_share must be at least 0.001, g"),
-        (lambda: PrivateLPSVC(rounds=10**9), "rounds must be at most 1,000,000"),
-        (lambda: PrivateLPSVC(rounds=np.timedelta64(1, "s")), "rounds must be a positive integer"),
-        (lambda: PrivateLPSVC(radius=1e300), "radius times data_norm must be between 1e-09 and"),
-        (lambda: OutputPerturbationSVC(reg=1e221), "reg must be between 1e-300 and 1e+100"),
-        (lambda: OutputPerturbationSVC(h=1e-320), "h must be between 1e-09 and 0.5"),
-        (lambda: HuberSVC(reg=1e-320), "reg must be between 1e-300 and 1e+100"),
-        (lambda: OutputPerturbationSVC(class_weight={1: 1e300}), "class_weight must be between"),
-        (lambda: OutputPerturbationSVC(random_state="a"), "random_state must be None"),
-        (lambda: OutputPerturbationSVC(classes=(0, None)), "classes must be labels, all of them"),
-        (
-            lambda: OutputPerturbationSVC(classes=(1, 2, 3)),
-            "classes must name two different labels",
-        ),
-        (lambda: PrivateOneVsRestClassifier(classes=5), "classes must name different labels"),
-        (lambda: PrivateModelSelector(5), "estimators must be a list of private classifiers"),
-        (lambda: PrivateModelSelector([5]), "estimators must be a list of private classifiers"),
+ADD = {"relation": "add-remove"}
+BUY = {"radius": None}
+PUBLISHED = {"method": "dmw-published"}
+OBJECTIVE = ObjectivePerturbationSVC(reg=0.1)
+WEIGHTS = "class_weight must be a dict of label to weight"
+LEVELS = "quantile must be a number between 0 and 1, or a rising sequence of such numbers"
+PAIR = r"must be a pair \(low, high\) of"
+
+
+def either_way(*rows):
+    """Where the number of records is public, and where it is not."""
+    return [(given | more, message) for given, message in rows for more in ({}, ADD)]
+
+
+OF_WEIGHTS = either_way(
+    ({"class_weight": "balanced"}, "'balanced' would count the labels, which are private"),
+    ({"class_weight": {1: 0.0}}, "class_weight must be a positive finite number, got 0.0"),
+    ({"class_weight": {1: math.inf}}, "class_weight must be a positive finite number, got inf"),
+    ({"class_weight": {2: 1.0}}, f"{WEIGHTS}, with labels of classes"),
+    ({"class_weight": [1.0, 2.0]}, WEIGHTS),
+)
+OF_LOSS = [
+    ({"loss": wrong}, r"loss must be a svm_models\.MarginLoss, got \w+")
+    for wrong in ("hinge", np.abs, svm_models.MarginLoss)
+]
+#: What is refused before anything is charged, and in which words; beside what ``BASES`` declares.
+REFUSED = {
+    PrivateLPSVC: [
+        ({"delta": 5e-324}, "delta must be 0, or at least 1e-300; got 5e-324"),
+        ({"eps": 1e-15}, "eps must be at least 1e-12, got 1e-15"),
+        ({"eps": 1e-9, "threshold_share": 0.1}, "eps must be at least 1e-06, got 1e"),
+        ({"data_norm": 1e-180}, "got 1e-180. Measure the records in other units"),
+        ({"threshold_share": 1e-320}, "threshold_share must be at least 0.001, g"),
+        ({"rounds": 10**9}, "rounds must be at most 1,000,000"),
+        ({"rounds": np.timedelta64(1, "s")}, "rounds must be a positive integer"),
+        ({"radius": 1e300}, "radius times data_norm must be between 1e-09 and"),
+        ({"relation": "remove"}, "relation must be 'replace' or 'add-remove', got 're"),
+        ({"nominal_n": 50}, "nominal_n has no use with relation='replace'"),
+        ({"delta": 0.0, **ADD}, "delta must be positive"),
+        ({"rounds": 0, **ADD}, "rounds must be a positive integer"),
+        ({"fallback": 2, **ADD}, "fallback must be True or False"),
+        *OF_WEIGHTS,
     ],
+    OutputPerturbationSVC: [
+        ({"reg": 1e221}, r"reg must be between 1e-300 and 1e\+100"),
+        ({"h": 1e-320}, "h must be between 1e-09 and 0.5"),
+        ({"class_weight": {1: 1e300}}, "class_weight must be between"),
+        ({"random_state": "a"}, "random_state must be None"),
+        ({"classes": (0, None)}, "classes must be labels, all of them"),
+        ({"classes": (1, 2, 3)}, "classes must name two different labels"),
+        ({"reg": 1e-11, "fit_intercept": False}, "reg = 1e-11 is too small .* at least 1e-10"),
+    ],
+    ObjectivePerturbationSVC: [
+        ({"nominal_n": 0, **ADD}, "nominal_n must be a positi"),
+        ({"reg": -1.0, **ADD}, "reg must be a positive"),
+        (
+            {"eps": math.inf, "reg": 1e-11, "fit_intercept": False},
+            "reg = 1e-11 is too small for the minimiser to be certified; give at least 1e-10",
+        ),
+        *OF_WEIGHTS,
+        *(
+            ({"threshold_share": wrong}, "threshold_share must be between 0 and 1, got")
+            for wrong in (0.0, 1.0, -0.1, math.nan)
+        ),
+        ({"threshold_share": 0.99, **ADD}, "must be between 0 and 0.98, got 0.99"),
+        *either_way(
+            ({"delta": 0.0, "whiten": True}, "whiten=True releases second moments with Gaussian"),
+            ({"whiten": "yes"}, "whiten must be True or False, got 'yes'"),
+            ({"whiten": True, "reg": 0.0}, "reg must be a positive finite number"),
+        ),
+    ],
+    PrivateClassifier: [
+        ({"positive_rate": wrong}, "positive_rate must be")
+        for wrong in (0.05, {}, {-1: 0.9, 1: 0.1}, {2: 0.1}, {1: 0.0}, {1: 1.0})
+    ],
+    OutputPerturbationClassifier: OF_LOSS,
+    ObjectivePerturbationClassifier: OF_LOSS,
+    DMWSVC: [
+        ({"score": "margin"}, "score must be 'distance' or 'count', got 'margin'"),
+        ({"method": "staged"}, "method must be 'dmw' or 'dmw-published', got 'staged'"),
+        ({"form": "elastic"}, "form must be 'hard' or 'soft', got 'elastic'"),
+        ({"radius": -1.0}, "radius must be a positive finite number"),
+        ({"radius_share": 1.0, **BUY}, "radius_share must be between 0 and 1"),
+        ({"s": 0.0}, "s must be a positive"),
+        ({"s": 2_000}, "at least 1/60 here, or a number of records from 1 to 60"),
+        ({"s": 1e-5}, "s must be a share of the records below 1"),
+        ({"C": math.inf}, "C must be a positive finite number"),
+        ({"phi": "much"}, "phi must be a"),
+        ({"phi": math.nan}, "phi must be finite"),
+        ({"alpha": None, **PUBLISHED}, "alpha is missing"),
+        ({"data_norm": 0.0}, "data_norm must be a positive finite number"),
+        ({"alpha": 1e-4, **BUY}, "alpha = 0.0001 asks for"),
+        ({"alpha": 1e-3, **PUBLISHED, **BUY}, "alpha = 0.001 asks for"),
+        ({"alpha": 9.0, **PUBLISHED, **BUY, "delta": 0.0}, "delta must be positive"),
+        ({"form": "soft", **ADD}, "form='soft' has a variable for each record"),
+    ],
+    HuberSVC: [({"reg": 1e-320}, r"reg must be between 1e-300 and 1e\+100")],
+    RandomFourierFeatures: [
+        ({"gamma": 0.0}, "gamma must be a positive finite number"),
+        ({"n_components": 0}, "n_components must be a positive integer, got 0"),
+        ({"n_components": 2.5}, "n_components must be a positive integer, got 2.5"),
+        ({"random_state": "x"}, "random_state must be None"),
+    ],
+    PrivateOneVsRestClassifier: [
+        (
+            {"estimator": PrivateLPSVC(eps=0.5)},
+            "PrivateLPSVC sets eps. Leave it out and give eps to",
+        ),
+        ({"estimator": PrivateLPSVC(delta=1e-9)}, "PrivateLPSVC sets delta"),
+        ({"estimator": PrivateLPSVC(classes=(0, 1))}, "sets classes"),
+        ({"estimator": PrivateLPSVC(budget=Budget(1.0, 0.0))}, "sets budget"),
+        ({"estimator": PrivateLPSVC(random_state=3)}, "sets random_state"),
+        ({"estimator": PrivateLPSVC(relation="add-remove")}, "sets relation"),
+        (
+            {"estimator": PrivateClassifier(positive_rate={1: 0.1})},
+            "sets positive_rate, which has no",
+        ),
+        (
+            {"estimator": PrivateLPSVC(class_weight={1: 2.0})},
+            "sets class_weight, which has no meaning",
+        ),
+        ({"estimator": HuberSVC()}, "HuberSVC may learn from records without paying"),
+        (
+            {"estimator": make_pipeline(StandardScaler(), OBJECTIVE)},
+            "Pipeline may learn .* a FunctionTr",
+        ),
+        (
+            {"estimator": PrivateLPSVC(), "delta": 0.0},
+            "delta must be positive: PrivateLPSVC adds Gaussian",
+        ),
+        ({"relation": "swap"}, "relation must be 'replace' or 'add-remove'"),
+        ({"nominal_n": 9}, "nominal_n has no use with relation='replace'"),
+        ({"classes": 5}, "classes must name different labels"),
+        ({"classes": ("a",)}, "classes must name different labels, two at least"),
+        ({"classes": ("a", "a", "b")}, "classes must name different labels"),
+        ({"classes": (0, 1, 2)}, "y holds labels other than those of classes"),
+    ],
+    PrivateModelSelector: [
+        ({"estimators": []}, "estimators is empty"),
+        *(
+            ({"estimators": some}, "estimators must be a list of private classifiers, such as")
+            for some in (5, [5], OBJECTIVE, [ObjectivePerturbationSVC])
+        ),
+        (
+            {"estimators": [HuberSVC()]},
+            r"Candidate 0 \(HuberSVC\) may learn from records without pa",
+        ),
+        (
+            {"estimators": [make_pipeline(StandardScaler(), OBJECTIVE)]},
+            r"Candidate 0 \(Pipeline\) may learn from",
+        ),
+        (
+            {"estimators": [OBJECTIVE, GridSearchCV(OBJECTIVE, {"reg": [1]})]},
+            r"Candidate 1 \(GridSearchCV\) may",
+        ),
+        (
+            {"estimators": [OBJECTIVE, ObjectivePerturbationSVC(eps=2.0)], "delta": 0.0},
+            "Candidate 1 asks for eps = 2, delta = 0, more than the",
+        ),
+        (
+            {"estimators": [ObjectivePerturbationSVC(eps=0.5, delta=1e-6)], "delta": 0.0},
+            "Candidate 0 asks for eps = 0.5, delta = 1e-06",
+        ),
+        (
+            {"estimators": [ObjectivePerturbationSVC(eps=0.5, budget=Budget(1.0, 0.0))]},
+            "Candidate 0 has a budget of its own",
+        ),
+        (
+            {"estimators": [ObjectivePerturbationSVC(**ADD)]},
+            "Candidate 0 has relation='add-remove', the selector 'replace'",
+        ),
+        (
+            {"estimators": [OBJECTIVE], **ADD, "nominal_n": 15},
+            "nominal_n=15 is too small for 2 parts; give at least 16, or fewer candidates",
+        ),
+    ],
+    LPQuantileRegressor: [
+        ({"quantile": 5e-324}, "at least 1e-06 from 0 and from 1; got 5e-324"),
+        ({"fit_intercept": None}, "fit_intercept must be True or False"),
+    ],
+    PrivateQuantileRegressor: [
+        ({"quantile": 1e-300}, "at least 1e-06 from 0 and"),
+        *(
+            ({"quantile": wrong}, LEVELS)
+            for wrong in (1.0, (0.5, 0.5), (0.9, 0.1), (0.1, 1.0), (), "a")
+        ),
+        ({"y_bounds": None}, "y_bounds is missing"),
+        ({"y_bounds": (3, 3)}, "y_bounds: low must be below high"),
+        ({"y_bounds": ([0, 1], [2, 3])}, "y_bounds must be two numbers"),
+        ({"y_bounds": 4}, f"y_bounds {PAIR}"),
+        ({"y_bounds": (0, math.inf)}, "y_bounds must be finite"),
+        ({"X_bounds": None}, "Declare the range of each feature by X_bounds"),
+        ({"data_norm": 1.0}, "one of the two"),
+        ({"X_bounds": ([0, 1], [2, 3])}, "two arrays of 3: one entry for each feature"),
+        ({"X_bounds": None, "data_norm": 1e20}, "data_norm must be between"),
+        ({"delta": 0.0}, "delta must be positive: PrivateQuantileRegressor adds Gaussian noise"),
+    ],
+    PrivateLPSVR: [
+        ({"fit_intercept": "False"}, "must be True or False, got 'Fals"),
+        ({"y_bounds": ("0", "1"), "X_bounds": None, "data_norm": 1.0}, PAIR),
+        ({"epsilon": 1e300}, r"epsilon must be at most 1e\+14 in size"),
+        *(({"epsilon": wrong}, "epsilon must be at l") for wrong in (-1, math.inf)),
+        ({"relation": np.ones(2)}, "relation must be 'replace' or 'add"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"), [(kind, *row) for kind, rows in REFUSED.items() for row in rows]
 )
 @pytest.mark.filterwarnings("ignore")
-def test_messages_of_classifiers(make, message):
-    with pytest.raises(InvalidParameterError, match=re.escape(message)):
-        make().fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: PrivateQuantileRegressor(quantile=1e-300, **BOUNDS), "at least 1e-06 from 0 and"),
-        (lambda: LPQuantileRegressor(5e-324), "at least 1e-06 from 0 and from 1; got 5e-324"),
-        (lambda: PrivateLPSVR(fit_intercept="False", **BOUNDS), "must be True or False, got 'Fals"),
-        (lambda: LPQuantileRegressor(fit_intercept=None), "fit_intercept must be True or False"),
-        (lambda: PrivateLPSVR(y_bounds=("0", "1"), data_norm=1.0), "must be a pair (low, high) of"),
-        (lambda: PrivateLPSVR(epsilon=1e300, **BOUNDS), "epsilon must be at most 1e+14 in size"),
-        *(
-            (
-                lambda epsilon=epsilon: PrivateLPSVR(epsilon=epsilon, **BOUNDS),
-                "epsilon must be at l",
-            )
-            for epsilon in (-1, math.inf)
-        ),
-        (lambda: PrivateLPSVR(relation=np.ones(2), **BOUNDS), "relation must be 'replace' or 'add"),
-    ],
-)
-def test_messages_of_regressions(make, message):
-    with pytest.raises(InvalidParameterError, match=re.escape(message)):
-        make().fit(X, X[:, 0])
+def test_what_is_wrong_is_refused_before_anything_is_charged(kind, changes, message):
+    known = signature(kind).parameters
+    with refused_for_free(message, (InvalidParameterError, InvalidProblemError)) as budget:
+        given = {"eps": 1.0, "delta": 1e-6, "random_state": 0, "budget": budget}
+        given = {name: value for name, value in given.items() if name in known}
+        fitted(kind.__name__, **given | BASES.get(kind.__name__, KNOWN) | changes)
 
 
 # A record that is no number counts for nothing by itself.
@@ -233,13 +405,21 @@ def test_no_sum_that_is_no_number_is_released():
         (X.astype(str), Y, "X holds text in columns 0, 1, 2. Convert texts of digits to numbers,"),
         (X, Y.astype(str), "classes and labels must be of one kind, all numbers or all texts"),
         (np.where(X > 0.4, np.nan, X), Y, "Fill in each of them by a public number, or from the"),
+        (np.array([["0.123456a", 1.0]] * 60, object), Y, "X holds text in column 0. Convert texts"),
+        (X + 0.123456j, Y, "Complex data not supported. Give real"),
+        (np.full(60, 0.123456), Y, "Expected 2D array, got 1D"),
+        (np.full(60, 0.123456), Y, "your data by X.reshape(-1, 1)"),
     ],
 )
-@pytest.mark.parametrize("kind", [OutputPerturbationSVC, PrivateLPSVC, PrivateOneVsRestClassifier])
+@pytest.mark.parametrize(
+    "kind", [HuberSVC, OutputPerturbationSVC, PrivateLPSVC, PrivateOneVsRestClassifier]
+)
 def test_what_is_no_number_is_refused(kind, records, labels, message):
     budget = Budget(9.0, 0.1)
+    given = KNOWN if kind is HuberSVC else {"budget": budget, **KNOWN}
     with pytest.raises(InvalidProblemError, match=re.escape(message)) as caught:
-        kind(budget=budget, **KNOWN).fit(records, labels)
+        kind(**given).fit(records, labels)
+    assert "123456" not in str(caught.value)
     assert not budget.entries
     assert caught.value.__context__ is None
     assert not re.search("sklearn|scikit|Imputer|HistGradient", str(caught.value))

@@ -409,17 +409,6 @@ def test_the_default_loss_is_logistic(named, default):
     np.testing.assert_array_equal(one, other)
 
 
-# messages
-
-
-@pytest.mark.parametrize("estimator", [OUTPUT[-1], OBJECTIVE[-1]])
-@pytest.mark.parametrize("loss", ["hinge", np.abs, sm.MarginLoss])
-def test_a_loss_of_another_type(estimator, loss):
-    message = r"loss must be a svm_models\.MarginLoss, got \w+"
-    with pytest.raises(InvalidParameterError, match=message):
-        estimator(loss).fit(X, Y)
-
-
 # nothing leaks
 
 

@@ -467,11 +467,3 @@ def test_what_is_no_estimator_is_refused(refused):
     of_class = "got the class PrivateLPSVR: write PrivateLPSVR(eps, delta, ...)."
     of_other = f"or a PrivateLPSVC with its parameters, got {type(refused).__name__}."
     assert str(error.value).endswith(of_class if refused is sm.PrivateLPSVR else of_other)
-
-
-def test_the_function_hides_the_module_of_its_name():
-    import svm_models.plan as imported
-
-    assert sm.plan is sm.plan
-    assert imported is sm.plan
-    assert sm.FitPlan.__module__ == "svm_models.plan"

@@ -1,20 +1,17 @@
 """Private model selection: the price of one, the right choice without noise, messages."""
 
 import math
-import pickle
 import re
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler, scale
+from sklearn.preprocessing import FunctionTransformer, scale
 
 import svm_models as sm
 from privlp import Budget, BudgetExceededError, InvalidParameterError, InvalidProblemError
 from privlp.audits.tape import Tape, differences, largest_changes
 from svm_models.around_fits import learns_nothing
-from tests.programs import refused_for_free
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -65,12 +62,14 @@ def test_candidates_take_eps_and_delta_from_the_selector(eps):
 
 
 def test_a_candidate_that_needs_delta_is_refused_before_anything_is_spent():
-    budget = Budget(1.0, 1e-6)
-    for candidates in ([sm.PrivateLPSVC()], [sm.PrivateModelSelector([sm.PrivateLPSVC()])]):
-        with pytest.raises(InvalidParameterError, match=r"Candidate 0 \(PrivateLPSVC\) adds Gaus"):
-            sm.PrivateModelSelector(candidates, eps=0.5, budget=budget).fit(X, Y)
+    budget, whitened = Budget(1.0, 1e-6), sm.ObjectivePerturbationSVC(whiten=True)
+    for first in (sm.PrivateLPSVC(), sm.PrivateModelSelector([sm.PrivateLPSVC()]), whitened):
+        with pytest.raises(InvalidParameterError, match=r"Candidate 0 \(\w+SVC\) adds Gaus"):
+            sm.PrivateModelSelector([first], eps=0.5, budget=budget).fit(X, Y)
     assert budget.spent() == 0.0
     sm.PrivateModelSelector([sm.PrivateLPSVC()], eps=math.inf, random_state=0).fit(X, Y)
+    asked = {"eps": 0.5, "delta": 1e-6, "random_state": 0}
+    assert sm.PrivateModelSelector([whitened], **asked).fit(X, Y).best_estimator_.delta == 1e-6
 
 
 def test_the_chosen_candidate_cannot_be_refitted_at_the_price_of_a_part():
@@ -97,35 +96,6 @@ def test_a_part_is_closed_after_the_fit(monkeypatch):
     )
     with pytest.raises(BudgetExceededError, match="This budget is closed"):
         sm.ObjectivePerturbationSVC(eps=0.1, budget=seen[0]).fit(X, Y)
-
-
-def test_a_fitted_selector_can_be_pickled():
-    tuned = sm.PrivateModelSelector(GRID, eps=1.0, random_state=0).fit(X, Y)
-    again = pickle.loads(pickle.dumps(tuned))
-    np.testing.assert_array_equal(again.predict(X), tuned.predict(X))
-
-
-@pytest.mark.parametrize(
-    ("estimators", "options", "message"),
-    [
-        ([], {}, "estimators is empty"),
-        (GRID[0], {}, "must be a list of private classifiers, such as"),
-        ([type(GRID[0])], {}, "must be a list of private classifiers, such as"),
-        ([sm.HuberSVC()], {}, r"Candidate 0 \(HuberSVC\) may learn from records without paying"),
-        (
-            [make_pipeline(StandardScaler(), GRID[0])],
-            {},
-            r"Candidate 0 \(Pipeline\) may learn from",
-        ),
-        ([GRID[0], GridSearchCV(GRID[0], {"reg": [1]})], {}, r"Candidate 1 \(GridSearchCV\) may"),
-        ([GRID[0], SVC(eps=2.0)], {}, "Candidate 1 asks for eps = 2, delta = 0, more than the"),
-        ([SVC(eps=0.5, delta=1e-6)], {}, "Candidate 0 asks for eps = 0.5, delta = 1e-06"),
-        ([SVC(eps=0.5, budget=Budget(1.0, 0.0))], {}, "Candidate 0 has a budget of its own"),
-    ],
-)
-def test_wrong_candidates_are_refused_before_anything_is_spent(estimators, options, message):
-    with refused_for_free(message) as budget:
-        sm.PrivateModelSelector(estimators, **{"eps": 1.0, "budget": budget, **options}).fit(X, Y)
 
 
 def test_too_few_records_are_refused():

@@ -8,11 +8,10 @@ import scipy.sparse as sp
 from scipy.linalg import sqrtm
 
 import svm_models as sm
-from privlp import Budget, InvalidParameterError
+from privlp import Budget
 from svm_models import whitening
 from svm_models.classifiers.risk import RegularizedRisk, Weighted, logistic
 from svm_models.whitening import noise_beside_a_mean, ridge_of, shortened, spread_of
-from tests.programs import refused_for_free
 
 RNG = np.random.default_rng(0)
 X = np.abs(RNG.normal(1.0, 0.15, (3_000, 10)))
@@ -106,26 +105,3 @@ def test_it_beats_the_plain_one_where_records_share_a_direction():
         return np.mean([fit.score(X, Y) for fit in fits])
 
     assert score(True) > score(False) + 0.05
-
-
-@pytest.mark.parametrize("relation", ["replace", "add-remove"])
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"delta": 0.0, "whiten": True}, "whiten=True releases second moments with Gaussian noise"),
-        ({"delta": 1e-6, "whiten": "yes"}, "whiten must be True or False, got 'yes'"),
-        ({"delta": 1e-6, "whiten": True, "reg": 0.0}, "reg must be a positive finite number"),
-    ],
-)
-def test_messages_before_anything_is_spent(options, message, relation):
-    with refused_for_free(message) as budget:
-        model = sm.ObjectivePerturbationSVC(**options, relation=relation, budget=budget, **OPTIONS)
-        model.fit(X, Y)
-
-
-def test_a_selector_asks_for_delta():
-    candidates = [sm.ObjectivePerturbationSVC(whiten=True)]
-    with pytest.raises(InvalidParameterError, match=r"Candidate 0 \(ObjectivePerturbationSVC\)"):
-        sm.PrivateModelSelector(candidates, **OPTIONS).fit(X, Y)
-    tuned = sm.PrivateModelSelector(candidates, delta=1e-6, **OPTIONS).fit(X, Y)
-    assert tuned.best_estimator_.delta == 1e-6

@@ -1,7 +1,6 @@
 """Tables of six libraries: the same program, the same fit, and no entry in an error."""
 
 import functools
-import sys
 import traceback
 import warnings
 from dataclasses import replace
@@ -355,20 +354,6 @@ def test_a_query_runs_once_and_leaves_no_file(tmp_path, monkeypatch):
     first, second = lp.in_memory(), lp.in_memory()
     assert (first.A == second.A).all()
     assert (first.b == np.asarray(lp.b)).all()
-
-
-@pytest.mark.parametrize(
-    ("module", "table", "message"),
-    [
-        ("narwhals.stable.v2", polars, "pip install narwhals"),
-        ("pyarrow", lazy, r"'privlp\[parquet\]'"),
-    ],
-)
-def test_what_is_not_installed(module, table, message, monkeypatch):
-    rows = table({"x": X, "b": X})
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(privlp.MissingDependencyError, match=message):
-        LinearProgram({"x": 1.0}, rows, b="b")
 
 
 @pytest.mark.parametrize("table", EAGER)

@@ -135,37 +135,6 @@ def test_there_is_one_filter():
     assert defined == [root / "privlp" / "quiet.py"]
 
 
-class Odd:
-    """An entry whose every use fails, and which is no text either."""
-
-    def _refuse(self, *_):
-        raise RuntimeError(SECRET)
-
-    __float__ = __array__ = __str__ = __len__ = __iter__ = __lt__ = __getitem__ = _refuse
-
-
-INSIDE = {
-    "A": [[Odd()], [1.0]],
-    "b": [Odd(), 1.0],
-    "row_lower": [Odd(), 1.0],
-    "penalty": {"a": Odd()},
-    "groups": [Odd(), Odd()],
-    "private": [Odd()],
-    "row_names": [Odd(), Odd()],
-    "bounds": [(Odd(), 1)],
-}
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [*INSIDE.items(), *((field, Odd()) for field in INSIDE)]
-)
-def test_no_field_of_a_program_quotes_an_object(field, value):
-    fields = {"c": [1.0], "A": [[1.0], [2.0]], "b": [1.0, 2.0], "row_names": ["a", "b"]}
-    with pytest.raises(privlp.InvalidProblemError) as caught:
-        privlp.LinearProgram(**fields | {field: value})
-    assert "Ann" not in everything_told(caught.value)
-
-
 def test_blocks_that_cannot_be_read_are_not_quoted():
     class Source(Sequence):
         failing = False

@@ -91,32 +91,6 @@ def test_another_number_of_draws_is_refused_before_it_is_paid_for(count):
     assert not ledger.entries
 
 
-def test_it_cannot_be_drawn_from_without_a_number():
-    mechanism = WeightedGaussianMechanism(1.0, 3.0, WEIGHTS)
-    message = r"drawn from by number: use of_draw\(number, count\)\.release"
-    with pytest.raises(InvalidParameterError, match=message):
-        mechanism.release(0.0, Randomness(0))
-    for number in (-1, 8):
-        with pytest.raises(InvalidParameterError, match=f"numbers 0 to 7, got {number}"):
-            mechanism.of_draw(number, 8)
-
-
-@pytest.mark.parametrize(
-    ("sigma", "weights", "message"),
-    [
-        *((1.0, odd, "tuple of at least one number") for odd in ((), [1.0])),
-        *((1.0, (1.0, w), "positive numbers between") for w in (0.0, -1.0, math.nan, math.inf)),
-        (1.0, (math.nan, 1.0), "positive numbers between"),
-        (-1.0, (1.0,), "sigma must be non-negative"),
-        (2.3e-308, (1.0, 2.0, 3.0), "standard deviation between .* got 2.3e-308"),
-        (1e297, (1e-40, 1e40), "standard deviation between .* got 1e[+]?297"),
-    ],
-)
-def test_bad_noise_is_refused(sigma, weights, message):
-    with pytest.raises(InvalidParameterError, match=message):
-        WeightedGaussianMechanism(1.0, sigma, weights)
-
-
 def test_words_for_the_ledger():
     ledger = Ledger(1e6, 1e-6)
     charge(ledger, WeightedGaussianMechanism(1.0, 3.0, (1.0, 3.0)), 2)
