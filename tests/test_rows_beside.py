@@ -51,7 +51,7 @@ def test_sums_are_those_of_all_rows_to_the_last_bit(make, storage, cost, steps, 
     for u in walk(simplex, steps, rng):
         one, other = (rows.weighed(u, 5.0) for rows in (beside, every))
         np.testing.assert_array_equal(one, other)
-        some = beside._beside._some
+        some = beside._near._some
         alone += some is not None and 0 < len(some.rhs) < 0.9 * len(every._rhs)
     assert alone > 10
 
