@@ -247,9 +247,12 @@ def aligned(given: Mapping[str, Any], rows: Any, of: str) -> dict[str, Any]:
 
 
 def by_name(given: Any, names: Sequence[str] | None, argument: str, what: str = "variable") -> Any:
-    """Entries that are given by name, in the order of the names; without labels as they are."""
-    order = ""
-    if not isinstance(given, Mapping):
+    """Entries that are given by name, in the order of the names; without labels as they are.
+
+    Labels that are no names may be those of people: errors quote the keys of a mapping alone.
+    """
+    order, labelled = "", not isinstance(given, Mapping)
+    if labelled:
         own = None if names is None or is_table(given) else labels(given, 0)
         if own is None:
             return given
@@ -268,7 +271,9 @@ def by_name(given: Any, names: Sequence[str] | None, argument: str, what: str = 
     unknown = [repr(name) for name in given if name not in names]
     if without or unknown:
         said = [f"nothing is given for {listed(without)}"] if without else []
-        said += [f"no {what} is called {listed(unknown)}"] if unknown else []
+        if unknown:
+            called = f"no {what} is called {listed(unknown)}"
+            said.append(f"other labels are no {what}s" if labelled else called)
         raise InvalidProblemError(
             f"{argument} must name each {what}, and no other: {'; '.join(said)}.{order}",
             parameter=argument,

@@ -388,6 +388,11 @@ def test_a_private_method_misses_twice_as_many_rows_as_the_bound(eps):
     assert max(found) == pytest.approx(least, rel=0.05)
 
 
+@pytest.mark.parametrize("eps", [1e-300, 1e-20, 1e-16, 1e-9])
+def test_delta_counts_however_small_eps_is(eps):
+    assert least_missed(5, 1000, eps, 0.1) == pytest.approx(5 * (1 / 2 - 2 * 0.1))
+
+
 @pytest.mark.parametrize("eps", [1e-100, 1e-9, 39.0, 41.0, 1e100])
 def test_any_eps_that_a_plan_takes(eps):
     assert 0 <= least_missed(3, 4, eps, 0.5) <= least_missed(3, 4, eps, 0.0) <= 2

@@ -251,7 +251,10 @@ NAMED = tuple(f"x{k}" for k in range(D))
         ("yesterday", "start must be a vector of real numbers, or a solution"),
         (-np.ones(D), r"start is outside the bounds of variable 'x0'\. It must be a point of the"),
         (np.full(D, 50.0), "start breaks 1 public rows"),
-        (pd.Series(np.ones(D), [*NAMED[:-1], "y"]), r"start must .*; no variable is called"),
+        (
+            pd.Series(np.ones(D), [*NAMED[:-1], "y"]),
+            r"start must .*; other labels are no variables",
+        ),
     ],
 )
 def test_what_is_no_start(start, message):

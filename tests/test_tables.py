@@ -261,8 +261,9 @@ def test_costs_by_name():
     for c in ({"y": 2.0, "x": 1.0}, pd.Series({"y": 2.0, "x": 1.0}), pd.Series([1.0, 2.0])):
         assert LinearProgram(c, table, X).c.tolist() == [1.0, 2.0]
     with pytest.raises(InvalidProblemError, match="no variable is called 'z'"):
-        LinearProgram(pd.Series({"x": 2.0, "z": 1.0}), table, X)
-    with pytest.raises(InvalidProblemError, match=r"called 'a', 'b'. Or go by order: c.to_numpy()"):
+        LinearProgram({"x": 2.0, "z": 1.0}, table, X)
+    wrong = r"other labels are no variables. Or go by order: c.to_numpy()"
+    with pytest.raises(InvalidProblemError, match=wrong):
         LinearProgram(pd.Series({"a": 2.0, "b": 1.0}), table, X)
     with pytest.raises(InvalidProblemError, match="c has several entries of one label"):
         LinearProgram(pd.Series([2.0, 1.0], index=["x", "x"]), table, X)
@@ -544,8 +545,31 @@ def test_what_is_computed_of_a_point_goes_by_names_too():
     ]
     assert drawn == [[[3.0, 5.0]], [[3.0, 5.0]] * 2]
     for wrong in (point.set_axis(["x", "oats"]), [1, 2, 3]):
-        with pytest.raises(InvalidProblemError, match=r"^x (must name each|has shape)"):
+        with pytest.raises(
+            InvalidProblemError, match=r"^x must (name each variable|have 2 entries)"
+        ):
             lp.objective(wrong)
+
+
+@pytest.mark.parametrize("change", ["replace", "add-remove"])
+def test_labels_of_people_in_the_wrong_place_are_not_quoted(change):
+    nominal = 7 if change == "add-remove" else None
+    people = pd.DataFrame(np.ones((7, 2)), columns=["x", "y"], index=[f"Ann{k}" for k in range(7)])
+    relation = ConstraintPrivate(change, nominal_n=nominal)
+    lp = LinearProgram([1, 1], people, people["x"], neighbours=relation)
+    result = allocate(Allocation(people, supplies=[9, 9], largest_value=1), 20.0, rng=0)
+    calls = (
+        lp.objective,
+        functools.partial(compare, lp),
+        result.share,
+        lambda of: lp.plot(points={"mine": of}),
+        lambda of: lp.objective(of.to_numpy()),
+    )
+    for call in calls:
+        with pytest.raises(privlp.PrivLPError, match=r"must (name each|have 2 entries)") as caught:
+            call(people["x"])
+        assert "Ann" not in str(caught.value)
+        assert "7" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -272,6 +272,6 @@ def least_missed(
     m = np.unique(np.geomspace(1, most, 2000).astype(int)).astype(float)
     asked = np.minimum(d, n // (rows_of_one_record * m))  # all rows must have room
     t = (1 + hides_rows) * m * eps
-    of_delta = 2 * delta * (np.exp(t / 2) - np.exp(-t / 2)) / np.expm1(eps)
+    of_delta = 4 * delta * np.sinh(t / 2) / np.expm1(eps)
     u = np.maximum(1 / (1 + np.exp(t / 2)) - excess / 2 - of_delta, 0)
     return float((asked * rows_of_one_record * m * u).max())

@@ -83,7 +83,7 @@ class ProgramData:
     def objective(self, x: npt.ArrayLike) -> float:
         """c·x plus the offset, in the user's sense; labels are matched to names of variables."""
         entries = as_floats(by_name(x, self.variable_names, "x"), "x")
-        wrong = f"x has shape {entries.shape}, but there are {self.c.size} variables."
+        wrong = f"x must have {self.c.size} entries, one for each variable."
         require_data(entries.shape == self.c.shape, wrong, "x")
         return float(self.c @ entries + self.offset)
 
