@@ -216,11 +216,12 @@ class Plan:
         request, ledger = self._request, self._request.ledger
         least = least_missed(
             request.lp.shape[1],
-            request.n,
+            request.public.rows,
             ledger.eps,
             ledger.delta,
-            rows_of_one_record=request.public.rows_of_one_record,
-            hides_rows=request.public.relation.hides_rows,
+            # What every record may own: not the rows of the largest, nor both sides of a row.
+            rows_of_one_record=getattr(request.relation, "rows_per_record", 1),
+            hides_rows=request.relation.hides_rows,
         )
         return (
             f"At the cost of the optimum, every method that is as private misses {least:.3g} rows"

@@ -407,6 +407,20 @@ def test_plans_say_how_many_times_the_bound_s_is():
     assert "s is 11 times that." in text
 
 
+def test_one_large_record_makes_no_larger_bound():
+    def said(**parts):
+        lp = LinearProgram(np.ones(5), -np.ones((1000, 5)), -np.ones(1000), **parts)
+        return (
+            str(privlp.plan(lp, 1.0, 1e-6, 20))
+            .partition("At the cost of the optimum")[2]
+            .partition(";")[0]
+        )
+
+    alone = said()
+    assert said(groups=np.append(np.zeros(300), np.arange(700) + 1)) == alone
+    assert said(neighbours=privlp.ConstraintPrivate(rows_per_record=3)) != alone
+
+
 def test_plans_for_private_numbers_say_nothing_of_it():
     lp = LinearProgram([1.0], [[-1.0]], [-1.0], neighbours=privlp.ScalarPrivate(0.1), bounds=(0, 9))
     assert "as private" not in str(privlp.plan(lp, 1.0, 1e-6))
