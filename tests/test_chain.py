@@ -14,7 +14,9 @@ from benchmarks.families.hard import diet
 from benchmarks.small import doses, inputs, schedule, uneven, widest_gap
 from benchmarks.small import half_spaces as secret_centre
 from privlp import LinearProgram
-from privlp.methods.chain.search import ChainSearch, Scale
+from privlp.methods.chain.curve import divided
+from privlp.methods.chain.scale import Scale
+from privlp.methods.chain.search import ChainSearch
 from privlp.methods.chain.way import Way
 from privlp.regions.public_rows import PublicRows
 from privlp.status import MissedRows
@@ -278,24 +280,23 @@ def test_counts_on_the_way_to_a_far_dearer_point_tell_small_costs_apart(seed):
 
 def test_ways_are_divided_in_units_of_what_is_at_stake():
     """From the least cost to the deep point, where this one is far dearer; else as they are."""
-    search = SimpleNamespace(_public=SimpleNamespace(cost=np.ones(1)), _cheapest=np.zeros(1))
 
     def path(t):
         return np.array([1 + 99 * t])
 
-    def divided(deep, x, before, path=path):
+    def ways(deep, x, before, path=path):
         points = (np.array([value]) for value in (deep, x, before))
-        return ChainSearch._divided(search, path, *points, 2.0)
+        return divided(path, np.ones(1), np.zeros(1), *points, 2.0)
 
-    way, beyond = divided(100.0, 1.0, 1.0)
+    way, beyond = ways(100.0, 1.0, 1.0)
     assert beyond == 1
     assert [float(way(t)[0]) for t in (-1, 0, 1)] == pytest.approx([0, 1, 100])
     assert 0 < way(-0.5)[0] < 1 < way(0.1)[0] < 3
-    assert divided(2.0, 1.0, 1.0) == (path, 2.0)  # as much is at stake
-    assert divided(100.0, 0.0, 0.0) == (path, 2.0)  # nothing is at stake
-    way, _ = divided(100.0, 1.0, 1.0, lambda t: np.array([1 + 9 * t]))  # public rows resist
+    assert ways(2.0, 1.0, 1.0) == (path, 2.0)  # as much is at stake
+    assert ways(100.0, 0.0, 0.0) == (path, 2.0)  # nothing is at stake
+    way, _ = ways(100.0, 1.0, 1.0, lambda t: np.array([1 + 9 * t]))  # public rows resist
     assert way(-1.0)[0] <= 0.1
-    way, _ = divided(100.0, 0.0, 8.0)  # x is the cheapest point, and was not before
+    way, _ = ways(100.0, 0.0, 8.0)  # x is the cheapest point, and was not before
     assert float(way(0.0)[0] - way(-1.0)[0]) == pytest.approx(0.99)
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from privlp.checks import FloatArray
+from privlp.methods.chain.curve import Curve, curve_between, divided
 from privlp.methods.chain.deep import LOST, DeepSearch
+from privlp.methods.chain.scale import GROWS, Scale, mean_unit
 from privlp.methods.chain.way import Start
 from privlp.methods.counts import NoisyCounts, TargetSearch
 from privlp.methods.perturbed.paths import scaled_or
 from privlp.regions.polytope import ReducedPolytope
 from privlp.rows.in_coordinates import RowsInCoordinates
-
-Path = Callable[[float], FloatArray]
 
 # Rows move inwards by this share of the softness.
 _INWARDS = 0.8
@@ -30,14 +30,14 @@ _TARGETS, _START_TARGET = (3.0, 2.0, 1.5, 1.2, 1.0), 3.0
 # The length of a descent in units of the softness.
 _LENGTH = 8.0
 # Where a descent leads this share of the way to an end of its region, or of as far as it can go,
-# and mostly along the costs, the next one has more room and longer steps, by this factor; and then
-# less again. Where noise is no larger than this, in rows over s, the first ones need go no farther
-# than so many softnesses.
-_TO_AN_END, _FAR, _STRAIGHT, _GROWS = 0.9, 0.7, 0.5, 8.0
+# and mostly along the costs, the next one has more room and longer steps; and then less again.
+# Where noise is no larger than this, in rows over s, the first ones need go no farther than so many
+# softnesses.
+_TO_AN_END, _FAR, _STRAIGHT = 0.9, 0.7, 0.5
 _EARLY, _NOT_LARGE, _MANY_STEPS = 2, 0.3, 9.0
-# Less by no more than leaves the next softness this share of what was saved. Rows have so many
-# times as much slack as is at stake, at most: beyond that the softness hides what rows ask for.
-_OF_GAIN, _OF_STAKE_LEFT = 0.5, 5.0
+# Rows have so many times as much slack as is at stake, at most: beyond that the softness hides
+# what rows ask for.
+_OF_STAKE_LEFT = 5.0
 # Where so many of the last softnesses are all that is at stake at the end, that is said.
 _ALL_COARSE = 5.0
 # That the search still moves is said, too, where less is at stake than these shares of what was
@@ -54,18 +54,14 @@ _STOPPED, _NOISY, _FAR_MORE = 0.25, 0.18, 20.0
 # A search still moves if a descent goes on by so much of the costs at stake.
 _OF_STAKE = 0.01
 # Where the last one has so much more room, the search was far from its end: that is said.
-_STILL_FAR = _GROWS**2
+_STILL_FAR = GROWS**2
 # A descent that leads back this share of the way to the deep point was too coarse, by that factor;
 # costs that differ by less than the second, in units of the region, are the same.
 _BACK, _ROUNDING = 0.8, 1e-9
-# The force of costs, in rows: s, or this many times the noise; and its change where counts show
-# that a stage went too far, or not far enough.
-_FORCE, _CHANGE, _FAR_BACK, _FAR_BEYOND = 0.7, 1.4, 0.5, -0.3
+# The force of costs, in rows: s, or this many times the noise.
+_FORCE = 0.7
 # A search leads beyond a point by this share of the way to it, at most; the last one by less.
 _BEYOND, _LAST_BEYOND = 2.0, 1.5
-# Where less is at stake than this share of what the deep point costs more than another, the way
-# between them is divided in units of what is at stake; of which this share is next to nothing.
-_FAR_DEARER, _NEAR_LEAST = 0.5, 0.1
 # The last search likely ends near the last point.
 _LIKELY = -0.15, 0.25
 # Units of variables are this power of their share of room, or of the floor.
@@ -95,46 +91,6 @@ _COARSE = (
     " may be many times worse than the optimum. Give bounds of the size of what varies, or a larger"
     " eps."
 )
-
-
-@dataclass
-class Scale:
-    """The region of a stage, and what follows from one stage for the next."""
-
-    region: ReducedPolytope
-    deep: FloatArray
-    slack: float  # Of rows at the deep point, in the coordinates.
-    found: FloatArray  # Where the last descent led, before counts moved it.
-    soft: float = 0.0  # Softness of the last stage.
-    force: float = 1.0
-    wider: float = 1.0
-    stopped: bool = False  # Whether rows stopped a descent, after the first.
-    kept: int = 0  # Rounds that are kept to see whether the search still moves.
-    # Whether rows have less slack at the deep point than stages can tell; and whether counts led
-    # back after one of these, most of the way there.
-    thin: bool = False
-    back: bool = False
-    far: bool = False  # Whether the last stage went as far as it could.
-
-    def shrink(self, x: FloatArray, most: float) -> None:
-        """So much slack at most, or as much less as one stage may have; the deep point follows."""
-        share = max(most / self.slack, 1 / _GROWS)
-        if share < 1:
-            self.slack *= share
-            self.deep = x + share * (self.deep - x)
-
-    def change(self, t: float, gain: float, *, far: bool) -> None:
-        """How the next stage differs from one that went too far by t on its way, or not so far.
-
-        The gain is what it saved, in softnesses of the next one, if that were as wide.
-        """
-        self.back |= t > _FAR_BACK
-        self.force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
-        self.far = far and t <= _FAR_BACK  # If counts led back, more room leads to worse points.
-        if self.far:
-            self.wider *= _GROWS
-        elif self.wider > 1:
-            self.wider *= min(max(_OF_GAIN * gain, 1 / _GROWS), 1.0)
 
 
 class ChainSearch(DeepSearch):
@@ -198,9 +154,9 @@ class ChainSearch(DeepSearch):
         """The next region: about x, in units of the room there."""
         self._bound_about(x, max(scale.wider, 1.0))
         new = self._in_units_of_room(x)
-        scale.slack *= _mean_unit(scale.region) / _mean_unit(new)
+        scale.slack *= mean_unit(scale.region) / mean_unit(new)
         scale.region = new
-        left = max(self._stake(new, x), self._stake(new, scale.found) / _GROWS)
+        left = max(self._stake(new, x), self._stake(new, scale.found) / GROWS)
         scale.shrink(x, _OF_STAKE_LEFT * left / scale.wider)
 
     def _stake(self, region: ReducedPolytope, x: FloatArray) -> float:
@@ -218,7 +174,7 @@ class ChainSearch(DeepSearch):
         scale.found = found
         self._note("x", found)
         if self._went_back(region, deep, x, found):
-            scale.wider, scale.stopped = scale.wider / _GROWS, True
+            scale.wider, scale.stopped = scale.wider / GROWS, True
             number = (self._between.left - self._of_tip) // left
             self._know(x, math.inf, self._between, number)
             return x
@@ -282,10 +238,10 @@ class ChainSearch(DeepSearch):
                 length = self._straight_on(x, found, counts.left - fewest)
             step = length * (found - x)
             x, scale.deep = self._all.moved(x, step), self._all.moved(scale.deep, step)
-            scale.wider *= _GROWS if length > 1 else 1.0 if length == 1 else 1 / _GROWS
+            scale.wider *= GROWS if length > 1 else 1.0 if length == 1 else 1 / GROWS
             self._note("x", x)
             led |= length >= 1
-        scale.wider = wider * _GROWS if led else wider
+        scale.wider = wider * GROWS if led else wider
         return x
 
     def _short_rounds(self, scale: Scale) -> int:
@@ -329,7 +285,7 @@ class ChainSearch(DeepSearch):
         for _ in range(min(number, _AT_MOST)):
             if self._counted(counts, begin + length * (x - begin)) <= few:
                 good = length
-                length = min(_GROWS * length, reach) if math.isinf(bad) else length
+                length = min(GROWS * length, reach) if math.isinf(bad) else length
             elif good == 0 and length > 1:
                 bad, length = length, 1.0
             else:
@@ -406,7 +362,7 @@ class ChainSearch(DeepSearch):
     ) -> tuple[FloatArray, float]:
         """Where on the way from x to the deep point, at t = 1, so many times s rows are missed."""
         counts = self._between
-        path, beyond = self._divided(self._path(region, deep, x), deep, x, before, beyond)
+        path, beyond = self._way(region, deep, x, before, beyond)
         posterior = TargetSearch(
             max(target * self._s, counts.sigma),
             -beyond,
@@ -418,51 +374,17 @@ class ChainSearch(DeepSearch):
         found = posterior.search(lambda t: self._counted(counts, path(t)), number)
         return path(found), found
 
-    def _divided(
-        self, path: Path, deep: FloatArray, x: FloatArray, before: FloatArray, beyond: float
-    ) -> tuple[Path, float]:
-        """The way from x to the deep point, and how far beyond x it is searched, in its units.
-
-        If the deep point is far dearer than what is at stake, few places of the way have costs that
-        matter. Then t = -1 is about the least cost, t = 1 the deep point, and near x shares of the
-        way grow by units of what is at stake. That is taken from the point before, too: x may be
-        the cheapest.
-        """
-        cost = self._public.cost
-        dearer, at_stake = abs(float(cost @ (deep - x))), float(cost @ (x - self._cheapest))
-        left = max(at_stake, float(cost @ (before - self._cheapest)) / _GROWS)
-        if not 0 < left < _FAR_DEARER * dearer:
-            return path, beyond
-        low = unit = left / dearer
-        # Public rows may stand in the way of costs: then it is farther to where they are least.
-        while low < beyond and float(cost @ (path(-low) - self._cheapest)) > _NEAR_LEAST * left:
-            low = min(2 * low, beyond)
-
-        def divided(t: float) -> FloatArray:
-            whole = low if t < 0 else 1.0
-            return path(t * whole * (unit / whole) ** (1 - abs(t)))
-
-        return divided, min(beyond, 1.0)
-
-    def _path(self, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> Path:
-        """The way from x at t = 0 to the deep point at t = 1: a curve that leaves along the costs.
-
-        Before x it leads against the costs, along the ends of the region.
-        """
-        slope, z = region.cost(self._public.cost), region.coordinates(x)
-        rise = float(self._public.cost @ (deep - x)) / max(float(slope @ slope), 1e-300)
-
-        def along(t: float) -> FloatArray:
-            return region.point(region.nearest(z + t * abs(rise) * slope))
-
-        bend = along(0.5) if rise > 0 else 0.5 * (x + deep)
-
-        def path(t: float) -> FloatArray:
-            if t < 0:
-                return along(t)
-            return (1 - t) ** 2 * x + 2 * t * (1 - t) * bend + t**2 * deep
-
-        return path
+    def _way(
+        self,
+        region: ReducedPolytope,
+        deep: FloatArray,
+        x: FloatArray,
+        before: FloatArray,
+        beyond: float,
+    ) -> tuple[Curve, float]:
+        """The way from x to the deep point, and how far beyond x it is searched."""
+        curve, left = curve_between(region, self._public.cost, x, deep), self._cheapest
+        return divided(curve, self._public.cost, left, deep, x, before, beyond)
 
     def _in_units_of_room(self, x: FloatArray) -> ReducedPolytope:
         """The region with larger units for variables with more room to both of their ends."""
@@ -475,8 +397,7 @@ class ChainSearch(DeepSearch):
     def _finish(self, scale: Scale, before: FloatArray, x: FloatArray) -> None:
         """The last search."""
         counts, deep = self._counts(self._draws.last), scale.deep
-        path = self._path(scale.region, deep, x)
-        path, beyond = self._divided(path, deep, x, before, _LAST_BEYOND)
+        path, beyond = self._way(scale.region, deep, x, before, _LAST_BEYOND)
         posterior = TargetSearch(
             self._last_target,
             -beyond,
@@ -495,8 +416,3 @@ def tight_rows(rows: RowsInCoordinates, slack: float) -> int:
     some = rows.G[near]
     filled = some.any(axis=1) if isinstance(some, np.ndarray) else abs(some).sum(axis=1) > 0
     return int(np.count_nonzero(filled))
-
-
-def _mean_unit(region: ReducedPolytope) -> float:
-    """The geometric mean of the units of variables."""
-    return float(np.exp(np.mean(np.log(region.unit))))
