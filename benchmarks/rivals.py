@@ -204,7 +204,7 @@ def write(lines: dict[Program, list[Cells]], least: dict[tuple[str, int, float],
     write_page(
         "rivals",
         (of_rivals, summaries),
-        _arcs_in_words(),
+        _beside_the_bound(),
         (["rival", *(f"{d} x, ε = {eps:g}" for d, eps in limits)], of_limits),
         (["program", "ε", "plan", "default", *RIVALS], all_cells),
     )
@@ -247,7 +247,7 @@ def _said(cells: Cells, name: str) -> str:
     return f"{cells[name]}{' *' if cells[name].ahead_of(cells['default']) else ''}"
 
 
-def _of_arcs(d: int, eps: float) -> tuple[float, float]:
+def _exponential_mechanism(d: int, eps: float) -> tuple[float, float]:
     """Rows that the proof's method misses of the bound's programs: in 95 % of draws, on average.
 
     The worst number m of people counts, who ask for the same of one variable.
@@ -271,10 +271,10 @@ def _draw_limit(least: dict[tuple[str, int, float], int]) -> None:
                 if at:
                     _points(ax, at, f"{name}, diet", marker=mark, linestyle="", color=GREY)
             d = np.array(beside_bound.VARIABLES)
-            arcs = [_of_arcs(int(of), eps)[0] for of in d]
+            missed_rows = [_exponential_mechanism(int(of), eps)[0] for of in d]
             bound = [least_missed(int(of), LIMIT_ROWS, eps, DELTA) for of in d]
             label = "exponential mechanism, told, programs of the bound"
-            ax.plot(d / eps, arcs, "--", color=COLOURS["purple"], label=label)
+            ax.plot(d / eps, missed_rows, "--", color=COLOURS["purple"], label=label)
             ax.plot(
                 d / eps, bound, color=COLOURS["black"], label="no private method: fewer, on average"
             )
@@ -301,10 +301,12 @@ def _points(ax: Axes, at: Sequence[tuple[float, float]], label: str, **look: Any
     ax.plot(*np.array(at).T, label=label, **look)
 
 
-def _arcs_in_words() -> str:
+def _beside_the_bound() -> str:
     """How far the proof's method is from the bound on the bound's own programs."""
     d = beside_bound.VARIABLES[-1]
-    times = [_of_arcs(d, e)[1] / least_missed(d, LIMIT_ROWS, e, DELTA) for e in EPSILONS]
+    times = [
+        _exponential_mechanism(d, e)[1] / least_missed(d, LIMIT_ROWS, e, DELTA) for e in EPSILONS
+    ]
     said = ", ".join(f"{of:.1f} (ε = {eps:g})" for of, eps in zip(times, EPSILONS, strict=True))
     return (
         f"On the bound's own programs, {d} variables and the worst number of people who ask for the"

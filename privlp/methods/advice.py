@@ -264,7 +264,8 @@ def least_missed(
     """Expected rows that a private method misses at least, on some program of this size.
 
     The program is "minimise sum_j x_j, x >= 0" under rows x_j >= v_j, of m records for each j, with
-    v_j uniform on [0, 1]. Where records come and go, to move v_j takes 2 m of them.
+    v_j uniform on [0, 1]. Where records come and go, to move v_j takes 2 m of them. Proof:
+    ``docs/proofs.md``, "What no private method can do".
     """
     most = min(n // rows_of_one_record, int(2 * _MOST_EXPONENT / eps) + 1)
     if most < 1 or eps > _MOST_EXPONENT:

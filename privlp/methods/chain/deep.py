@@ -53,6 +53,27 @@ LOST = (
     " or a larger eps."
 )
 
+#: What is said where the search still moved at its end.
+MOVING = (
+    "The search was still moving on when its share of eps was used up: the objective may be many"
+    " times worse than the optimum. Subtract typical values, so that 0 is near the values that"
+    " variables may take, give bounds of the size of what varies, or a larger eps."
+)
+
+#: What is said where the answer is as dear as a first point.
+NOTHING_GAINED = (
+    "No point was found that is cheaper than one from which the search began: the objective may be"
+    " many times worse than the optimum. Give bounds that are near the values which variables may"
+    " take, and leave room for the rows, or move the origin to a point that is well within them."
+)
+
+#: What is said where the last softnesses were large beside what is at stake.
+LARGE_STEPS = (
+    "The last steps of the search were large beside what the objective could still gain at most: it"
+    " may be many times worse than the optimum. Give bounds of the size of what varies, or a larger"
+    " eps."
+)
+
 
 class DeepSearch(StagedSearch):
     """A safe point on a public way, and a deep one; counts and points that later stages use."""

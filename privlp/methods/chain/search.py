@@ -10,7 +10,7 @@ import numpy as np
 
 from privlp.checks import FloatArray
 from privlp.methods.chain.curve import Curve, curve_between, divided
-from privlp.methods.chain.deep import LOST, DeepSearch
+from privlp.methods.chain.deep import LARGE_STEPS, LOST, MOVING, NOTHING_GAINED, DeepSearch
 from privlp.methods.chain.scale import GROWS, Scale, mean_unit
 from privlp.methods.chain.way import Start
 from privlp.methods.counts import NoisyCounts, TargetSearch
@@ -72,27 +72,6 @@ _SAFE = 0.97
 _ON_THE_WAY = 1.0
 
 
-_MOVING = (
-    "The search was still moving on when its share of eps was used up: the objective may be many"
-    " times worse than the optimum. Subtract typical values, so that 0 is near the values that"
-    " variables may take, give bounds of the size of what varies, or a larger eps."
-)
-
-
-_NOTHING_GAINED = (
-    "No point was found that is cheaper than one from which the search began: the objective may be"
-    " many times worse than the optimum. Give bounds that are near the values which variables may"
-    " take, and leave room for the rows, or move the origin to a point that is well within them."
-)
-
-
-_COARSE = (
-    "The last steps of the search were large beside what the objective could still gain at most: it"
-    " may be many times worse than the optimum. Give bounds of the size of what varies, or a larger"
-    " eps."
-)
-
-
 class ChainSearch(DeepSearch):
     """A safe point, a deep point, then stages at a price, and a search on the last segment."""
 
@@ -125,7 +104,7 @@ class ChainSearch(DeepSearch):
         self._end(start, scale, points)
         self._warn_of_end(scale, points)
         if not self._warning and self._is_where_it_began(scale.deep, start.corner):
-            self._warning = _NOTHING_GAINED
+            self._warning = NOTHING_GAINED
         yield
 
     def _warn_of_end(self, scale: Scale, points: list[FloatArray]) -> None:
@@ -135,9 +114,9 @@ class ChainSearch(DeepSearch):
         if self._warning or left == 0:
             return
         if left < _ALL_COARSE * scale.soft:
-            self._warning = _COARSE
+            self._warning = LARGE_STEPS
         elif len(before) > 2 and left < min(_FELL[0] * before[-2], _FELL[1] * max(before[-3:-1])):
-            self._warning = _MOVING
+            self._warning = MOVING
 
     def _is_where_it_began(self, deep: FloatArray, corner: FloatArray | None) -> bool:
         """Whether the answer is a first point, or as dear as a corner; and a cheaper is public."""
@@ -273,7 +252,7 @@ class ChainSearch(DeepSearch):
         if (scale.far and scale.wider >= _STILL_FAR) or (scale.thin and scale.back):
             self._warning = LOST
         elif moves and not self._warning:
-            self._warning = _MOVING
+            self._warning = MOVING
 
     def _straight_on(self, begin: FloatArray, x: FloatArray, number: int) -> float:
         """How many times as far as to x the way misses few rows: strides that grow, then less."""
