@@ -61,7 +61,9 @@ def needed(cell: Cell) -> tuple[float, int, int]:
         low, high = 1, N
         while high - low > 1:
             middle = (low + high) // 2
-            enough = privlp.plan(lp, eps, DELTA, middle).verdict is Verdict.ENOUGH_ROWS
+            plan = privlp.plan(lp, eps, DELTA, middle)  # of rows of one sign, as these are
+            enough = plan.advice.endswith(f'have one sign, "{Verdict.ENOUGH_ROWS}".')
+            enough |= plan.verdict is Verdict.ENOUGH_ROWS
             low, high = (low, middle) if enough else (middle, high)
     instance.cache_clear()
     return bound, least, high

@@ -258,17 +258,19 @@ class Plan:
         return tabulate(table, headers="keys", disable_numparse=True)
 
 
-def _said_of_other(request: SolveRequest, verdict: Verdict, other: PlannedRun | None) -> str:
-    """What is expected of a run that released numbers may let take over, if it is not the same."""
+def _said_of_other(request: SolveRequest, verdict: Verdict, planned: PlannedRun) -> str:
+    """What is expected if released numbers let another run take over, if it is not the same."""
+    other = planned.other
     if other is None or other.predict is None:
         return ""
     prediction = other.predict()
     instead = advise(request, prediction)[0]
     if instead is verdict:
         return ""
+    takes_over = f"{prediction.method!r} takes over at the same price: then "
     return (
-        "If noisy counts say that private rows ask for more and for less,"
-        f' {prediction.method!r} takes over at the same price: then "{instead}".'
+        f"If noisy counts say that {planned.other_if},"
+        f' {"" if other.charges is planned.charges else takes_over}"{instead}".'
     )
 
 
@@ -393,7 +395,7 @@ def plan(
         prediction = ordered.get(best)
         verdict, advice = advise(request, prediction)
         foretold = foretell(request, proposals.planned[best])
-        other = _said_of_other(request, verdict, proposals.planned[best].other)
+        other = _said_of_other(request, verdict, proposals.planned[best])
         return Plan(
             best=best,
             predictions=ordered,

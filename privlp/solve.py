@@ -235,8 +235,10 @@ def _run(
     """Plan from public numbers, charge, start on the private rows, and play all rounds."""
     ledger = request.ledger
     name, planned = _planned(request, method, methods)
-    verdict, advice = _predicted(request, planned)
-    advice = f"{advice}{said_of_start(request, name)}".lstrip()
+    foretold = [_foretold(request, run) for run in (planned, planned.other or planned)]
+    warned = all(verdict in _NOISY for verdict, _ in foretold)
+    if warned:  # whatever is found
+        warnings.warn(foretold[0][1], MostlyNoiseWarning, stacklevel=3)
     rows = lp.rows()
     if planned.by_place and not isinstance(rows, ProgramRows):
         raise UnsupportedProblemError(
@@ -254,9 +256,11 @@ def _run(
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
     prices, missed = released.prices, released.missed
-    if released.method and planned.other:  # what it says of itself holds
-        name = released.method
-        verdict, advice = _predicted(request, planned.other)
+    verdict, advice = foretold[bool(released.method)]
+    name = released.method or name
+    advice = f"{advice}{said_of_start(request, name)}".lstrip()
+    if verdict in _NOISY and not warned:
+        warnings.warn(advice, MostlyNoiseWarning, stacklevel=3)
     if released.status is Status.UNBOUNDED:
         verdict, advice = Verdict.NO_LIMIT, f"{Verdict.NO_LIMIT}: {released.warning}"
     if prices is not None and lp.neighbours.changes_whole_rows:  # known of public rows alone
@@ -307,17 +311,17 @@ def _as_without_rows(request: SolveRequest, x: FloatArray | None) -> str:
     )
 
 
-def _predicted(request: SolveRequest, planned: PlannedRun) -> tuple[Verdict | None, str]:
-    """The verdict on a planned run, and in words; a warning if it is mostly noise."""
+_NOISY = Verdict.TOO_FEW_ROWS, Verdict.TOO_MUCH_NOISE
+
+
+def _foretold(request: SolveRequest, planned: PlannedRun) -> tuple[Verdict | None, str]:
+    """The verdict on a planned run, and in words."""
     if planned.predict is None or math.isinf(request.ledger.eps):
         return None, ""
     try:
-        verdict, advice = advise(request, planned.predict())
+        return advise(request, planned.predict())
     except (InvalidParameterError, UnsupportedProblemError):  # nothing public says what to expect
         return None, ""
-    if verdict in (Verdict.TOO_FEW_ROWS, Verdict.TOO_MUCH_NOISE):
-        warnings.warn(advice, MostlyNoiseWarning, stacklevel=4)
-    return verdict, advice
 
 
 def _planned(

@@ -19,7 +19,7 @@ from privlp.methods.chain.scale import Scale
 from privlp.methods.chain.search import ChainSearch
 from privlp.methods.chain.way import Way
 from privlp.regions.public_rows import PublicRows
-from privlp.status import MissedRows
+from privlp.status import MissedRows, Verdict
 from tests.effort import runs
 
 
@@ -397,6 +397,28 @@ def test_rows_of_one_sign_are_noticed(monkeypatch):
     for A in (lp.A, -lp.A, mixed):
         solved(LinearProgram(lp.c, A, lp.b, bounds=(0, 9)))
     assert signs == [-1, 1, 0]
+
+
+@pytest.mark.parametrize("signs", ["one", "both"])
+def test_rows_of_one_sign_need_fewer_of_them(signs):
+    """A packing, and the same with signs drawn at random, of which the same is known publicly."""
+    rng = np.random.default_rng(3)
+    A, c, n = rng.uniform(0, 1, (5_000, 40)), rng.uniform(0.5, 1.5, 40), 5_000
+    A *= 1 if signs == "one" else rng.choice([-1, 1], A.shape)
+    lp = LinearProgram(c, A, rng.uniform(1, 3, n), bounds=(0, 2), sense="max")
+    plan = privlp.plan(lp, 4.0, 1e-6, s=60)
+    assert plan.verdict is Verdict.TOO_FEW_ROWS
+    enough = f'"{Verdict.ENOUGH_ROWS}".'
+    assert plan.advice.endswith(f"counts say that entries of private rows have one sign, {enough}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = privlp.solve(lp, 4.0, 1e-6, s=60, rng=0)
+    noisy = [w for w in caught if w.category is privlp.MostlyNoiseWarning]
+    assert (found.verdict, len(noisy)) == (
+        (Verdict.ENOUGH_ROWS, 0) if signs == "one" else (Verdict.TOO_FEW_ROWS, 1)
+    )
+    if signs == "one":
+        assert np.sum(lp.A @ found.x > lp.b) <= 60
 
 
 def test_a_free_variable_and_public_rows():

@@ -162,7 +162,10 @@ class PlannedRun:
         Whether the run reads private numbers by their places in the program. All rows must then be
         in memory.
     other : PlannedRun, optional
-        A run that released numbers may let take over, for the price of draws that are left.
+        A run that released numbers may let take over, for the price of draws that are left; or what
+        the same run foretells then.
+    other_if : str
+        What these numbers then say, in words.
 
     Examples
     --------
@@ -181,6 +184,7 @@ class PlannedRun:
     predict: Callable[[], Prediction] | None = None
     by_place: bool = False
     other: PlannedRun | None = None
+    other_if: str = ""
 
 
 class Method(ABC):

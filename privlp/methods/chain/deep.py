@@ -108,7 +108,9 @@ class DeepSearch(StagedSearch):
             return 0
         found = np.asarray(self._draws.signs(self._measured.total(MeasuredRows.signs)))
         few = WRONG_SIGNS * self._draws.signs.sigma
-        return next((sign for sign, wrong in zip((1, -1), found, strict=True) if wrong <= few), 0)
+        sign = next((sign for sign, wrong in zip((1, -1), found, strict=True) if wrong <= few), 0)
+        self.method = "chain" if sign else ""  # as the plan says of rows of one sign
+        return sign
 
     def _bound_costs(self, cap: float) -> None:
         """The region ends at a cost."""

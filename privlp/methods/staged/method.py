@@ -105,7 +105,8 @@ class Staged(RowsMethod):
             noise, note = charges.noise_of_a_round, sizes.note
             return Prediction.of_difficulty(self.name, hard, typical, rounds, noise, note=note)
 
-        return PlannedRun(charges.requests, start, predict, other=other)
+        if_other = "private rows ask for more and for less"
+        return PlannedRun(charges.requests, start, predict, other=other, other_if=if_other)
 
 
 _LESS = 1 - 1e-9  # The price of what takes the place of other draws, for rounding.
