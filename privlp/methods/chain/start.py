@@ -59,6 +59,8 @@ CELLS, CLEAR_CELL = 1024, 6.0
 # few missed rows, move aside by up to the third: as the tip of a cone is, it may be the one place
 # where they make no difference. So many counts are left for the way from there.
 _MOST, _STILL, _ASIDE, COUNTS_ASIDE = 0.5, 0.01, 0.05, 8
+# Another way is taken if few rows are missed before this share of the first one's step.
+_HALF = 0.5
 # Counts at the end of the way aside, and at the tip.
 _BESIDE = 2
 # A way leads beyond the middle so many times as far as to it, at most.
@@ -135,6 +137,9 @@ class Starting(NearSides):
                 if counts(corner) > few:
                     corner = way.far
                 centre, way, ends = None, beside, beside.likely()
+        elif corner is by is None and enough:
+            other = self._from_another_end(way, ends[1], counts, target)
+            way, ends = (way, ends) if other is None else (other, other.likely())
         ends = way.halved(ends, counts, target, later)
         if centre is not None:
             way, ends = self._by_centre(way, ends, counts, few, target, centre, amid)
@@ -239,6 +244,23 @@ class Starting(NearSides):
         found = self._way(self._region.moved(way.begin, aside), far, counts(far), counts.sigma)
         found.learn(counts, _CHECKED + 1)
         return found
+
+    def _from_another_end(
+        self, way: Way, high: float, counts: NoisyCounts, target: float
+    ) -> Way | None:
+        """The same step from another end of variables without a cost, if half of it is enough."""
+        step, share = way.far - way.begin, _HALF * float(expit(high))
+        if target > self._goal or not (self._public.cost == 0).any():
+            return None
+        for begin in self.as_cheap(way.begin):
+            far = self._region.moved(begin, step)
+            if counts(begin + share * (far - begin)) <= self._goal:
+                fewest = counts(far)
+                if fewest <= self._goal:
+                    found = self._way(begin, far, fewest, counts.sigma)
+                    found.learn(counts, _CHECKED + 1)
+                    return found
+        return None
 
     def _way(
         self,
