@@ -157,12 +157,15 @@ def well():
     return LinearProgram([0, 0, 1], A, b, bounds=(0, 1e7))
 
 
-def peak(n=4000, d=20):
-    """Work that people load by it at most: the way leads from least work, not from the middle."""
+def peak(most, pays, n=4000, d=20):
+    """The least peak of work: a way leads from where it is least, not from the middle or the end.
+
+    Work pays next to nothing, so that the cheapest point has as much of it as can be, or nothing.
+    """
     A = np.random.default_rng(0).uniform(0, 1, (n, d))
     everyone = np.column_stack([A, -np.ones(n)]), np.append(-np.ones(d), 0.0)
-    bounds, private = [(0, 1)] * d + [(0, 100)], np.arange(n + 1) < n
-    c, sides = np.append(np.zeros(d), 1), np.append(np.zeros(n), -1.0)
+    bounds, private = [(0, most)] * d + [(0, 100 * most)], np.arange(n + 1) < n
+    c, sides = np.append(np.full(d, -pays), 1), np.append(np.zeros(n), -1.0)
     return LinearProgram(c, np.vstack(everyone), sides, bounds=bounds, private=private)
 
 
@@ -217,7 +220,10 @@ FOUND = {
         [0], {"eps": 8.0, "s": 150}, 0.5,
     ),
     "a well": (well, [1], {"eps": 4.0}, 1.2),
-    "peak": (peak, range(3), {"s": 200}, 1.2),
+    **{
+        f"peak {most}, {pays}": (partial(peak, most, pays), FEW, {"s": 200}, 1.2)
+        for most, pays in ((1, 0), (50, 0), (1, 1e-4))
+    },
     "needs and limits": (needs_and_limits, range(3), {"eps": 4.0}, 1.1),
 }  # fmt: skip
 

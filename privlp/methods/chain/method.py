@@ -45,33 +45,33 @@ class Chain(RowsMethod):
     far from both of its ends. If all ends of such ways miss many rows, or an end is a corner of
     them, descents in ever larger regions look for a point amid the rows, about the cheapest point
     nearest to the middle, then about those at the ends of variables without a cost, and the way
-    leads there. The same step from an end of these variables is the way if half of it is enough.
-    Where most rows are met at once, as at the tip of a cone, variables that the way leaves alone
-    and that reach no rows from its end move aside: the tip tells no scale of theirs. Descents of
-    distances from where rows end, if 0 is not the cheapest point, look for their centre: rows may
-    come close together far from that way, as at a corner that most of them share. Then another way
-    begins there, or ends if few rows are missed there, and is taken unless the first one misses few
-    rows at its cost. A start names another way, by its point to where its own solve was deep within
-    the rows. Where noise of counts is small beside s, it comes first, and is taken if counts say
-    that few rows are missed at its point and end, and many at less cost on the way to the middle.
-    Counts say how far each variable moves from the point found before it reaches a few times s
-    sides. Bounds that are far wider are replaced by such moves, so loose bounds do not set the
-    units. Descents without a cost, ever shorter, lead away from the rows, to a deep point. Stages
-    from there minimise smoothed violations and costs, ever sharper. A stage that went as far along
-    the costs as it could is followed by one with more room, unless counts led back, and where costs
-    are at stake that are many times the slack of rows, and noise is not large, first by short
-    descents, after each of which counts look for few missed rows straight on. One that saved much
-    more than its softness is followed by one as soft. Softness is no more than a few times what is
-    at stake, and the deep point comes nearer with it. Where the search still moves at its end, or
-    its steps are large beside what is at stake there, a warning says so. The point of one that led
-    back to the deep point is not used, and the next one is finer. After all others, counts on a
-    curve to the deep point say where about s rows are missed. Where the deep point is far dearer
-    than what is at stake, places on such curves are told apart in units of that. From the tip of a
-    cone, where rows tell no scale, the last point moves on as far as a count allows. Where noise on
-    all coordinates exceeds s rows, the last counts are on the public way. A cheaper point that
-    earlier counts speak for is taken in place of the last one. Counts at the point that is returned
-    say how many rows it misses; where they speak against it, the best point that earlier counts
-    speak for is returned, or else the safest one.
+    leads there. The same step from another end of variables is the way if half of it is enough, and
+    no dearer. Where most rows are met at once, as at the tip of a cone, variables that the way
+    leaves alone and that reach no rows from its end move aside: the tip tells no scale of theirs.
+    Descents of distances from where rows end, if 0 is not the cheapest point, look for their
+    centre: rows may come close together far from that way, as at a corner that most of them share.
+    Then another way begins there, or ends if few rows are missed there, and is taken unless the
+    first one misses few rows at its cost. A start names another way, by its point to where its own
+    solve was deep within the rows. Where noise of counts is small beside s, it comes first, and is
+    taken if counts say that few rows are missed at its point and end, and many at less cost on the
+    way to the middle. Counts say how far each variable moves from the point found before it reaches
+    a few times s sides. Bounds that are far wider are replaced by such moves, so loose bounds do
+    not set the units. Descents without a cost, ever shorter, lead away from the rows, to a deep
+    point. Stages from there minimise smoothed violations and costs, ever sharper. A stage that went
+    as far along the costs as it could is followed by one with more room, unless counts led back,
+    and where costs are at stake that are many times the slack of rows, and noise is not large,
+    first by short descents, after each of which counts look for few missed rows straight on. One
+    that saved much more than its softness is followed by one as soft. Softness is no more than a
+    few times what is at stake, and the deep point comes nearer with it. Where the search still
+    moves at its end, or its steps are large beside what is at stake there, a warning says so. The
+    point of one that led back to the deep point is not used, and the next one is finer. After all
+    others, counts on a curve to the deep point say where about s rows are missed. Where the deep
+    point is far dearer than what is at stake, places on such curves are told apart in units of
+    that. From the tip of a cone, where rows tell no scale, the last point moves on as far as a
+    count allows. Where noise on all coordinates exceeds s rows, the last counts are on the public
+    way. A cheaper point that earlier counts speak for is taken in place of the last one. Counts at
+    the point that is returned say how many rows it misses; where they speak against it, the best
+    point that earlier counts speak for is returned, or else the safest one.
 
     *Neighbours*: constraint-private, one record with k rows, replaced, added or removed.
 

@@ -59,8 +59,9 @@ CELLS, CLEAR_CELL = 1024, 6.0
 # few missed rows, move aside by up to the third: as the tip of a cone is, it may be the one place
 # where they make no difference. So many counts are left for the way from there.
 _MOST, _STILL, _ASIDE, COUNTS_ASIDE = 0.5, 0.01, 0.05, 8
-# Another way is taken if few rows are missed before this share of the first one's step.
-_HALF = 0.5
+# Another way is taken if few rows are missed after this share of the first one's step, at no more
+# than the second share of its cost. It has so many counts, three of which are for the way itself.
+_HALF, _MOST_COST, _COUNTS_OTHERS = 0.5, 0.75, 6
 # Counts at the end of the way aside, and at the tip.
 _BESIDE = 2
 # A way leads beyond the middle so many times as far as to it, at most.
@@ -137,9 +138,10 @@ class Starting(NearSides):
                 if counts(corner) > few:
                     corner = way.far
                 centre, way, ends = None, beside, beside.likely()
-        elif corner is by is None and enough:
+        elif corner is by is None and counts.left >= later + _COUNTS_OTHERS:
             other = self._from_another_end(way, ends[1], counts, target)
-            way, ends = (way, ends) if other is None else (other, other.likely())
+            if other is not None:
+                centre, way, ends = None, other, other.likely()
         ends = way.halved(ends, counts, target, later)
         if centre is not None:
             way, ends = self._by_centre(way, ends, counts, few, target, centre, amid)
@@ -248,19 +250,33 @@ class Starting(NearSides):
     def _from_another_end(
         self, way: Way, high: float, counts: NoisyCounts, target: float
     ) -> Way | None:
-        """The same step from another end of variables without a cost, if half of it is enough."""
-        step, share = way.far - way.begin, _HALF * float(expit(high))
-        if target > self._goal or not (self._public.cost == 0).any():
+        """The same step from another end of variables, if half of it misses few and costs less."""
+        if target > self._goal:
             return None
-        for begin in self.as_cheap(way.begin):
-            far = self._region.moved(begin, step)
-            if counts(begin + share * (far - begin)) <= self._goal:
-                fewest = counts(far)
-                if fewest <= self._goal:
-                    found = self._way(begin, far, fewest, counts.sigma)
-                    found.learn(counts, _CHECKED + 1)
-                    return found
+        cost, share, left = self._public.cost, float(expit(high)), counts.left
+        most = float(cost @ (way.begin + _MOST_COST * share * (way.far - way.begin)))
+        for begin in self._other_ends(way.begin):
+            far = self._region.moved(begin, way.far - way.begin)
+            half = begin + _HALF * share * (far - begin)
+            dearer, enough = float(cost @ half) > most, counts.left >= left - _COUNTS_OTHERS + 3
+            if dearer or not enough or counts(half) > self._goal:
+                continue
+            fewest = counts(far)
+            if fewest <= self._goal:
+                found = self._way(begin, far, fewest, counts.sigma)
+                found.learn(counts, _CHECKED + 1)
+                return found
         return None
+
+    def _other_ends(self, begin: FloatArray) -> list[FloatArray]:
+        """The lower and upper ends of variables without a cost, then of all of them."""
+        region, found = self._region, [begin]
+        own = self.as_cheap(begin) if (self._public.cost == 0).any() else []
+        sides = (-_TO_AN_END, _TO_AN_END)
+        for end in [*own, *(region.point(region.nearest(region.inside + side)) for side in sides)]:
+            if not any(np.allclose(end, other) for other in found):
+                found.append(end)
+        return found[1:]
 
     def _way(
         self,
