@@ -169,6 +169,27 @@ def peak(most, pays, n=4000, d=20):
     return LinearProgram(c, np.vstack(everyone), sides, bounds=bounds, private=private)
 
 
+def rising_levels():
+    """Ten levels that rise, within a band of values, in wide bounds: all come down together."""
+    rng = np.random.default_rng(22)
+    group = rng.integers(0, 10, 2000)
+    y = 10 * group + 5 + rng.uniform(-8, 8, 2000)
+    G, e = np.eye(10)[group], -np.ones(2000)
+    rise = np.column_stack([-np.diff(np.eye(10), axis=0), np.zeros(9)])
+    A = np.vstack([np.column_stack([G, e]), np.column_stack([-G, e]), rise])
+    b, private = np.concatenate([y, -y, np.zeros(9)]), np.arange(4009) < 4000
+    return LinearProgram(np.append(np.zeros(10), 1.0), A, b, private=private, bounds=(0, 1000))
+
+
+def ranks():
+    """Scores that rise by about 1 from rank to rank, in wide bounds: the last one has a cost."""
+    n, d, rng = 4000, 9, np.random.default_rng(3)
+    low = rng.integers(0, d - 1, n)
+    high = low + 1 + (rng.random(n) * (d - 1 - low)).astype(int)
+    A = np.eye(d)[low] - np.eye(d)[high]
+    return LinearProgram(np.eye(d)[-1], A, -rng.uniform(0.5, 1.5, n), bounds=(0, 150))
+
+
 def needs_and_limits():
     """No region about 0 has a point amid the rows: the best one leads there, not the largest."""
     rng = np.random.default_rng(3)
@@ -224,6 +245,8 @@ FOUND = {
         f"peak {most}, {pays}": (partial(peak, most, pays), FEW, {"s": 200}, 1.2)
         for most, pays in ((1, 0), (50, 0), (1, 1e-4))
     },
+    # without steps half way to the least cost, two of these cost 19 and 21 times the optimum
+    "levels": (rising_levels, range(4), {"eps": 2.0, "s": 200}, 1.1),
     "needs and limits": (needs_and_limits, range(3), {"eps": 4.0}, 1.1),
 }  # fmt: skip
 
@@ -364,6 +387,14 @@ def test_a_search_that_ends_on_its_way_says_so():
     with pytest.warns(UserWarning, match="still moving on"):
         found = privlp.solve(lp, 1.0, 1e-6, 150, method="chain", rng=1)
     assert found.objective > 3 * privlp.solve_exact(lp).objective
+
+
+def test_a_search_whose_costs_go_up_and_down_says_so():
+    """One variable has a cost, and all others have to move with it, far beyond descents' steps."""
+    lp = ranks()
+    with pytest.warns(UserWarning, match="still moving on"):
+        found = privlp.solve(lp, 4.0, 1e-6, 200, method="chain", rng=1)
+    assert found.objective > 1.5 * privlp.solve_exact(lp).objective
 
 
 def test_a_point_that_is_remembered_keeps_its_bounds():

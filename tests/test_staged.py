@@ -261,6 +261,17 @@ def test_what_few_rows_ask_for_does_not_scale_all_the_rest():
     assert np.mean([of.objective for of in found]) <= 0.97 * best
 
 
+def test_large_noise_does_not_lead_far_beyond_what_rows_ask_for():
+    """40 of 800 rows may be missed, and a count has a deviation of 66: 0.66 OPT on average before."""
+    rng = np.random.default_rng(0)
+    A, b = rng.uniform(0.2, 1, (800, 7)), rng.uniform(2, 5, 800)
+    lp = LinearProgram(rng.uniform(1, 2, 7), A, b, sense="max")
+    best = privlp.solve_exact(lp).objective
+    found = [solve(lp, 0.5, 40, rng=k) for k in range(6)]
+    assert max(missed(lp, of.x) for of in found) <= 40
+    assert np.mean([of.objective for of in found]) >= 0.74 * best
+
+
 def test_rows_of_one_variable_are_as_good_as_counts_of_each():
     """40 products of 80 are needed by 100 people each: one draw, 1.24 OPT before."""
     rng = np.random.default_rng(7)

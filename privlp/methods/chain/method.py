@@ -57,21 +57,19 @@ class Chain(RowsMethod):
     way to the middle. Counts say how far each variable moves from the point found before it reaches
     a few times s sides. Bounds that are far wider are replaced by such moves, so loose bounds do
     not set the units. Descents without a cost, ever shorter, lead away from the rows, to a deep
-    point. Stages from there minimise smoothed violations and costs, ever sharper. A stage that went
-    as far along the costs as it could is followed by one with more room, unless counts led back,
-    and where costs are at stake that are many times the slack of rows, and noise is not large,
-    first by short descents, after each of which counts look for few missed rows straight on. One
-    that saved much more than its softness is followed by one as soft. Softness is no more than a
-    few times what is at stake, and the deep point comes nearer with it. Where the search still
-    moves at its end, or its steps are large beside what is at stake there, a warning says so. The
-    point of one that led back to the deep point is not used, and the next one is finer. After all
-    others, counts on a curve to the deep point say where about s rows are missed. Where the deep
-    point is far dearer than what is at stake, places on such curves are told apart in units of
-    that. From the tip of a cone, where rows tell no scale, the last point moves on as far as a
-    count allows. Where noise on all coordinates exceeds s rows, the last counts are on the public
-    way. A cheaper point that earlier counts speak for is taken in place of the last one. Counts at
-    the point that is returned say how many rows it misses; where they speak against it, the best
-    point that earlier counts speak for is returned, or else the safest one.
+    point. Stages from there minimise smoothed violations and costs, ever sharper,
+    and counts on a curve to the deep point say where a few times s rows are missed. Between stages
+    a point moves half way to the least cost, as long as counts speak for that. A stage that went as
+    far along the costs as it could is followed by one with more room; where costs are at stake that
+    are many times the slack of rows, and noise is not large, by short descents first. Softness is
+    no more than a few times what is at stake. The point of a stage that led back to the deep point
+    is not used. From the tip of a cone, where rows tell no scale, the last point moves on as far as
+    a count allows. Where noise on all coordinates exceeds s rows, the last counts are on the public
+    way. Where the search still moves at its end, costs of its stages went up and down by many
+    softnesses, or its steps are large beside what is at stake, a warning says so. Counts at the
+    point that is returned, which may be a cheaper one that earlier counts speak for, say how many
+    rows it misses; where they speak against it, the best point that earlier counts speak for is
+    returned, or else the safest one.
 
     *Neighbours*: constraint-private, one record with k rows, replaced, added or removed.
 

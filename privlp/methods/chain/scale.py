@@ -34,6 +34,9 @@ class Scale:
     thin: bool = False
     back: bool = False
     far: bool = False  # Whether the last stage went as far as it could.
+    # Whether points half way to the least cost missed few rows, by counts.
+    halves: bool = True
+    moved: float = 0.0  # How far costs of stages after the first moved, in softnesses.
 
     def shrink(self, x: FloatArray, most: float) -> None:
         """So much slack at most, or as much less as one stage may have; the deep point follows."""

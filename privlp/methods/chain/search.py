@@ -43,6 +43,9 @@ _ALL_COARSE = 5.0
 # That the search still moves is said, too, where less is at stake than these shares of what was
 # before the last stage, and of the most that was there or one stage earlier.
 _FELL = 0.85, 0.5
+# And where costs of stages after the first went up and down by so many softnesses, in the mean, and
+# by this share of what is at stake. Chosen on made-up programs, seeds 0 to 2.
+_UP_AND_DOWN, _NOT_LITTLE = 5.0, 0.01
 # Where costs are at stake that are so many times the slack, short descents follow one that went far
 # early: of so many rounds that s rows are so many deviations of noise. Those that go on are
 # prolonged, by this factor and more, by so many counts; so many are left for each later stage.
@@ -93,6 +96,8 @@ class ChainSearch(DeepSearch):
         softnesses, points = _SOFTNESS if stages > 2 else _OF_FEW, [x]
         for stage, softness in enumerate(softnesses[:stages]):
             if stage:
+                few = min(_TARGETS[stage - stages - 1] * self._s, start.way.posterior.target)
+                x = self._halved(scale, x, few, stages - stage)
                 self._narrow(scale, x)
             x = self._stage(scale, x, softness, stages - stage)
             if stage + 1 == stages and start.corner is not None:
@@ -115,7 +120,11 @@ class ChainSearch(DeepSearch):
             return
         if left < _ALL_COARSE * scale.soft:
             self._warning = LARGE_STEPS
-        elif len(before) > 2 and left < min(_FELL[0] * before[-2], _FELL[1] * max(before[-3:-1])):
+            return
+        number, moved = len(before) - 1, float(np.abs(np.diff(before)).sum())
+        fell = number > 1 and left < min(_FELL[0] * before[-2], _FELL[1] * max(before[-3:-1]))
+        still = scale.moved > _UP_AND_DOWN * number and moved > _NOT_LITTLE * number * left
+        if fell or still:
             self._warning = MOVING
 
     def _is_where_it_began(self, deep: FloatArray, corner: FloatArray | None) -> bool:
@@ -128,6 +137,17 @@ class ChainSearch(DeepSearch):
         if corner is not None:
             begun |= abs(float(cost @ (self._x - corner))) <= _ROUNDING * stake
         return begun and stake > _ROUNDING * float(abs(cost) @ size)
+
+    def _halved(self, scale: Scale, x: FloatArray, few: float, left: int) -> FloatArray:
+        """Half way to the least cost, if a count speaks for it; once one does not, none is made.
+
+        Costs may pull at one variable where all have to move together.
+        """
+        counts, half = self._between, 0.5 * (x + self._cheapest)
+        if not scale.halves or counts.left - self._of_tip <= left:
+            return x
+        scale.halves = self._counted(counts, half) <= few
+        return half if scale.halves else x
 
     def _narrow(self, scale: Scale, x: FloatArray) -> None:
         """The next region: about x, in units of the room there."""
@@ -169,8 +189,9 @@ class ChainSearch(DeepSearch):
         new, t = self._towards(region, deep, found, x, target, _BEYOND, left)
         if scale.kept:
             scale.deep = self._all.moved(deep, new - x)
-        gain = self._along(region, x, new)[0] / (0.5 * soft)
-        scale.change(t, gain, far=far)
+        gained = self._along(region, x, new)[0] / soft
+        scale.moved += abs(gained) if left < self._charges.stages else 0.0
+        scale.change(t, gained / 0.5, far=far)
         if scale.far and early and self._is_remote(scale, new):
             new = self._short_descents(scale, new, left - 1)
             most = self._draws.slopes.remaining - _EACH * (left - 1)
