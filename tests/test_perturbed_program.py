@@ -99,6 +99,12 @@ class TestReducedPolytope:
         ("rows", "message"),
         [
             (([[1.0, 1.0], [-1.0, -1.0]], [1.0, -2.0]), "contradict each other"),
+            # Variables that rows seem to fix, and rows without variables:
+            (([[1.0, 0.0], [-1.0, 0.0]], [0.3, -0.6]), "contradict each other"),
+            (([[1.0, 0.0]], [-0.5]), "contradict each other"),
+            (([[-1.0, -1.0]], [-500.0]), "contradict each other"),
+            (([[0.0, 0.0]], [-0.5]), "contradict each other"),
+            (([[0.0, 0.0]], [0.5], [0.5]), "contradict each other"),
             (([[1.0, 1.0], [1.0, -1.0]], [2.0, 0.0], [2.0, 0.0]), "leave a single point"),
             (([[1.0, 1.0]], [0.0]), "leave a single point"),
         ],
