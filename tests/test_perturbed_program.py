@@ -117,7 +117,7 @@ class TestReducedPolytope:
         lp = public([[1.0, -1.0]], [1.0], bounds=(0, None), variable_names=["oats", "milk"])
         with pytest.raises(UnboundedRegionError, match=r"put no limit on .*'milk'") as caught:
             ReducedPolytope(PublicRows(lp))
-        assert "finite bounds" in str(caught.value)
+        assert "finite bounds, which may be loose: bounds=(0, 1e6)" in str(caught.value)
         assert "a public row that limits them, such as a bound on the cost" in str(caught.value)
         assert "opt" not in str(caught.value)
         limited = public([[1.0, -1.0], [1.0, 1.0]], [1.0, 9.0], bounds=(0, None))
