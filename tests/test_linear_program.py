@@ -497,7 +497,7 @@ def test_replacing_one_field_gives_a_new_program():
     ("bounds", "expected"),
     [
         ((0, None), [[0, np.inf]] * 3),
-        (None, [[-np.inf, np.inf]] * 3),
+        (None, [[0, np.inf]] * 3),
         ((None, None), [[-np.inf, np.inf]] * 3),
         ([(-1, 4)], [[-1, 4]] * 3),
         ([(0, 1), (None, 2), (3, 3)], [[0, 1], [-np.inf, 2], [3, 3]]),

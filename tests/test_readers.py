@@ -295,6 +295,7 @@ def test_other_files_that_are_none(write, name, content):
         ("two.lp", "min\n x + y\nst\n c: -1 <= x - y <= 2\nend\n", "HiGHS reads no rows with two"),
         ("rows.csv", "x,need\n1,2\n", r'read in Python: .*b="column"'),
         ("rows.parquet", "PAR1", r"LinearProgram\.from_parquet\("),
+        ("model.txt", MODEL, r"name must end in \.mps or \.lp"),
     ],
 )
 def test_what_is_better_written_or_read_otherwise(write, name, content, hint):
@@ -523,7 +524,7 @@ def linprog_arguments(draw):
     inside = vector(d)
     arguments = {
         "c": vector(d),
-        "bounds": draw(st.one_of(PAIRS, st.lists(PAIRS, min_size=d, max_size=d))),
+        "bounds": draw(st.one_of(st.none(), PAIRS, st.lists(PAIRS, min_size=d, max_size=d))),
     }
     for name, rows in (("ub", n_ub), ("eq", n_eq)):
         if rows:
