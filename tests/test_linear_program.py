@@ -524,6 +524,20 @@ def test_shape_objective_and_sides():
     np.testing.assert_array_equal(program(row_lower=[-np.inf, 0.0]).sides(), [1, 2])
 
 
+@pytest.mark.parametrize("prices", [np.inf, [np.inf] * 2, [[np.inf] * 2] * 2, {"ann": np.inf}])
+def test_rows_without_a_price_are_hard(prices):
+    """Unless records come and go, whose prices are private."""
+    fields = {"c": [1], "A": [[1], [2]], "b": [1, 2], "penalty": prices, **NAMED}
+    assert LinearProgram(**fields).penalty is None
+    assert np.isinf(LinearProgram(**fields, neighbours=ADD).penalty).all()
+
+
+def test_rows_in_blocks_without_a_price_are_hard():
+    lp = LinearProgram([1], [np.ones((1, 1))] * 2, [[1], [2]], penalty=np.full(2, np.inf))
+    assert lp.in_blocks
+    assert lp.penalty is None
+
+
 def test_one_penalty_makes_the_private_rows_soft():
     np.testing.assert_array_equal(program(penalty=3, private=[1]).penalty, [np.inf, 3.0])
     np.testing.assert_array_equal(program(penalty=[4.0, np.inf]).penalty, [4.0, np.inf])
