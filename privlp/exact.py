@@ -57,7 +57,7 @@ class ExactSolution:
     x : (d,) array or None
         Optimal point; ``None`` unless optimal.
     objective : float or None
-        c·x plus the offset, in the user's sense.
+        c·x plus the offset, and the prices of violations of soft rows, in the user's sense.
     dual : (n,) array or None
         Change of the objective per unit of each row's active side.
     status : Status

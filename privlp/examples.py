@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from privlp.checks import optional as _optional
 from privlp.checks import require as _require
 from privlp.checks import shown as _shown
+from privlp.checks import whole as _whole
 from privlp.linear_program import LinearProgram
 from privlp.relations import ColumnPrivate, ObjectivePrivate, RowPrivate, ScalarPrivate
 from privlp.relations.base import NeighbourRelation
@@ -63,6 +64,7 @@ def advertising(
     """
     kinds = f"private must be 'budgets', 'prices' or 'both', got {_shown(private)}."
     _require(private in ("budgets", "prices", "both"), kinds, "private")
+    _require_sizes(pages=pages, advertisers=advertisers)
     rng = np.random.default_rng(seed)
     prices = np.where(rng.random((advertisers, pages)) < 0.2, 0.0, rng.random((advertisers, pages)))
     budgets, visitors = rng.uniform(4.0, 8.0, advertisers), rng.uniform(8.0, 16.0, pages)
@@ -105,6 +107,7 @@ def hospital_capacities(
     >>> print(solve(lp, eps=1.0, delta=1e-6, feasible="always", rng=0).message)
     Solved the tightened program; x satisfies every inequality row with certainty within ...
     """
+    _require_sizes(hospitals=hospitals, districts=districts)
     rng = np.random.default_rng(seed)
     homes, places = rng.uniform(0, 50, (districts, 2)), rng.uniform(0, 50, (hospitals, 2))
     distance = np.linalg.norm(places[:, None] - homes, axis=2)
@@ -139,6 +142,7 @@ def diet(seed: int = 0, *, foods: int = 20, nutrients: int = 6) -> LinearProgram
     >>> bool((lp.A @ solution.x <= lp.b + 1e-6).all())  # the rows are public: they hold
     True
     """
+    _require_sizes(foods=foods, nutrients=nutrients)
     rng = np.random.default_rng(seed)
     content = rng.gamma(2.0, 1.0, (nutrients, foods))
     return LinearProgram(
@@ -169,6 +173,7 @@ def matrix_game(
     >>> largest_loss <= solution.objective  # the promised loss is never exceeded
     True
     """
+    _require_sizes(ours=ours, theirs=theirs)
     rng = np.random.default_rng(seed)
     losses = rng.uniform(-1.0, 1.0, (theirs, ours))
     A = np.vstack([np.column_stack([losses, -np.ones(theirs)]), np.append(np.ones(ours), 0.0)])
@@ -205,6 +210,7 @@ def kitchen(seed: int = 5, *, people: int = 2000) -> LinearProgram:
     >>> solution.status, solution.verdict.worrying
     (<Status.COMPLETED: 'completed'>, False)
     """
+    _require_sizes(people=people)
     rng = np.random.default_rng(seed)
     angle, fed = np.radians(rng.uniform(15, 75, people)), rng.uniform(1.0, 1.5, people)
     feeds = fed[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
@@ -289,3 +295,9 @@ def screening() -> LinearProgram:
     return LinearProgram(
         np.ones(A.shape[1]), A, -np.ones(len(A)), variable_names=names, name="screening"
     )
+
+
+def _require_sizes(**sizes: int) -> None:
+    """Refuse a size that is no positive integer."""
+    for name, size in sizes.items():
+        _whole(size, name)

@@ -324,17 +324,15 @@ class LinearProgram(ModelReaders, ProgramData):
         """
         return self.changed(**bands.Recourse.of(self, columns).eliminated(self))
 
-    def recourse(
-        self, columns: str | Sequence[str] | Sequence[int], x: npt.ArrayLike
-    ) -> FloatArray:
+    def recourse(self, columns: str | Sequence[str] | Sequence[int], x: Any) -> FloatArray:
         """The columns of :meth:`with_recourse` that go with x: **not private**, for you to keep.
 
         Parameters
         ----------
         columns : names, patterns or places
             As for :meth:`with_recourse`.
-        x : array_like
-            Values of the other variables, such as those of a solution.
+        x : solution, array_like, mapping or Series
+            Values of the other variables, by their names where it has some.
 
         Returns
         -------

@@ -37,7 +37,8 @@ class Solution(Saved):
     x : (d,) array or None
         The solution in the user's own variables; ``None`` if the solve did not complete.
     objective : float or None
-        c·x in the user's sense; ``None`` without x.
+        c·x plus the offset, in the user's sense; ``None`` without x. Without the prices of
+        violations of soft rows, which are private: :func:`compare` counts them.
     method : str
         Method that found it.
     iterations : int

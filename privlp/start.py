@@ -40,7 +40,7 @@ def start_of(lp: LinearProgram, start: Any, *, release: bool = False) -> KnownPo
             fault = f"was solved without noise (eps = inf): it is not public. {_PUBLIC}."
         elif release and start.privacy.seeded:
             fault = "was drawn with a seed, so it is not for release, nor is what follows from it."
-            fault += " Give rng a seed too, for an experiment."
+            fault += " For an experiment give a seed here too (rng=0, or --seed 0)."
     elif hasattr(start, "x") and index_of(start) is None:
         fault = "must be a Solution that was released, or an array of public numbers, got a"
         fault += f" {type(start).__name__}."

@@ -261,6 +261,8 @@ def by_name(given: Any, names: Sequence[str] | None, argument: str, what: str = 
             twice = f"{argument} has several entries of one label.{order}"
             raise InvalidProblemError(twice, parameter=argument)
         given = dict(zip(own, given, strict=True))
+    elif len({*map(str, given)}) == len(given):  # columns may be numbers or tuples
+        given = {str(name): value for name, value in given.items()}
     if names is None:
         raise InvalidProblemError(
             f"{argument} goes by name, but the {what}s have no names. Give A as a table, or"

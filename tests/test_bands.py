@@ -1,6 +1,7 @@
 """Private equalities as bands, and columns that are kept: what moves, what holds, what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import privlp
@@ -127,6 +128,17 @@ def test_stocks_close_the_balance_of_every_day():
     assert np.allclose((lp.A @ np.append(found.x, kept))[:T], lp.b[:T])
     exact = np.append(best.x, lp.recourse("y*", best.x))
     assert lp.objective(exact) == pytest.approx(solve_exact(lp).objective)
+
+
+def test_recourse_goes_by_names():
+    lp = stock(**CARRIED)
+    found = solve(lp.with_recourse("y*"), INF, 0)
+    kept, names = lp.recourse("y*", found.x), found.variable_names
+    values = pd.Series(found.x, names)[::-1]
+    for x in (found, values, values.to_dict()):
+        assert np.array_equal(lp.recourse("y*", x), kept)
+    with pytest.raises(privlp.InvalidProblemError, match="x must name each variable"):
+        lp.recourse("y*", values.iloc[1:])
 
 
 def test_rows_that_were_multiplied_keep_public_numbers_public():

@@ -2,6 +2,8 @@
 
 import math
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import click
@@ -389,3 +391,19 @@ def test_a_piecewise_laplace_quantile_is_exact_without_noise():
     of = told(one_number(1, 60, 1), "cover")
     x = rival_methods.piecewise_laplace(of, math.inf, 0.0, 0, 0, 1.0)
     assert 2 <= (x[0] < -of.lp.b).sum() <= 4  # a twentieth of 60
+
+
+@pytest.mark.parametrize(
+    ("name", "first"), [("planted", "It takes no options: it measures"), ("blocks", "usage: ")]
+)
+def test_help_measures_nothing(name, first):
+    asked = [sys.executable, "-m", f"benchmarks.{name}", "--help"]
+    said = subprocess.run(asked, cwd=stale.ROOT, capture_output=True, text=True, check=True)
+    assert said.stdout.startswith(first)
+    assert not said.stderr
+
+
+def test_programs_with_options_print_a_help_of_their_own():
+    folder = stale.ROOT / "benchmarks"
+    own = {f"benchmarks.{f.stem}" for f in folder.glob("*.py") if "argparse" in f.read_text()}
+    assert own == benchmarks._WITH_OPTIONS

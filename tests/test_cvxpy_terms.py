@@ -586,6 +586,7 @@ def test_constraints_without_data_beside_others_are_named():
         lp = LinearProgram.from_cvxpy(problem)
     assert lp.private.all()
     assert LinearProgram.from_cvxpy(problem, private=[least]).private.sum() == 4
+    assert LinearProgram.from_cvxpy(problem, private=iter([least])).private.sum() == 4
     loss = cp.Problem(cp.Minimize(cp.norm1(data @ w - 1)), [rising])
     with pytest.warns(errors.MissedRowsWarning, match="constraints 0, counted"):
         assert LinearProgram.from_cvxpy(loss).private.all()

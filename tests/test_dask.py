@@ -68,6 +68,7 @@ COLLECTIONS = {
     "arrays": arrays,
     "right-hand sides in memory": lambda: (arrays()[0], table()[1]),
     "frames": lambda: (frames()[list("wxyz")], frames()["b"]),
+    "a column by its name": lambda: (frames(), "b"),
     "sizes unknown": lambda: (frames()[list("wxyz")].values, frames()["b"].values),
 }
 

@@ -137,7 +137,7 @@ def test_only_examples_may_be_shown_without_a_word(quick, tmp_path):
     lp = examples.kitchen()
     for other in (lp.changed(b=2 * lp.b), lp.changed(A=2 * lp.A), lp.changed(name="mine")):
         assert not pages._is_example(other)
-        with pytest.raises(InvalidParameterError, match=r"none of privlp\.examples\. Say not_priv"):
+        with pytest.raises(InvalidParameterError, match=r"none of privlp.examples, as.* Say not_p"):
             privlp.explore(other, tmp_path / "page.html")
     assert not list(tmp_path.iterdir())
 
@@ -212,3 +212,18 @@ def test_ctrl_c_leaves_no_page(quick, monkeypatch, tmp_path):
     assert result.exit_code == 130
     assert "Interrupted. Nothing was released" in result.output
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("kitchen", {"people": 0}),
+        ("diet", {"nutrients": 0}),
+        ("advertising", {"pages": 2.5}),
+        ("matrix_game", {"ours": -1}),
+        ("hospital_capacities", {"districts": True}),
+    ],
+)
+def test_sizes_of_examples_are_positive_integers(name, sizes):
+    with pytest.raises(InvalidParameterError, match=f"^{next(iter(sizes))} must be a positive int"):
+        getattr(examples, name)(**sizes)

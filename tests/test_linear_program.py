@@ -497,7 +497,7 @@ def test_replacing_one_field_gives_a_new_program():
     ("bounds", "expected"),
     [
         ((0, None), [[0, np.inf]] * 3),
-        (None, [[-np.inf, np.inf]] * 3),
+        (None, [[0, np.inf]] * 3),
         ((None, None), [[-np.inf, np.inf]] * 3),
         ([(-1, 4)], [[-1, 4]] * 3),
         ([(0, 1), (None, 2), (3, 3)], [[0, 1], [-np.inf, 2], [3, 3]]),
@@ -522,6 +522,20 @@ def test_shape_objective_and_sides():
     assert lp.objective([1.0, 1.0, 1.0]) == 8.0
     np.testing.assert_array_equal(lp.sides(), [0, 2])
     np.testing.assert_array_equal(program(row_lower=[-np.inf, 0.0]).sides(), [1, 2])
+
+
+@pytest.mark.parametrize("prices", [np.inf, [np.inf] * 2, [[np.inf] * 2] * 2, {"ann": np.inf}])
+def test_rows_without_a_price_are_hard(prices):
+    """Unless records come and go, whose prices are private."""
+    fields = {"c": [1], "A": [[1], [2]], "b": [1, 2], "penalty": prices, **NAMED}
+    assert LinearProgram(**fields).penalty is None
+    assert np.isinf(LinearProgram(**fields, neighbours=ADD).penalty).all()
+
+
+def test_rows_in_blocks_without_a_price_are_hard():
+    lp = LinearProgram([1], [np.ones((1, 1))] * 2, [[1], [2]], penalty=np.full(2, np.inf))
+    assert lp.in_blocks
+    assert lp.penalty is None
 
 
 def test_one_penalty_makes_the_private_rows_soft():

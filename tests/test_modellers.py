@@ -67,6 +67,8 @@ def test_private_rows_by_objects_names_and_patterns(made):
         (None, np.arange(42) < 41),
         (objects, some),
         (listed, some),
+        (iter(listed), some),
+        (dict(enumerate(listed)).values(), some),
         ("patient*", PATIENTS),
         ("patient?3??" if "[" in name else "patient_3?", np.isin(np.arange(42), np.arange(30, 40))),
         (name, np.arange(42) == 7),
@@ -74,6 +76,7 @@ def test_private_rows_by_objects_names_and_patterns(made):
         (["mix", *listed], some | (np.arange(42) == 41)),
         (PATIENTS, PATIENTS),
         ([40, 2], np.isin(np.arange(42), [40, 2])),
+        (iter([40, 2]), np.isin(np.arange(42), [40, 2])),
         ([], np.zeros(42, dtype=bool)),
     ):
         assert np.array_equal(read(model, private=given).private, expected), given

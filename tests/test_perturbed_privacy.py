@@ -566,9 +566,11 @@ def test_an_interruption_is_no_error_of_a_library(monkeypatch):
 
 
 def test_public_soft_rows_are_refused():
-    lp = covering(penalty=np.ones(30), private=np.arange(30) < 29)
-    with pytest.raises(privlp.UnsupportedProblemError, match="treats public rows as hard"):
-        METHODS["perturbed"].plan(SolveRequest.of(lp, 1.0, 1e-6))
+    private = np.arange(30) < 29
+    for prices, s in ((np.ones(30), None), (np.where(private, math.inf, 1.0), 5)):
+        lp = covering(penalty=prices, private=private)
+        with pytest.raises(privlp.UnsupportedProblemError, match="treats public rows as hard"):
+            METHODS["perturbed"].plan(SolveRequest.of(lp, 1.0, 1e-6, s))
 
 
 @pytest.mark.parametrize("eps", [1e-3, 1e3, math.inf])

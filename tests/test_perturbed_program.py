@@ -99,6 +99,12 @@ class TestReducedPolytope:
         ("rows", "message"),
         [
             (([[1.0, 1.0], [-1.0, -1.0]], [1.0, -2.0]), "contradict each other"),
+            # Variables that rows seem to fix, and rows without variables:
+            (([[1.0, 0.0], [-1.0, 0.0]], [0.3, -0.6]), "contradict each other"),
+            (([[1.0, 0.0]], [-0.5]), "contradict each other"),
+            (([[-1.0, -1.0]], [-500.0]), "contradict each other"),
+            (([[0.0, 0.0]], [-0.5]), "contradict each other"),
+            (([[0.0, 0.0]], [0.5], [0.5]), "contradict each other"),
             (([[1.0, 1.0], [1.0, -1.0]], [2.0, 0.0], [2.0, 0.0]), "leave a single point"),
             (([[1.0, 1.0]], [0.0]), "leave a single point"),
         ],
@@ -111,7 +117,7 @@ class TestReducedPolytope:
         lp = public([[1.0, -1.0]], [1.0], bounds=(0, None), variable_names=["oats", "milk"])
         with pytest.raises(UnboundedRegionError, match=r"put no limit on .*'milk'") as caught:
             ReducedPolytope(PublicRows(lp))
-        assert "finite bounds" in str(caught.value)
+        assert "finite bounds, which may be loose: bounds=(0, 1e6)" in str(caught.value)
         assert "a public row that limits them, such as a bound on the cost" in str(caught.value)
         assert "opt" not in str(caught.value)
         limited = public([[1.0, -1.0], [1.0, 1.0]], [1.0, 9.0], bounds=(0, None))

@@ -269,6 +269,18 @@ def test_costs_by_name():
         LinearProgram(pd.Series([2.0, 1.0], index=["x", "x"]), table, X)
 
 
+@pytest.mark.parametrize("names", [(2020, 2030), (("f", "a"), ("g", "b"))])
+def test_names_that_are_no_text(names):
+    table = pandas({"x": X, "y": X}).set_axis(names, axis=1)
+    costs, bounds = {names[1]: 2.0, names[0]: 1.0}, {names[1]: (0, 2), names[0]: (0, 1)}
+    lp = LinearProgram(costs, table, X, bounds=bounds)
+    assert (lp.c.tolist(), lp.bounds[:, 1].tolist()) == ([1, 2], [1, 2])
+    with pytest.raises(InvalidProblemError, match=r"no variable is called 'z'"):
+        LinearProgram({names[0]: 1.0, "z": 2.0}, table, X)
+    with pytest.raises(InvalidProblemError, match="no variable is called '2020', 2020"):
+        LinearProgram({"2020": 1.0, 2020: 2.0}, pandas({"x": X, "y": X}), X)
+
+
 def test_bounds_by_name():
     table = pandas({"x": X, "y": X})
     by_name = {"y": (0, 2.0), "x": (None, 1.0)}

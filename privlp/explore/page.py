@@ -122,8 +122,8 @@ def explore(
     require(
         not_private or _is_example(lp),
         "The page shows private rows and exact optima: it is for teaching, not for release. This"
-        " program is none of privlp.examples. Say not_private=True (on the command line"
-        " --not-private) if its rows may be shown to whoever sees the page.",
+        " program is none of privlp.examples, as they are without arguments. Say not_private=True"
+        " (on the command line --not-private) if its rows may be shown to whoever sees the page.",
         "not_private",
     )
     folder = Path(path_of(path)).resolve().parent

@@ -17,7 +17,7 @@ from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.data import ProgramData
 from privlp.quiet import unquoted
 from privlp.sparse import as_sparse
-from privlp.tables import in_order_of_rows
+from privlp.tables import by_name, in_order_of_rows, index_of
 
 # Numbers are at most so many times the sensitivity: see `BoundedChange.check`.
 _LARGEST_MULTIPLE = 2.0**36
@@ -271,7 +271,9 @@ class Recourse(NamedTuple):
     def values(self, lp: ProgramData, x: Any) -> FloatArray:
         """What the columns are at values x of the others: a function of private numbers."""
         kept = np.setdiff1d(np.arange(lp.shape[1]), self.columns)
-        x = as_floats(x, "x")
+        own = lp.variable_names and [lp.variable_names[j] for j in kept]
+        x = x if index_of(x) is not None else getattr(x, "x", x)
+        x = as_floats(by_name(x, own, "x"), "x")
         require(
             x.shape == kept.shape,
             f"x must have {len(kept)} entries, those of the other variables; got shape {x.shape}.",

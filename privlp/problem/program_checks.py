@@ -92,7 +92,7 @@ def _check_matrix(lp: ProgramData, *, quote: bool) -> None:
     set_fields(lp, private=row_mask(lp.private, n, lp.row_names, quote=quote))
     set_fields(lp, groups=record_ids(lp.groups, n, quote=quote))
     prices = penalties(lp.penalty, lp.private, lp.row_names, quote=quote)
-    set_fields(lp, penalty=prices)
+    set_fields(lp, penalty=_of_soft_rows(prices, quote=quote))
 
 
 def _check_blocks(lp: ProgramData, source: RowSource, *, quote: bool) -> None:
@@ -100,7 +100,7 @@ def _check_blocks(lp: ProgramData, source: RowSource, *, quote: bool) -> None:
     _check_in_blocks(lp)
     n, d = source.shape
     labels = source.names if lp.variable_names is None else lp.variable_names
-    prices = _prices_in_blocks(lp.penalty, n)
+    prices = _of_soft_rows(_prices_in_blocks(lp.penalty, n), quote=quote)
     set_fields(
         lp,
         A=source,
@@ -247,6 +247,11 @@ def penalties(
     return frozen(prices)
 
 
+def _of_soft_rows(prices: FloatArray | None, *, quote: bool) -> FloatArray | None:
+    """The prices; None if all rows are hard, unless prices are private (not `quote`)."""
+    return None if quote and prices is not None and np.isinf(prices).all() else prices
+
+
 def _price_beyond(what: str) -> str:
     return (
         f"{what} must lie between {SMALLEST:g} and {LARGEST:g}, or be inf for a hard row: beyond,"
@@ -267,12 +272,13 @@ def _by_name(
             )
         number = checks.real(price, "penalty") if checks.is_real(price) else np.nan
         which = f"The penalty of {pattern!r}" if quote else "A penalty"
-        if not 0 < number < np.inf:
+        if not number > 0:
             given = f"{number:g}" if checks.is_real(price) else type(price).__name__
             raise InvalidProblemError(
-                f"{which} must be a positive finite number, got {given}.", parameter="penalty"
+                f"{which} must be a positive number (inf for hard rows), got {given}.",
+                parameter="penalty",
             )
-        if not SMALLEST <= number <= LARGEST:
+        if not (SMALLEST <= number <= LARGEST or number == np.inf):
             raise InvalidProblemError(_price_beyond(which), parameter="penalty")
         matching = _matching(pattern, private.size, row_names, "penalty", quote=quote) & private
         if quote and not matching.any():

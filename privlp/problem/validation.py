@@ -219,7 +219,7 @@ def variable_bounds(
         if np.ma.is_masked(bounds) or tables.is_table(bounds):
             raise TypeError
         found: Any = tables.by_name(bounds, names, "bounds")
-        pairs: Any = (None, None) if found is None else found
+        pairs: Any = (0, None) if found is None else found  # None: the default, as in SciPy
         if hasattr(pairs, "lb") and hasattr(pairs, "ub"):  # of scipy.optimize.Bounds
             pairs = [*zip(*np.broadcast_arrays(pairs.lb, pairs.ub), strict=True)]
         single = found is bounds and len(pairs) == 2 and not any(np.iterable(end) for end in pairs)

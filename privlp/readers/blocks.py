@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_floats, frozen, optional, positive, require, require_data
+from privlp.checks import as_floats, frozen, optional, positive, require, require_data, shown
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.files import path_of
 from privlp.problem.data import is_mapped
@@ -291,6 +291,10 @@ class DaskRows(RowSource):
     """Rows A x <= b in the chunks of an array, or in the partitions of a data frame."""
 
     def __init__(self, A: Any, b: Any, *, quote: bool) -> None:
+        if isinstance(b, str):
+            wrong = f"b={shown(b)} names no column of A."
+            require_data(b in getattr(A, "columns", ()), wrong, "b")
+            A, b = A.drop(columns=[b]), A[b]
         self.names = getattr(A, "columns", None)
         if is_dask(b):
             _check_chunks(A, b)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, ValuesView
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -133,7 +133,8 @@ def _chosen(
 ) -> tuple[set[Any], set[int]]:
     """Ids of the private constraints, and identities of the private atoms of the objective."""
     kinds = cp.constraints.constraint.Constraint | cp.Expression | str
-    private = private if isinstance(private, list | tuple | set) else [private]
+    several = isinstance(private, list | tuple | set | Iterator | ValuesView)
+    private = list(private) if several else [private]
     if not all(isinstance(entry, kinds) for entry in private):
         raise ReadError(
             "private must be constraints of the CVXPY problem, their labels or patterns over these,"

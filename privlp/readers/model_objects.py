@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
@@ -214,6 +214,8 @@ class _Rows:
         """The private rows, (n,), or None."""
         if private is None:
             return None
+        if isinstance(private, Iterator | ValuesView):
+            private = list(private)
         several = isinstance(private, list | tuple | set | range | np.ndarray) or hasattr(
             private, "to_list"
         )

@@ -90,6 +90,8 @@ def unreadable(path: str) -> ReadError:
             " Rows in a table are read in Python: LinearProgram(costs, pandas.read_csv(...),"
             ' b="column"), or LinearProgram.from_parquet(path, costs, rhs="column").'
         )
+    elif not kind.endswith(".mps"):
+        hint = " Its name must end in .mps or .lp, perhaps with .gz behind it."
     return ReadError(
         f"HiGHS cannot read {path!r} as a model. Check that it is an MPS or LP file (plain or .gz)"
         f" and not cut short.{hint}"

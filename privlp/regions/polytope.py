@@ -32,6 +32,8 @@ from privlp.sparse import identity_rows, norms_of_rows, row_of, rows_where, stac
 # that it is small, the share is of their range, not of 1.
 _FIXED = 1e-9
 _DEPENDENT = 1e-9
+# A row whose variables are all fixed holds if it is missed by this share of its terms, or of 1.
+_ROUNDING = 1e-7
 # In more coordinates a nearest point is found in the variables, whose rows are sparse. It is
 # polished if rounding makes its distance longer by this share.
 _FEW, _PRECISE = 50, 1e-6
@@ -119,6 +121,27 @@ class Box:
         return np.minimum(np.maximum(z - price * self.row, self.low), self.high)
 
 
+def _require_room(
+    A: sp.csr_array,
+    lower: FloatArray,
+    upper: FloatArray,
+    bounds: FloatArray,
+    x: FloatArray,
+    fixed: BoolArray,
+) -> None:
+    """Refuse fixed variables beyond their bounds, and rows of no other variable that fail there."""
+    settled = abs(A) @ np.where(fixed, 0.0, 1.0) == 0
+    values = np.append((A @ x)[settled], x[fixed])
+    sizes = np.append((abs(A) @ np.abs(x))[settled], np.abs(x[fixed]))
+    low, high = (
+        np.append(sides[settled], ends[fixed])
+        for sides, ends in ((lower, bounds[:, 0]), (upper, bounds[:, 1]))
+    )
+    rounding = _ROUNDING * (1 + sizes)
+    if ((values > high + rounding) | (values < low - rounding)).any():
+        raise ContradictionError(CONTRADICTION)
+
+
 class ReducedPolytope:
     """K = {x : public rows, bounds, cost·x <= cap} = {origin + basis z : C z <= f}.
 
@@ -155,11 +178,8 @@ class ReducedPolytope:
         if weights is not None:
             self.unit = self.unit * weights[self.live]
         self.origin = low.copy()
+        _require_room(A, lower, upper, public.bounds, low, fixed)
         if not self.live.size:
-            size = 1e-7 * (1 + abs(A) @ np.abs(low))
-            broken = (A @ low > upper + size) | (A @ low < lower - size)
-            if broken.any():
-                raise ContradictionError(CONTRADICTION)
             raise UnsupportedProblemError(_SINGLE_POINT)
         at_low = np.zeros(A.shape[0])
         if fixed.any():

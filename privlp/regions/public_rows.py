@@ -172,8 +172,9 @@ def _unbounded(lp: ProgramData, variables: list[int]) -> UnboundedRegionError:
     return UnboundedRegionError(
         "The public region is unbounded, or HiGHS cannot bound it: its rows and bounds"
         f" put no limit on {names}{others}. Private rows may, but do not count. Give such"
-        " variables finite bounds (bounds=..., or box=... in the readers), or write a public row"
-        " that limits them, such as a bound on the cost.",
+        " variables finite bounds, which may be loose: bounds=(0, 1e6), or the model's own, or"
+        " box=1e6 in the readers (--box 1e6), for -1e6 to 1e6 where the model has no narrower ones."
+        " Or write a public row that limits them, such as a bound on the cost.",
         parameter="bounds",
     )
 

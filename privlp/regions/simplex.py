@@ -105,7 +105,7 @@ class Simplex:
                 "This method needs the public region {x >= 0, c·x = opt} to be a simplex, and here"
                 " it is not: "
                 + "; ".join(reasons)
-                + ". Or use method='chain', which takes any bounded region."
+                + ". Or use method='chain', which takes any bounded region and a delta above 0."
             )
         self.form = form
         self.vertices: FloatArray = value / form.cost

@@ -115,17 +115,17 @@ class Perturbed(RowsMethod):
                 "needs a public bound on prices of soft rows where records come and go: declare it"
                 " by ConstraintPrivate('add-remove', ..., largest_penalty=...)"
             )
+        if np.isfinite(request.lp.penalty).any():
+            raise _refusal(
+                "treats public rows as hard: give them the penalty inf, or write them with slack"
+                " variables"
+            )
         mixed = prices.hard > 0 and math.isfinite(prices.largest)
         if not mixed:
             reason = "every violation of a soft row has its price"
             request.refuse(self.name, s=reason, alpha=reason)
         if not math.isfinite(prices.largest):
             raise _refusal("needs a finite penalty for some private row, or no penalty at all")
-        if np.isfinite(request.lp.penalty).any():
-            raise _refusal(
-                "treats public rows as hard: give them the penalty inf, or write them with slack"
-                " variables"
-            )
         public = PublicRows(request.lp, request.costs_of_hint())
         require_priced_rows(request, public)
         region = ReducedPolytope(public)
