@@ -116,13 +116,47 @@ def test_ranges_and_categories_are_a_table_made_by_hand():
     np.testing.assert_allclose(found.coef_[0] * [36, 50, 1, 1], same.coef_[0])
     entries = np.column_stack([AGE, HOURS, SECTOR == "public", SECTOR == "private"])
     inside = (AGE > 18) & (AGE < 90) & (HOURS > 0) & (HOURS < 100)
-    expected = same.decision_function(by_hand())
-    np.testing.assert_allclose(found.decision_function(table())[inside], expected[inside])
+    decisions = found.decision_function(table())
+    np.testing.assert_allclose(decisions, same.decision_function(by_hand()))
     np.testing.assert_allclose(
-        entries @ found.coef_[0] + found.intercept_, found.decision_function(table())
+        (entries @ found.coef_[0] + found.intercept_)[inside], decisions[inside]
     )
     assert found.privacy_ == same.privacy_
     assert found.score(table(), INCOME) > 0.8
+
+
+REGRESSIONS = [
+    sm.PrivateQuantileRegressor(20.0, 1e-6, (0.3, 0.6), y_bounds=(0, 50), random_state=0),
+    sm.PrivateLPSVR(20.0, 1e-6, y_bounds=(0, 50), random_state=0),
+]
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (0.25, 1.5)])
+@pytest.mark.parametrize("estimator", [*PRIVATE, *REGRESSIONS], ids=lambda e: type(e).__name__)
+@pytest.mark.filterwarnings("ignore::privlp.MostlyNoiseWarning")
+def test_predictions_take_values_beyond_the_ranges_as_a_fit_does(estimator, low, high):
+    """What was fitted, and compared with a constant, knows moved values only."""
+    regression = estimator in REGRESSIONS
+    found = clone(estimator) if regression else given(estimator)
+    found.set_params(X_bounds=(low, high)).fit(X, 25 + 8 * X[:, 0] if regression else Y)
+    decide = found.predict if regression else found.decision_function
+    inside, linear = np.clip(X, low, high), np.atleast_2d(found.coef_).T
+    assert decide(X).tolist() == decide(inside).tolist()
+    assert decide(sp.csr_array(X)) == pytest.approx(decide(inside))
+    if not regression:
+        assert decide(inside) == pytest.approx((inside @ linear)[:, 0] + found.intercept_[0])
+    # The ranges are those of the fit.
+    assert decide(inside).tolist() == (found.set_params(X_bounds=(-9, 9)), decide(X))[1].tolist()
+
+
+def test_a_regression_takes_long_records_as_its_fit_does():
+    machine = sm.PrivateQuantileRegressor(20.0, 1e-6, data_norm=1.5, y_bounds=(0, 50))
+    machine.set_params(random_state=0).fit(X, 25 + 8 * X[:, 0])
+    length = np.linalg.norm(X, axis=1, keepdims=True)
+    assert machine.predict(X) == pytest.approx(machine.predict(X * np.minimum(1, 1.5 / length)))
+    assert machine.predict(100 * X[length[:, 0] > 1.5]) == pytest.approx(
+        machine.predict(X[length[:, 0] > 1.5])
+    )
 
 
 def test_columns_go_by_names_or_positions_in_any_form():

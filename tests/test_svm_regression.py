@@ -144,6 +144,23 @@ def test_rare_features_do_not_let_steps_diverge(eps):
     assert pinball(y - fit.predict(X), 0.5) <= 1.01 * best
 
 
+@pytest.mark.parametrize("q", [0.5, (0.25, 0.5, 0.75)])
+@pytest.mark.parametrize("eps", [1.0, math.inf])
+@pytest.mark.filterwarnings("ignore:The released quantile of y alone:privlp.MostlyNoiseWarning")
+def test_features_tell_of_y_though_half_of_it_is_one_value(eps, q):
+    """Residuals of a constant are mostly 0, and tell no scale: many who spend nothing."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 2, 10_000), rng.uniform(size=10_000)])
+    idle = rng.random(10_000) < np.where(X[:, 0] == 1, 0.9, 0.15)
+    y = np.where(idle, 0, rng.gamma(4, 50, 10_000))
+    bounds = {"X_bounds": (0, 1), "y_bounds": (0, 2000)}
+    found = PrivateQuantileRegressor(eps, 1e-6, q, **bounds, random_state=0).fit(X, y)
+    predicted = np.atleast_2d(found.predict(X).T)
+    for level, prediction in zip(np.atleast_1d(q), predicted, strict=True):
+        least = LPQuantileRegressor(float(level)).fit(X, y).objective_
+        assert pinball(y - prediction, level) <= 1.03 * least
+
+
 def test_a_clear_fit_predicts_far_out_records_too():
     rng = np.random.default_rng(0)
     X = np.clip(rng.lognormal(0, 0.8, (4000, 3)), 0, 20)

@@ -35,11 +35,11 @@ COMMON = """data_norm : float, optional
         many is not told. ``None``: 1; with `X_bounds`, the square root of the number of columns,
         which no record exceeds.
     X_bounds : dict, or pair of floats or of (p,) arrays, optional
-        Public ranges of the columns: values beyond them are moved to them, and then counted from -1
-        to 1 (without an intercept nothing is centred). A dict has for each column, by name or
-        position, a tuple (low, high) or a list of categories: these become columns of 0 and 1, in
-        the place of theirs and in the order of the list; others leave zeros. ``coef_`` is in the
-        user's units.
+        Public ranges of the columns: values beyond them are moved to them, in predictions too. Then
+        they are counted from -1 to 1 (without an intercept nothing is centred). A dict has for each
+        column, by name or position, a tuple (low, high) or a list of categories: these become
+        columns of 0 and 1, in the place of theirs and in the order of the list; others leave zeros.
+        ``coef_`` is in the user's units.
     fit_intercept : bool
         Whether a constant, half of `data_norm`, is appended to each record: ``intercept_`` is its
         weight times the constant. The noise is that for records of norm 1.118 data_norm, and what
@@ -172,6 +172,8 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> FloatArray:
         """x·w plus the intercept for each row of X, shape (n,).
 
+        Values beyond declared `X_bounds` are moved to them, as they are for `fit`.
+
         Examples
         --------
         >>> from svm_models import HuberSVC
@@ -180,8 +182,12 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         array([ True, False])
         """
         check_is_fitted(self, "coef_")
-        X = validated(self, self._numbers(X), dtype=np.float64, reset=False)
+        X = self._moved(validated(self, self._numbers(X), dtype=np.float64, reset=False))
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
+
+    def _moved(self, X: Any) -> Any:
+        """Records moved into the ranges that training moved them into."""
+        return X
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of each row of X, shape (n,).
@@ -332,6 +338,9 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
             return 1.0, None
         largest, of_classes = found
         return largest, np.where(signs > 0, of_classes[1], of_classes[0])
+
+    def _moved(self, X: Any) -> Any:
+        return self._prepare.moved(X)
 
     def _bounded(self, X: Any) -> Any:
         """The records made ready, none longer than its bound, unless training sees to that."""

@@ -37,6 +37,14 @@ _INSTEAD = (
     " the weights still rank records. More records, a larger eps or fewer features would help,"
     " unless features tell little of the class."
 )
+_NOT_SHOWN = (
+    "A noisy comparison of mistakes does not show that the fit errs less than one class for"
+    " everyone, and it may name one; the weights still rank records. More records, a larger eps,"
+    " tighter X_bounds or fewer features would help, unless features tell little of the class; for"
+    " a rare label, threshold_share, or positive_rate of PrivateClassifier."
+)
+# A fit is shown to err less where the sum speaks for it by more than so many deviations.
+_SHOWN = 2.0
 # How much more accurately classes are counted than a regression's constant. Where that would take
 # more than half of the budget, Laplace noise at this share of eps is smaller than Gaussian noise.
 _SHARPER, _MOST_OF_GAUSSIAN, _PURE = 1.7, 0.5, 0.8
@@ -100,8 +108,9 @@ class PrivateLPSVC(PrivateLinearClassifier):
         T, public; ``None``: by the rule.
     fallback : bool
         Buy the class of most records, and compare mistakes: where a noisy comparison does not speak
-        for the fit, that class is named for everyone, by an intercept; the weights still rank. Not
-        beside `threshold_share`, which has another aim.
+        for the fit, that class is named for everyone, by an intercept; the weights still rank. A
+        warning says so, or that the fit is not shown to err less. Not beside `threshold_share`,
+        which has another aim.
     fairness : {"demographic_parity", "equal_opportunity"}, optional
         A constraint on decisions, and a share of the budget that measures it: the two groups of
         ``fit(X, y, sensitive_features=...)`` are to be named positive about equally often; or,
@@ -240,13 +249,14 @@ class PrivateLPSVC(PrivateLinearClassifier):
         # As it is before it is moved; and by how much positive records outweigh the others, where
         # that is known and moves it.
         _, self._fitted = prepare.weights(w)
-        self._balance = None
+        self._balance, shown = None, True
         if of_fallback:
-            self._fall_back(X, signs, w, of_fallback, n)
+            shown = self._fall_back(X, signs, w, of_fallback, n)
         if of_fairness is not None and self.intercept_[0]:
             self.fairness_gap_ = 0.0
-        if self.intercept_[0] and not warned:
-            warnings.warn(_INSTEAD, MostlyNoiseWarning, stacklevel=4)
+        if not (shown or warned):
+            said = _INSTEAD if self.intercept_[0] else _NOT_SHOWN
+            warnings.warn(said, MostlyNoiseWarning, stacklevel=4)
         return w
 
     def _evened_out(
@@ -280,13 +290,17 @@ class PrivateLPSVC(PrivateLinearClassifier):
 
     def _fall_back(
         self, X: RecordSource, signs: FloatArray, w: FloatArray, paid: list[ChargedDraws], n: int
-    ) -> None:
-        """Move the intercept so far that one class is named for everyone, if that errs less."""
+    ) -> bool:
+        """Move the intercept so far that one class is named for everyone, if that errs less.
+
+        Returned is whether the fit is shown to err less.
+        """
         _, weights = self._weights(signs)
-        found, balance = larger_class(self._decisions(X, w), signs, weights, *paid, n=n)
+        found, balance, shown = larger_class(self._decisions(X, w), signs, weights, *paid, n=n)
         self._balance = balance / n if found else None
         reach = float(np.linalg.norm(w)) * self._prepare.norm
         self.intercept_ = np.array([found * max(_BEYOND * reach, np.finfo(float).tiny)])
+        return shown
 
     def _check_parameters(self, p: int) -> None:  # noqa: ARG002
         require_delta(self, self.eps, self.delta)
@@ -361,10 +375,11 @@ def larger_class(
     choice: ChargedDraws,
     *,
     n: int,
-) -> tuple[float, float]:
+) -> tuple[float, float, bool]:
     """The sign of the larger class if its mistakes are fewer than those of the decisions, else 0.
 
-    Beside it, by how much positive records outweigh negative ones, with noise.
+    Beside it, by how much positive records outweigh negative ones, with noise; and whether the
+    mistakes of the decisions are shown to be fewer.
 
     Records count their public class weights, rounded to multiples of 2^-20 so that sums are exact.
     Both sums move by at most 1 where a record is added or removed, by 2 where one is replaced, and
@@ -378,5 +393,7 @@ def larger_class(
     more = size * (wrong.astype(float) - (signs != larger))
     # A fit that errs half as often again as the constant adds half of the smaller class.
     half = 0.25 * max(n - abs(balance), 0.0) / HALF_AS_BAD_AGAIN
-    kept = keeps(np.array(choice(float(np.sum(more)))), choice.sigma, half)
-    return (0.0 if kept else larger), balance
+    total = float(choice(float(np.sum(more))))
+    kept = bool(keeps(total, choice.sigma, half))
+    shown = kept and (choice.sigma == 0 or total < -_SHOWN * choice.sigma)
+    return (0.0 if kept else larger), balance, shown

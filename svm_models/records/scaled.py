@@ -66,6 +66,10 @@ class Preparation:
         values /= half[at]
         return X
 
+    def moved(self, X: Any) -> Any:
+        """Records moved into the ranges of their entries, in the units of the file."""
+        return X if self.ranges is None else moved_into(X, *self.ranges)
+
     def weights(self, w: FloatArray) -> tuple[FloatArray, float]:
         """Weights of x, and the intercept."""
         coef, intercept = (w[:-1], float(w[-1]) * self.constant) if self.constant else (w, 0.0)
@@ -77,6 +81,19 @@ class Preparation:
     def without_intercept(self, w: FloatArray) -> FloatArray:
         """Weights with which the constant counts for nothing."""
         return np.append(w[:-1], 0.0) if self.constant else w
+
+
+def moved_into(X: Any, low: FloatArray, high: FloatArray) -> Any:
+    """Records with entries moved into their ranges; X itself if it is an array and all are."""
+    if sp.issparse(X):
+        if (low > 0).any() or (high < 0).any():
+            return np.clip(X.toarray(), low, high)
+        X = own_rows(X)
+        np.clip(X.data, low[X.indices], high[X.indices], out=X.data)
+        return X
+    if np.all(X.min(axis=0) >= low) and np.all(X.max(axis=0) <= high):
+        return X
+    return np.clip(X, low, high)
 
 
 def _with_constant(X: Any, constant: float) -> Any:

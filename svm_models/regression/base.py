@@ -107,6 +107,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> FloatArray:
         """Predictions, shape (n,); (n, K) for K fits. X=None, for fits without features: n is 1.
 
+        What lies beyond declared `X_bounds` or `data_norm` is moved as it is for :meth:`fit`.
+
         Those of several fits are put in rising order for each record: quantiles never cross, and
         sorted predictions are no farther from the true quantiles (Chernozhukov, Fernandez-Val and
         Galichon 2010).
@@ -210,6 +212,7 @@ class PrivateLinearRegressor(LinearRegressor):
     rows_per_record: int | None = None
     prediction_bounds_: FloatArray = field(init=False)
     privacy_: PrivacyRecord = field(init=False)
+    _units: Units = field(init=False)
 
     eps: float = field(init=False)
     delta: float = field(init=False)
@@ -240,6 +243,7 @@ class PrivateLinearRegressor(LinearRegressor):
             X, y, count = X[kept], y[kept], len(kept)
         bounds = self.X_bounds if self._columns is None else self._columns.ranges
         constant, units, loss, quantiles = self._declared(p, bounds)
+        self._units = units
         opened = self._open(randomness)
         require_delta(self, self.eps, self.delta)
         warn_if_repeated(self, opened.ledger.eps, opened.ledger.delta)
@@ -268,8 +272,8 @@ class PrivateLinearRegressor(LinearRegressor):
         return units.coefficients(found.points)
 
     def _predicted(self, X: Any) -> FloatArray:
-        """Predictions of the K fits, within the released bounds, (n, K)."""
-        return np.clip(super()._predicted(X), *self.prediction_bounds_)
+        """Predictions of the K fits at records as fitted, within the released bounds, (n, K)."""
+        return np.clip(super()._predicted(self._units.moved(X)), *self.prediction_bounds_)
 
     def _forecast(self, records: int, n_features: int, eps: float) -> Forecast:
         """What noise will do at an eps; for a small count mechanisms take a larger number."""

@@ -45,6 +45,10 @@ _NOISE_OF_A_ROUND = 0.3
 _LONGEST_STEP = 3.0
 # Binary logarithms between which norms and, in units of y's range, residuals are searched.
 _NORMS, _SIZES = 12.0, (-20.0, 2.0)
+# Where half of the residuals of a constant are smaller, beside the range of y, most of them may be
+# 0: so few of all tell that, by a size so many times as large. It is then taken, and a later one is
+# not believed below a share of it.
+_SMALL, _FEW, _TIED, _LEAST_OF_TIED = 2.0**-9, 0.125, 8.0, 0.25
 # After the first stage residuals may be smaller by so many powers of two.
 _LESS = 14.0
 # Share of records that the middle turns of whitening shorten; moments below this share of n are not
@@ -95,12 +99,21 @@ def descend(rows: Rows[Pairs], lift: FloatArray, plan: Plan, account: Account) -
         run = replace(run, whole=np.asarray(whole(run.centre())), of_whole=whole.sigma)
     of_constant = np.linalg.solve(whiten, np.eye(p)[0]) if plan.constant else np.zeros(p)
     nearest = np.argmin(np.abs(np.array(levels or (0.5,)) - 0.5))
-    points, searched = best[nearest] * of_constant[None], _SIZES
-    for number in range(SIZES):
-        size = run.size_of_residuals(points[0], sizes, searched)
-        scale, searched = size / MEDIAN_SIZE, (math.log2(size) - _LESS, math.log2(size) + 1)
-        if number < SIZES - 1:
-            points = run.stage(plan.stages[number], stages[number], points, scale)
+    points = best[nearest] * of_constant[None]
+    size = run.size_of_residuals(points[0], sizes, _SIZES)
+    small, tied = size < _SMALL, False
+    if small:  # takes the next turn
+        of_few = run.size_of_residuals(points[0], sizes, _SIZES, _FEW)
+        of_few *= MEDIAN_SIZE / normal_quantile(1 - _FEW / 2)
+        tied = of_few > _TIED * size
+        size = max(size, of_few)
+    for number in range(SIZES - 1):
+        points = run.stage(plan.stages[number], stages[number], points, size / MEDIAN_SIZE)
+        if number or not small:
+            searched = math.log2(size) - _LESS, math.log2(size) + 1
+            found = run.size_of_residuals(points[0], sizes, searched)
+            size = max(found, size * _LEAST_OF_TIED) if tied else found
+    number, scale = SIZES - 1, size / MEDIAN_SIZE
     median, points = points[0], np.repeat(points, loss.count, axis=0)
     if of_levels is not None:
         shift = _levels(run, median, of_levels, levels, scale, plan.together(levels))
@@ -188,12 +201,16 @@ class _Descent:
         return np.array([self.whiten.of_sum(each) for each in total]) * unit
 
     def size_of_residuals(
-        self, point: FloatArray, counts: ChargedDraws, ends: tuple[float, float]
+        self,
+        point: FloatArray,
+        counts: ChargedDraws,
+        ends: tuple[float, float],
+        share: float = 0.5,
     ) -> float:
-        """About the median of the sizes of residuals, by noisy counts."""
+        """About the size that a share of the residuals exceed, by noisy counts."""
 
         def larger(level: float) -> float:
-            return float(self.total(WhitenedPairs.larger, point, 2.0**level, 0.5))
+            return float(self.total(WhitenedPairs.larger, point, 2.0**level, share))
 
         return float(2.0 ** _crossing(larger, counts, *ends))
 

@@ -92,12 +92,13 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
     y_bounds : pair of floats
         Public range of y; values beyond it are moved to it, and how many is not told.
     X_bounds : dict, or pair of floats or of (p,) arrays, optional
-        Public ranges of the features. Values beyond them are moved to them. A dict has for each
-        column, by name or position, a tuple (low, high), or a list of categories: these become
-        columns of 0 and 1, in the place of theirs and in the order of the list; others leave zeros.
+        Public ranges of the features. Values beyond them are moved to them, in predictions too. A
+        dict has for each column, by name or position, a tuple (low, high), or a list of categories:
+        these become columns of 0 and 1, in the place of theirs and in the order of the list; others
+        leave zeros.
     data_norm : float, optional
-        In place of X_bounds: a public bound on the Euclidean norm of a record, as for classifiers.
-        Longer ones are scaled down.
+        In place of X_bounds: a public bound on the Euclidean norm of a record. Longer ones are
+        scaled down to it, in predictions too.
     fit_intercept : bool
         Whether there is a b. No constant column is needed.
     budget, random_state, relation, nominal_n, rows_per_record

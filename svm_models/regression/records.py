@@ -32,7 +32,7 @@ from svm_models.records.grid import (
     WhitenedRecords,
     Whitening,
 )
-from svm_models.records.scaled import own_rows
+from svm_models.records.scaled import moved_into, own_rows
 from svm_models.regression.losses import ResidualLoss
 
 #: Records m_i on the grid, and numbers y_i, (k,).
@@ -194,6 +194,12 @@ class Units:
         """Bound on the norm of what :meth:`_made` makes of a record."""
         of_features = len(self.half) if self.data_norm is None else 1
         return math.sqrt(int(self._offset.any()) + of_features)
+
+    def moved(self, X: Any) -> Any:
+        """Records moved to the bounds, or scaled down, as for a fit; in the user's units."""
+        if self.data_norm is not None:
+            return within_norm(X, self.data_norm)
+        return moved_into(X, self.low, self.high)
 
     def pairs(self, X: Any, y: FloatArray, grid: RecordGrid) -> Pairs:
         """Records m_i on the grid, of norm 1 at most, and y_i."""
