@@ -111,8 +111,6 @@ def test_programs_without_optimum(program, status):
     assert exact.message == expected[status]
 
 
-# parameters
-
 COVERING = LinearProgram(**COVERED)
 
 
@@ -128,9 +126,6 @@ def test_nothing_is_printed():
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert (done.stdout, done.stderr) == ("", "")
-
-
-# soft rows
 
 
 def _slacked(lp):
@@ -227,9 +222,6 @@ def test_soft_programs_agree_with_slacks_written_out(data):
     paid = lp.objective(exact.x) + lp.sign * lp.penalty @ missed
     assert exact.objective == pytest.approx(paid, abs=1e-8)
     assert max(residuals(exact)) < 1e-9
-
-
-# agreement with SciPy, and the certificate
 
 
 @st.composite

@@ -56,9 +56,6 @@ def slacks(lp, y):
     return known.rhs - known.private_rows() @ y
 
 
-# how far slacks move
-
-
 @settings(max_examples=few(120), deadline=None)
 @given(st.sampled_from(sorted(RELATIONS)), st.integers(0, 10_000), st.booleans())
 def test_slacks_of_neighbours_move_no_further_than_stated(name, seed, two_sided):
@@ -92,9 +89,6 @@ def test_rows_and_columns_together_are_not_in_one_row():
     assert not numbers.in_one_row
     (alone,) = RELATIONS["row"].private_numbers(form)
     assert alone.in_one_row
-
-
-# rows hold, and little is lost
 
 
 @settings(max_examples=few(40), deadline=None)
@@ -156,9 +150,6 @@ def test_equalities_and_variables_of_either_sign():
         assert (lp.A @ solution.x)[equal] == pytest.approx(lp.b[equal], abs=1e-7)
 
 
-# budget and refusals
-
-
 def test_three_fifths_of_the_budget_are_for_the_slacks():
     lp = packing(RELATIONS["all parts"])
     ledger = Ledger(2.0, 1e-4)
@@ -185,9 +176,6 @@ def test_wrong_requests_say_what_to_do(options, message):
     lp = packing(RELATIONS["row and b"])
     with pytest.raises(privlp.PrivLPError, match=message):
         privlp.solve(lp, 1.0, **{"delta": 1e-4, "method": MEASURED, **options})
-
-
-# which programs "auto" takes it for
 
 
 @pytest.mark.filterwarnings("ignore:delta = 0.1 is at least")
@@ -267,9 +255,6 @@ def test_losses_in_trials_are_near_those_of_solves():
     for name, loss in zip(names, ranges.loss_in_trials(task, numbers, runs), strict=True):
         points = [privlp.solve(lp, 1.0, 0.1, method=WAYS[name], rng=k).x for k in range(5)]
         assert 0.4 < loss / np.mean([1 - lp.objective(x) / best for x in points]) < 2.5
-
-
-# audits
 
 
 def audited(name, pairs=8):

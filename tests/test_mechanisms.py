@@ -39,9 +39,6 @@ def selection_probabilities(scores, sensitivity, eps):
     return odds / odds.sum()
 
 
-# exponential mechanism
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("given", "sensitivity", "eps"),
@@ -60,9 +57,6 @@ def test_selection_follows_the_exponential_law(given, sensitivity, eps):
     assert (scores == given).all()
     found = np.bincount(chosen, minlength=len(scores))
     assert stats.chisquare(found, expected).pvalue > FALSE_ALARM
-
-
-# coins
 
 
 @pytest.mark.statistical
@@ -95,9 +89,6 @@ def test_coins_of_one_call_are_independent():
 def test_certain_and_impossible_coins():
     coins = bernoulli_exp(np.array([0.0, 700.0, 0.0, 700.0]), np.random.default_rng(8))
     assert coins.tolist() == [True, False, True, False]
-
-
-# additive noise
 
 
 NOISES = [LaplaceMechanism, GaussianMechanism, privacy.EuclideanLaplaceMechanism]
@@ -134,9 +125,6 @@ def test_infinite_eps_selects_the_largest_score_and_has_no_price():
     assert composed_epsilon([(mechanism.price, 1)], 1e-6) == math.inf
 
 
-# prices
-
-
 @pytest.mark.parametrize("eps", [1e-3, 0.5, 8 - 1e-9])
 def test_selection_costs_an_eighth_of_eps_squared(eps):
     mechanism = ExponentialMechanism(0.3, eps)
@@ -170,9 +158,6 @@ def test_pure_event_is_randomised_response(eps, count):
     exact = (count * log_moment / (order - 1) + np.log1p(-1 / order) - of_delta).min()
     ledger = privacy.prices._renyi_epsilon(((Price.pure(eps), count),), 1e-6)
     assert exact * (1 - 1e-6) <= ledger <= exact * 1.01
-
-
-# refusals and descriptions
 
 
 @pytest.mark.parametrize("make", [ExponentialMechanism, *NOISES])

@@ -28,9 +28,6 @@ def packing(relation=EACH, *, rows=40, d=4, seed=0, **fields):
     return LinearProgram(rng.uniform(1, 2, d), A, b, sense="max", neighbours=relation, **fields)
 
 
-# one margin
-
-
 def test_no_row_fails_and_less_is_lost():
     lp = packing(rows=400)
     best = privlp.solve_exact(lp).objective
@@ -124,9 +121,6 @@ def test_a_twin_whose_levels_are_private_is_caught(monkeypatch):
     assert not audited(packing(rows=8, d=3)).passed
 
 
-# the least that certainty costs
-
-
 @pytest.mark.parametrize(("eps", "delta"), [(0.1, 1e-6), (1.0, 1e-3), (1.0, 1e-6), (4.0, 1e-9)])
 def test_truncated_noise_is_near_the_least_slack(eps, delta):
     least = float(least_slack(np.array([1e6]), eps, delta)[0])
@@ -152,9 +146,6 @@ def test_no_way_loses_less_than_the_least():
         feasible="always",
     )  # fmt: skip
     assert of_sum.losses["always"] < 0.15 * plan.losses["always"]
-
-
-# what plans foretell
 
 
 @pytest.mark.parametrize("feasible", [None, 0.9, "always"])

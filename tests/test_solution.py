@@ -58,9 +58,6 @@ def assert_same(first, second):
         assert values.dtype == second.trace[name].dtype
 
 
-# round trip
-
-
 def test_printed_in_a_few_lines(solution):
     shown = str(solution).splitlines()
     names = [line.split(":")[0].strip() for line in shown]
@@ -135,9 +132,6 @@ def test_the_file_is_standard_json(solution, tmp_path):
     assert document["x"] == solution.x.tolist()
 
 
-# what cannot be loaded
-
-
 def test_loading_a_missing_file_or_a_directory(tmp_path):
     missing = r"Cannot read '.*nowhere\.json': No such file or directory\."
     for path, message in (
@@ -204,9 +198,6 @@ def test_loading_a_damaged_file(solution, tmp_path, damage):
         Solution.load(path)
 
 
-# saving is all or nothing
-
-
 STEPS = {"encoding": (json, ("dump", "dumps")), "renaming": (os, ("replace", "rename"))}
 
 
@@ -242,9 +233,6 @@ def test_saving_where_it_cannot_names_the_place_and_leaves_nothing(solution, tmp
         with pytest.raises(OSError, match=named):
             solution.save(tmp_path / place)
     assert list(tmp_path.rglob("*")) == [tmp_path / "solution.json"]
-
-
-# the object
 
 
 def test_a_solution_is_frozen(solution):

@@ -95,9 +95,6 @@ def test_no_noise_without_privacy():
     assert mechanism.release([0.1, 3.0], Randomness(0)).tolist() == [0.1, 3.0]
 
 
-# solves
-
-
 def rows(m, sensitivity=1.0, norm="inf"):
     relation = privlp.ScalarPrivate(sensitivity, norm, lower=0, upper=10_000)
     A = np.vstack([np.eye(m), np.ones(m)])

@@ -43,9 +43,6 @@ def spent_on(mechanisms, delta):
     return ledger.spent()
 
 
-# disjoint parts
-
-
 @given(
     st.lists(st.lists(st.floats(0.01, 2.0), max_size=3), min_size=1, max_size=5),
     st.lists(st.floats(0.01, 2.0), max_size=2),
@@ -114,9 +111,6 @@ def test_nested_parts():
     assert left.spent() == pytest.approx(0.5)
 
 
-# refusals and entries
-
-
 def test_a_refusal_leaves_every_ledger_as_it_was():
     budget = planned(1.0, 0.0)
     left, right = budget.disjoint(2)
@@ -157,9 +151,6 @@ def test_calibration_inside_a_part():
         charge(part, mechanism, count=3)
     assert budget.spent() <= 2.0
     assert budget.spent() == pytest.approx(2.0, rel=1e-6)
-
-
-# corners
 
 
 def objective(sigma, cost=0.0, *, one_sided=False):
@@ -252,9 +243,6 @@ def test_partitions_alike_do_not_multiply(monkeypatch):
     asked.clear()
     budget.spent()
     assert len(asked) <= 12
-
-
-# shares within a budget
 
 
 def test_a_share_of_a_planned_budget_counts_with_its_limits():

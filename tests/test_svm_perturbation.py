@@ -95,9 +95,6 @@ def no_draws(monkeypatch):
     return lambda: replace_draws(monkeypatch, draw)
 
 
-# what is spent
-
-
 @pytest.mark.parametrize("estimator", ALL)
 @pytest.mark.parametrize("eps", [1e-12, 1e-3, 1.0, 20.0, 1e5, 1e9])
 def test_eps_is_spent_to_the_last(estimator, eps):
@@ -130,8 +127,6 @@ def test_a_delta_does_not_get_into_reg_by_its_position(estimator):
     assert estimator(*loss, 1.0, 1e-6, delta=1e-9).reg == estimator(reg=1e-6).reg
     assert clone(estimator(reg=1e-6)).get_params()["reg"] == 1e-6
 
-
-# how much noise
 
 FORMULAS = pytest.mark.parametrize(
     ("n", "eps", "reg", "data_norm", "loss"),
@@ -241,8 +236,6 @@ def test_a_curvature_that_costs_more_than_eps_is_refused(no_draws, delta):
         charged(perturbation.perturb_objective, risk, 1.0, delta, add_regularization=False)
 
 
-# bounds that both rest on
-
 VECTOR = st.lists(st.floats(-1, 1), min_size=2, max_size=2).map(np.array)
 LOSS = st.sampled_from([huber(), huber(0.1), logistic()])
 
@@ -325,9 +318,6 @@ def test_gradient_of_one_record(z, other, x, x_other, loss):
     assert np.linalg.norm(slopes[0] * x - slopes[1] * x_other) <= 2 * loss.slope_bound * (1 + 1e-12)
 
 
-# the norm of records
-
-
 @pytest.mark.parametrize(("estimator", "delta", "t"), pairs(ALL, [0.0, 1e-6], [1e-3, 7.0]))
 def test_scale_of_the_records(estimator, delta, t):
     """Records and their bound t times as long, regularisation t^2 times as strong."""
@@ -359,17 +349,12 @@ def test_extreme_norms(data_norm):
     np.testing.assert_allclose(data_norm * svm.coef_[0], reference, rtol=1e-6)
 
 
-# classes, seeds
-
-
 @pytest.mark.parametrize(
     "source", [np.random.default_rng(3), np.random.RandomState(3), np.int64(3)]
 )
 def test_every_seeded_source_is_owned_up_to(source):
     assert sm.OutputPerturbationSVC(random_state=source).fit(X, Y).privacy_.seeded
 
-
-# losses of one's own
 
 #: Squared hinge, continued by its tangent where its slope reaches -4.
 CLIPPED_SQUARED_HINGE = sm.MarginLoss(
@@ -407,9 +392,6 @@ def test_bounds_of_a_loss(name, bound):
 def test_the_default_loss_is_logistic(named, default):
     one, other = (estimator(random_state=2).fit(X, Y).coef_ for estimator in (named, default))
     np.testing.assert_array_equal(one, other)
-
-
-# nothing leaks
 
 
 @pytest.mark.parametrize("kind", [ObjectivePerturbation, GaussianObjectivePerturbation])

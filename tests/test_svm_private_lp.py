@@ -56,9 +56,6 @@ def exact(radius):
     return found.fun
 
 
-# without noise
-
-
 @pytest.mark.parametrize(("radius", "container"), [(0.5, np.array), (20.0, sp.csr_array)])
 def test_without_noise_it_is_the_minimiser_over_the_ball(radius, container):
     svm = PrivateLPSVC(eps=np.inf, radius=radius, rounds=700).fit(container(X), Y)
@@ -114,9 +111,6 @@ def test_projection_onto_the_ball():
         z = onto_l1_ball(w, radius)
         assert np.abs(z).sum() <= radius * (1 + 1e-12)
         assert (z - w) @ z <= -radius * np.abs(z - w).max() + 1e-12 or np.array_equal(z, w)
-
-
-# sensitivity
 
 
 GRID = grids.RecordGrid.of(1_000)
@@ -238,9 +232,6 @@ def test_the_whitening_is_bounded_by_public_numbers():
         assert reach >= whitening.REACH
 
 
-# second moments measured twice
-
-
 def test_true_moments_measured_twice_whiten_the_records():
     first, _ = whitening.whitening(X.T @ X / len(X), 1e-6)
     whitened = X @ first
@@ -282,12 +273,6 @@ def test_second_moments_are_measured_twice_between_two_levels_of_noise():
     assert again.sensitivity == moments.sensitivity == math.sqrt(2)
     assert half.sensitivity == sums.sensitivity == 1.0
     assert made[1.0].eps == pytest.approx(1.0, rel=1e-6)
-
-
-# audit
-
-
-# rule
 
 
 def test_the_rule_follows_the_noise():
