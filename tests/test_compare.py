@@ -145,11 +145,6 @@ def test_n_violated_counts_scaled_violations_above_alpha(alpha, expected):
     assert type(comparison.n_violated(alpha)) is int
 
 
-def test_n_violated_by_default_counts_every_violated_row():
-    assert compare(LinearProgram(**PROGRAM), X).n_violated() == 3
-    assert comparison_of([0.0, 0.0]).n_violated() == 0
-
-
 LP = LinearProgram(**PROGRAM)
 INFEASIBLE = LinearProgram([1.0], [[1.0], [-1.0]], [1.0, -2.0])
 SHAPE = r"The solution has shape \(.*\), but the program has 2 variables"

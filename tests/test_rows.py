@@ -127,13 +127,6 @@ def test_numbers_of_a_row_are_functions_of_that_row_and_of_released_values(sourc
         np.testing.assert_array_equal(found(*rows, source)[:kept], here[:kept])
 
 
-@given(st.lists(st.integers(0, N), max_size=6).map(sorted), st.sampled_from(list(SCALED)))
-def test_numbers_of_rows_that_are_split_anywhere(cuts, name):
-    lp = program(*table())
-    there = of_each_row(split_rows(lp, cuts), name)
-    np.testing.assert_array_equal(there, of_each_row(lp.rows(), name))
-
-
 DUALS = {
     "elastic": lambda rows: ElasticDual(rows, POINT, 0.7),
     "dense": lambda rows: DenseDual(rows, 5.5, 0.4),

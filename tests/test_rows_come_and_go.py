@@ -183,16 +183,6 @@ def test_a_program_without_rows_goes_through_all_that_takes_one():
     assert one == other
 
 
-def test_a_cvxpy_problem_without_constraints_is_a_program_without_rows():
-    x = cp.Variable(3, nonneg=True)
-    problem = cp.Problem(cp.Minimize(cp.sum(x)))
-    for private in (None, []):
-        lp = LinearProgram.from_cvxpy(problem, private=private, neighbours=RELATION)
-        assert lp.shape == (0, 3)
-    with pytest.raises(ReadError, match="has no constraints"):
-        LinearProgram.from_cvxpy(problem)
-
-
 @pytest.mark.parametrize("neighbours", [None, ConstraintPrivate(), privlp.ScalarPrivate(0.1)])
 def test_where_rows_are_public_a_program_needs_some(neighbours):
     options = {} if neighbours is None else {"neighbours": neighbours}

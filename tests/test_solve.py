@@ -192,6 +192,8 @@ BAD_CALLS = {
     "alpha zero": ({"alpha": 0.0}, "alpha must be positive"),
     "alpha infinite": ({"alpha": INF}, "alpha must be positive and finite"),
     "alpha tiny": ({"alpha": 1e-9}, "Give a larger alpha"),
+    "alpha absurd": ({"alpha": 1e-99}, "Give a larger alpha"),
+    "split": ({"split": [1]}, "split has no use"),
     "opt missing": ({"opt": None}, "opt is missing|put no limit on .* or give opt or a range"),
     "opt nan": ({"opt": math.nan}, "^opt must be a finite number, or a range"),
     "opt of three": ({"opt": (1, 2, 3)}, "^opt must be a finite number, or a range"),
@@ -205,7 +207,7 @@ BAD_CALLS = {
 
 
 #: Not bad where opt is a hint, or alpha sets no number of rounds.
-FINE = ("alpha tiny", "opt missing", "opt of the wrong sign", "opt zero")
+FINE = ("alpha tiny", "alpha absurd", "opt missing", "opt of the wrong sign", "opt zero")
 
 
 def test_bad_parameters_are_refused_with_nothing_spent(method):

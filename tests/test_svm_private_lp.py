@@ -13,7 +13,7 @@ from privlp.privacy import GaussianMechanism, Ledger, Randomness
 from privlp.regions.simplex import L1Ball, onto_l1_ball
 from privlp.rows import parts as row_parts
 from privlp.rows.access import InMemory
-from svm_models import PrivateLPSVC, make_separable_sphere, whitening
+from svm_models import PrivateLPSVC, whitening
 from svm_models.account import RELATION
 from svm_models.classifiers.lp_svc_plan import Rule
 from svm_models.classifiers.risk import huber
@@ -281,19 +281,3 @@ def test_the_rule_follows_the_noise():
     assert rules[0].rounds > rules[-1].rounds >= 1
     assert rules[0].radius > rules[-1].radius > 0
     assert 0 < rules[0].ridge < rules[-1].ridge
-
-
-def test_rounds_grow_with_eps():
-    every = (0.1, 1.0, 10.0, 100.0, np.inf)
-    fits = [PrivateLPSVC(eps, random_state=0).fit(X, Y) for eps in every]
-    rounds = [fit.rounds_ for fit in fits]
-    assert [max(e.draws for e in fit.privacy_.entries) for fit in fits[:-1]] == rounds[:-1]
-    assert rounds == sorted(rounds)
-    assert rounds[0] < rounds[-1]
-
-
-def test_on_a_separable_sphere():
-    records, labels = make_separable_sphere(5_000, random_state=0)
-    assert (
-        PrivateLPSVC(1.0, 1e-8, random_state=0).fit(records, labels).score(records, labels) > 0.97
-    )

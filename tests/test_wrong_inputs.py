@@ -340,16 +340,6 @@ def test_extreme_prices_have_a_domain(price):
             lp_of(penalty=penalty, row_names=["r1", "r2", "r3", "r4"])
 
 
-def test_what_has_no_use_or_is_needed_is_told():
-    for ask in (solve, plan):
-        with pytest.raises(InvalidParameterError, match="delta must be positive"):
-            ask(SOFT, 1.0, 0.0)
-        with pytest.raises(InvalidParameterError, match="width has no use with soft rows"):
-            ask(SOFT, 1.0, 1e-6, width=2.0)
-    with pytest.raises(InvalidParameterError, match=r"width has no use with method='chain'"):
-        solve(HARD, 1.0, 1e-6, 1, width=2.0, rng=0)
-
-
 def test_allocations_refuse_nan_without_advice_on_infinity():
     with pytest.raises(InvalidProblemError) as caught:
         people(values=[[np.nan, 1.0, 1.0]])
