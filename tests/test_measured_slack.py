@@ -197,19 +197,6 @@ def test_auto_takes_it_where_budgets_bind(pages, advertisers, private, expected)
     assert ("Three fifths of the budget measure" in plan.advice) == (expected == "measured-slack")
 
 
-def test_the_choice_reads_no_private_number():
-    """Programs that share all public numbers get the same plan."""
-    one, other = (packing(RELATIONS["row and b"], rows=3, d=3) for _ in range(2))
-    rng = np.random.default_rng(0)
-    A, b = one.A.copy(), one.b.copy()
-    A[one.private], b[one.private] = rng.uniform(0, 1.2, (3, 3)), rng.uniform(1, 10, 3)
-    one, other = (
-        str(privlp.plan(lp, 3.0, 0.1, feasible="always"))
-        for lp in (one, other.changed(A=A, b=b, c=one.c))
-    )
-    assert one == other
-
-
 @pytest.mark.parametrize(
     ("relation", "options"),
     [

@@ -102,10 +102,16 @@ def test_noise_keeps_the_shape_and_every_draw_is_new(kind):
     assert len(set(draws(mechanism, 0.0, 100, seed=12))) == 100
 
 
-@pytest.mark.parametrize("kind", NOISES)
-def test_no_noise_returns_the_value_and_has_no_finite_price(kind):
-    mechanism = kind(1.0, 0.0)
+WITHOUT_NOISE = [kind(1.0, 0.0) for kind in NOISES]
+WITHOUT_NOISE.append(TruncatedGaussianMechanism.of_budget(1.0, math.inf, 0.0))
+WITHOUT_NOISE.append(TruncatedSupNormMechanism.of_budget(1.0, math.inf, 0.0, 2))
+
+
+@pytest.mark.parametrize("mechanism", WITHOUT_NOISE, ids=lambda of: of.name)
+def test_no_noise_returns_the_value_and_has_no_finite_price(mechanism):
     assert mechanism.release([0.1, 1e-300], Randomness(0)).tolist() == [0.1, 1e-300]
+    of_cuts = ("width", "most", "own_delta")
+    assert not any(getattr(mechanism, name, 0) for name in of_cuts)
     assert mechanism.pure_eps == math.inf
     assert composed_epsilon([(mechanism.price, 1)], 1e-6) == math.inf
 

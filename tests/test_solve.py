@@ -176,6 +176,7 @@ BAD_CALLS = {
     "eps negative": ({"eps": -1.0}, "eps must be positive"),
     "eps nan": ({"eps": math.nan}, "eps must be positive"),
     "eps text": ({"eps": "one"}, "eps must be a number, got str"),
+    "eps infinite": ({"eps": INF}, "eps = inf"),
     "delta negative": ({"delta": -1e-9}, r"delta must be in \[0, 1\)"),
     "delta one": ({"delta": 1.0}, r"delta must be in \[0, 1\)"),
     "s missing": ({"s": None}, "s is missing"),

@@ -68,23 +68,6 @@ def test_lpsvc_on_records_of_any_scale(scale, C, form):
     assert svm.objective_ == pytest.approx(primal.objective, rel=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "C", "w", "objective"),
-    [
-        ([[1.0], [-1.0]], [1, -1], 0.25, [0.0], 0.5),  # a margin is not worth its price
-        ([[2.0, 0.0], [0.0, -1.0]], [1, -1], 10.0, [0.5, 1.0], 1.5),
-        # The 1-norm takes the longest entry alone.
-        ([[3.0, 1.0], [-3.0, -1.0]], [1, -1], 10.0, [1 / 3, 0.0], 1 / 3),
-        ([[0.0, 0.0], [0.0, 0.0]], [1, -1], 2.0, [0.0, 0.0], 4.0),
-    ],
-)
-def test_known_answers_of_lpsvc(X, y, C, w, objective):
-    svm = LPSVC(C).fit(X, y)
-    np.testing.assert_allclose(svm.coef_[0], w, atol=1e-9)
-    assert svm.objective_ == pytest.approx(objective)
-    np.testing.assert_array_equal(svm.intercept_, [0.0])
-
-
 def reference_qp(X, y, C):
     """min ||w||^2 + C sum of hinges, that is twice ||w||^2/2 + C/2 sum of hinges."""
     options = {"loss": "hinge", "dual": True, "fit_intercept": False, "max_iter": 10**7}

@@ -213,13 +213,6 @@ def test_extreme_budgets_are_kept(eps, delta, m):
     assert 0 < mechanism.width <= tails.MOST_DEVIATIONS * mechanism.sigma
 
 
-def test_no_noise_without_privacy():
-    mechanism = TruncatedGaussianMechanism.of_budget(1.0, math.inf, 0.0)
-    assert mechanism.sigma == mechanism.width == mechanism.most == mechanism.own_delta == 0
-    assert mechanism.pure_eps == math.inf
-    assert mechanism.release([0.1], Randomness(0)).tolist() == [0.1]
-
-
 EPS, DELTA = 4.0, 0.02
 ONE = TruncatedGaussianMechanism.of_budget(1.0, EPS, DELTA)
 
