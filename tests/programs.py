@@ -43,76 +43,42 @@ def tight_covering(n=4000, d=10, *, seed=0, **fields):
     return LinearProgram(A.sum(axis=0) / n, -A, -np.ones(n), **fields)
 
 
+_EQUAL = [1, 2, 3], [[1, 1, 1], [-1, -3, 0]], [2, -3], {"row_lower": [2, -INF]}
+_FREE = {"bounds": [(None, None), (0, None)], "private": [0, 1]}
+_MIRRORED = {"bounds": [(0, None), (None, 0)]}
+_FORMS = [
+    ("covering", [1, 2], [[-1, -1], [-1, -3]], [-2, -3], {}),
+    ("degenerate", [1, 1], [[-1, -1], [-1, -1], [-2, -2], [-1, 0]], [-1, -1, -2, -0.5], {}),
+    (
+        "maximise",
+        [3, 5],
+        [[1, 0], [0, 2], [3, 2]],
+        [4, 12, 18],
+        {"sense": "max", "bounds": (0, 20)},
+    ),
+    ("at least", [1, 2], [[1, 1], [1, 3]], [INF, INF], {"row_lower": [2, 3]}),
+    ("ranges", [1, 2], [[1, 1], [1, 3]], [4, 12], {"row_lower": [2, 3]}),
+    ("mirrored variable", [1, -2], [[-1, 1], [-1, 3]], [-2, -3], _MIRRORED),
+    ("public equality", *_EQUAL[:3], {**_EQUAL[3], "private": [1]}),
+    ("private equality", *_EQUAL),
+    ("free variable", [1, 2], [[-1, -1], [-1, 1], [1, 0], [-1, 0]], [-2, 1, 5, 3], _FREE),
+    ("box of both signs", [1, -1, 2], [[-1, 2, 1], [3, -1, -2]], [1, 2], {"bounds": (-2, 3)}),
+    ("sparse", [1, 2], sp.csr_array([[-1.0, 0.0], [-1.0, -3.0]]), [-2, -3], {}),
+    (
+        *("lower bounds and offset", [1, 2], [[-1, -1], [-1, -3]], [-4, -7]),
+        {"bounds": (1, None), "offset": 5.0},
+    ),
+    (
+        *("public and private rows", [1, 2], [[-1, -1], [-1, -3], [-1, 0]], [-2, -3, -0.1]),
+        {"private": [0, 1]},
+    ),
+    (
+        *("fixed variable", [1, 2, 7], [[-1, -1, 0.5], [-1, -3, 0]], [-2, -3]),
+        {"bounds": [(0, None), (0, None), (2, 2)]},
+    ),
+]
 #: Small programs of every form, whose optima are found by hand or by HiGHS.
-KNOWN = {
-    "covering": {"c": [1, 2], "A": [[-1, -1], [-1, -3]], "b": [-2, -3]},
-    "degenerate": {
-        "c": [1, 1],
-        "A": [[-1, -1], [-1, -1], [-2, -2], [-1, 0]],
-        "b": [-1, -1, -2, -0.5],
-    },
-    "maximise": {
-        "c": [3, 5],
-        "A": [[1, 0], [0, 2], [3, 2]],
-        "b": [4, 12, 18],
-        "sense": "max",
-        "bounds": (0, 20),
-    },
-    "at least": {"c": [1, 2], "A": [[1, 1], [1, 3]], "b": [INF, INF], "row_lower": [2, 3]},
-    "ranges": {"c": [1, 2], "A": [[1, 1], [1, 3]], "b": [4, 12], "row_lower": [2, 3]},
-    "lower bounds and offset": {
-        "c": [1, 2],
-        "A": [[-1, -1], [-1, -3]],
-        "b": [-4, -7],
-        "bounds": (1, None),
-        "offset": 5.0,
-    },
-    "mirrored variable": {
-        "c": [1, -2],
-        "A": [[-1, 1], [-1, 3]],
-        "b": [-2, -3],
-        "bounds": [(0, None), (None, 0)],
-    },
-    "public equality": {
-        "c": [1, 2, 3],
-        "A": [[1, 1, 1], [-1, -3, 0]],
-        "b": [2, -3],
-        "row_lower": [2, -INF],
-        "private": [1],
-    },
-    "private equality": {
-        "c": [1, 2, 3],
-        "A": [[1, 1, 1], [-1, -3, 0]],
-        "b": [2, -3],
-        "row_lower": [2, -INF],
-    },
-    "public and private rows": {
-        "c": [1, 2],
-        "A": [[-1, -1], [-1, -3], [-1, 0]],
-        "b": [-2, -3, -0.1],
-        "private": [0, 1],
-    },
-    "fixed variable": {
-        "c": [1, 2, 7],
-        "A": [[-1, -1, 0.5], [-1, -3, 0]],
-        "b": [-2, -3],
-        "bounds": [(0, None), (0, None), (2, 2)],
-    },
-    "free variable": {
-        "c": [1, 2],
-        "A": [[-1, -1], [-1, 1], [1, 0], [-1, 0]],
-        "b": [-2, 1, 5, 3],
-        "bounds": [(None, None), (0, None)],
-        "private": [0, 1],
-    },
-    "box of both signs": {
-        "c": [1, -1, 2],
-        "A": [[-1, 2, 1], [3, -1, -2]],
-        "b": [1, 2],
-        "bounds": (-2, 3),
-    },
-    "sparse": {"c": [1, 2], "A": sp.csr_array([[-1.0, 0.0], [-1.0, -3.0]]), "b": [-2, -3]},
-}
+KNOWN = {name: {"c": c, "A": A, "b": b, **others} for name, c, A, b, others in _FORMS}
 
 
 #: The ways of ``"tightened"``, which takes one of them by public numbers. Each is a method too.
@@ -134,19 +100,22 @@ def method_of(name):
     return WAYS.get(name, name)
 
 
+#: How the purpose or the mechanism of an entry begins that one way alone has.
+_OF_ONE_WAY = {
+    "measure the slacks": "measured-slack",
+    "measure one margin": "one-margin",
+    "tighten by shadow prices": "by-prices",
+    "truncated Gaussian": "truncated-gaussian",
+    "truncated sup-norm": "truncated-sup-norm",
+}
+
+
 def way_of(solution):
     """The way that ``"tightened"`` took, from its ledger."""
     entries = solution.privacy.entries
-    if any(entry.purpose.startswith("measure the slacks") for entry in entries):
-        return "measured-slack"
-    if any(entry.purpose.startswith("measure one margin") for entry in entries):
-        return "one-margin"
-    if any(entry.purpose.startswith("tighten by shadow prices") for entry in entries):
-        return "by-prices"
-    if any(entry.mechanism.startswith("truncated Gaussian") for entry in entries):
-        return "truncated-gaussian"
-    if any(entry.mechanism.startswith("truncated sup-norm") for entry in entries):
-        return "truncated-sup-norm"
+    for begin, way in _OF_ONE_WAY.items():
+        if any(text.startswith(begin) for of in entries for text in (of.purpose, of.mechanism)):
+            return way
     plain = all(entry.mechanism.startswith("truncated Laplace") for entry in entries)
     return "truncated-laplace" if plain else "quantile-noise"
 

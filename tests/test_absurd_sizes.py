@@ -96,11 +96,3 @@ def test_widths_beyond_reason_are_refused_whatever_the_rows(width):
         with pytest.raises(privlp.InvalidParameterError, match=message):
             privlp.solve(lp, 1.0, 1e-6, 3, budget=budget, **request)
     assert budget.spent() == 0
-
-
-@pytest.mark.parametrize("alpha", [1e-60, 1e-99])
-def test_absurdly_small_alpha_is_told(alpha):
-    lp = privlp.LinearProgram([1.0, 2.0], -np.ones((50, 2)), -np.ones(50))
-    for method, options in (("dmw", {}), ("dmw-published", {"width": 1.0})):
-        with pytest.raises(privlp.InvalidParameterError, match="Give a larger alpha"):
-            privlp.solve(lp, 1.0, 1e-6, 10, alpha, opt=2.0, method=method, **options)

@@ -33,9 +33,6 @@ def welfare(allocation, result):
     return allocation.worth(result.shares_of(allocation)) / best
 
 
-# without noise
-
-
 def test_known_prices():
     """Two units, three people: the price lies between the second and the third value."""
     allocation = Allocation([[5.0], [3.0], [1.0]], [2.0], largest_value=5.0)
@@ -65,9 +62,6 @@ def test_without_noise_prices_are_the_duals_and_shares_the_optimum(kind):
     else:
         assert result.prices == pytest.approx(duals, abs=0.02)
     assert (allocation.used(result.shares_of(allocation)) <= n / k / 3 * (1 + 1e-3)).all()
-
-
-# with noise
 
 
 @pytest.mark.parametrize(("n", "eps", "least"), [(1000, 1.0, 0.8), (1000, 4.0, 0.93)])
@@ -199,9 +193,6 @@ def test_plans_see_no_private_number():
     assert "not promised to hold" in allocate(rooms(), 1.0, feasible=None, rng=0).statement()
 
 
-# people and results
-
-
 def test_a_person_alone_finds_what_all_together_do():
     rng = np.random.default_rng(5)
     uses = rng.uniform(0, 1, (400, 3, 2))
@@ -268,8 +259,6 @@ def test_seeds_budgets_and_statement():
         allocate(rooms(neighbours=others), 1.0, budget=budget)
 
 
-# refusals
-
 ONE, COME_AND_GO = {"largest_value": 1.0}, PersonPrivate("add-remove", nominal_n=1)
 REFUSED = [
     (([[0.5]], [1.0]), {"largest_value": 0.0}, "largest_value must be a positive finite number"),
@@ -326,9 +315,6 @@ ONE_SUPPLY = Allocation([[3]], supplies=[1], largest_value=3)
 def test_parameters_are_refused_before_anything_is_spent(call, message):
     with pytest.raises(privlp.PrivLPError, match=message):
         call()
-
-
-# mathematics
 
 
 def some_people(seed, n=30, k=3, d=3, own=False):

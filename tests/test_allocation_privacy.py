@@ -19,9 +19,6 @@ from privlp.privacy import LaplaceObjectivePerturbation
 pytestmark = pytest.mark.statistical
 
 
-# the theorem, by densities
-
-
 class Density:
     """The law of y = strength centre - xi + demand(P(y)); P(y) = max(0, (y - supplies)/strength)."""
 
@@ -94,9 +91,6 @@ def test_a_curvature_that_is_not_paid_and_too_little_noise_are_seen(d, kind, fau
     assert worst_loss(d, kind, **fault) > 1.5
 
 
-# neighbours that see the same releases
-
-
 def allocation(values, relation, supply):
     options = {"neighbours": relation or PersonPrivate()}
     return Allocation(values, [supply, supply], largest_value=1.0, **options)
@@ -166,9 +160,6 @@ def test_a_check_of_demand_without_noise_is_seen():
     assert any((first.served != second.served).any() for first, second in several)
 
 
-# statistics of whole runs
-
-
 def rise(data, generator):
     """The last price, from the first one that was released."""
     with pytest.warns(match="Too little supply"):
@@ -208,9 +199,6 @@ def test_a_minimum_that_is_not_covered_is_seen():
     plan = program(people, sizes.supplies, np.ones(2), stage.strength, stage.softness, 1e4)
     found = plan.minimise(stage.tolerance / 2), plan._accelerated(np.ones(2), stage.tolerance / 2)
     assert np.linalg.norm(found[0] - found[1]) <= stage.tolerance
-
-
-# what numbers far beyond the others may not tell
 
 
 def with_a_value(value, uses=None):

@@ -31,9 +31,6 @@ def gaussian_delta(eps, sigma):
     )
 
 
-# verdicts
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize("seed", range(3))
 def test_correct_mechanisms_pass(seed):
@@ -125,9 +122,6 @@ def test_the_event_is_chosen_and_judged_on_different_runs(mechanism):
     assert audit(mechanism, 0, 1, 0.05, 0.0, runs=600, rng=4).passed
 
 
-# outputs and randomness
-
-
 @pytest.mark.parametrize(
     "outcome",
     [
@@ -186,9 +180,6 @@ def test_progress_is_shown_on_request(capfd):
     assert errors.count("\n") == 1  # one bar
 
 
-# the bound
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("p", "q", "delta"),
@@ -213,9 +204,6 @@ def test_the_bound_at_the_edges():
     edge = 0.0025**0.01
     assert _bound(100, 0, 100, 0.0, 0.99) == pytest.approx(math.log(edge / (1 - edge)))
     assert _bound(100, 100, 100, 0.0, 0.99) == pytest.approx(math.log(edge))
-
-
-# words
 
 
 RESULT = AuditResult(1.0, 1e-6, 0.8, confidence=0.999, runs=1000, event="some outcomes")
@@ -256,9 +244,6 @@ def test_a_projection_is_in_the_units_of_the_release():
     result = audit(noisy, 0, 1, 1.0, 0.0, runs=400, rng=0)
     edges = result.outcomes.edges
     assert 0.9 * math.sqrt(5) < edges[-1] - edges[0] < 1.5 * math.sqrt(5)
-
-
-# what is drawn
 
 
 def drawn(result):
@@ -347,9 +332,6 @@ def test_the_allowed_line_is_the_definition():
 def test_nothing_to_draw():
     with pytest.raises(InvalidParameterError, match="holds no outcomes to draw"):
         RESULT.plot()
-
-
-# refusals
 
 
 @pytest.mark.parametrize(

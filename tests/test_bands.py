@@ -277,8 +277,12 @@ TWICE = {"A": np.hstack([np.eye(T + 1, T)] * 2)}
 ALIKE = {"A": np.hstack([np.eye(T + 1, T), np.ones((T + 1, T))]) * np.eye(T + 1, T).sum(1)[:, None]}
 
 
-def banded(lp):
-    return lp.with_tolerance(1)
+def banded(tolerance=1):
+    return lambda lp: lp.with_tolerance(tolerance)
+
+
+def kept(columns):
+    return lambda lp: lp.with_recourse(columns)
 
 
 def never_violated(lp):
@@ -288,44 +292,20 @@ def never_violated(lp):
 @pytest.mark.parametrize(
     ("fields", "call", "message"),
     [
-        (
-            {},
-            lambda lp: lp.with_tolerance(0),
-            "tolerance must be a positive finite number .*, or 7",
-        ),
-        ({}, lambda lp: lp.with_tolerance([1, 2]), "tolerance must be a positive finite"),
-        ({"neighbours": FREE}, lambda lp: lp.with_tolerance(-1), "in units of the rows[.]"),
-        ({"row_lower": None}, banded, "no private equality to which"),
-        (
-            {"neighbours": privlp.RowPrivate(0.1)},
-            banded,
-            "A band takes ConstraintPrivate, or Scalar",
-        ),
-        ({"neighbours": ZEROS}, banded, "declare lower = upper = 0 for right-hand sides"),
-        ({"neighbours": ConstraintPrivate()}, lambda lp: lp.with_recourse("y*"), "take with_tol"),
-        ({}, lambda lp: lp.with_recourse("z*"), "columns must be names of variables, patterns"),
-        ({}, lambda lp: lp.with_recourse([T + T]), "places from 0 to 11; each must be there"),
-        ({}, lambda lp: lp.with_recourse("*"), "some of the variables, and not all"),
-        (
-            {},
-            lambda lp: lp.with_recourse("p1"),
-            r".p1. cannot be kept as recourse: it must stand in",
-        ),
-        (
-            TWICE,
-            lambda lp: lp.with_recourse(["p1", "y1"]),
-            "2 columns stand in 1 .* takes sums of pri",
-        ),
-        (
-            CARRIED,
-            lambda lp: lp.with_recourse("y2"),
-            "1 columns stand in 2 .* the stock of each day",
-        ),
-        (
-            ALIKE,
-            lambda lp: lp.with_recourse("y*"),
-            "do not close the equalities .* Name other colum",
-        ),
+        ({}, banded(0), "tolerance must be a positive finite number .*, or 7"),
+        ({}, banded([1, 2]), "tolerance must be a positive finite"),
+        ({"neighbours": FREE}, banded(-1), "in units of the rows[.]"),
+        ({"row_lower": None}, banded(), "no private equality to which"),
+        ({"neighbours": privlp.RowPrivate(0.1)}, banded(), "A band takes ConstraintPrivate, or Sc"),
+        ({"neighbours": ZEROS}, banded(), "declare lower = upper = 0 for right-hand sides"),
+        ({"neighbours": ConstraintPrivate()}, kept("y*"), "take with_tol"),
+        ({}, kept("z*"), "columns must be names of variables, patterns"),
+        ({}, kept([T + T]), "places from 0 to 11; each must be there"),
+        ({}, kept("*"), "some of the variables, and not all"),
+        ({}, kept("p1"), r".p1. cannot be kept as recourse: it must stand in"),
+        (TWICE, kept(["p1", "y1"]), "2 columns stand in 1 .* takes sums of pri"),
+        (CARRIED, kept("y2"), "1 columns stand in 2 .* the stock of each day"),
+        (ALIKE, kept("y*"), "do not close the equalities .* Name other colum"),
         ({}, lambda lp: lp.recourse("y*", [1.0]), "x must have 6 entries"),
         ({}, never_violated, r"lp.with_tolerance[(]...[)], or keep columns back by with_recourse"),
     ],

@@ -187,9 +187,6 @@ def test_mean_and_standard_error():
     assert (str(result), result.said("auc")) == ("0.2000 ± 0.1155", "–")
 
 
-# the page on unknown optima
-
-
 #: A bound told, public rows, earnings, a free variable; and soft rows.
 SOME = {
     "hard": (1, 6, 8, 10),
@@ -266,9 +263,6 @@ def test_many_measurements_keep_their_order_and_are_not_made_twice(tmp_path, mon
 
     again = benchmarks.cache.Cache("squares", "state")
     assert again.measure_all(asked, never, processes=2, description="squares") == found
-
-
-# audits of other packages
 
 
 def noisy_count(scale):

@@ -47,9 +47,6 @@ def weighted(lp, eps=1.0, delta=1e-6):
     return Weighted.of(request, part, WorstCase.of(request.form, [part]))
 
 
-# how far numbers move over scales
-
-
 def rounded(sensitivity):
     return ScalarPrivate(sensitivity, "1", moves=PAIRS, rounding=0.5, lower=20, upper=90)
 
@@ -180,9 +177,6 @@ def test_moves_of_public_rows_alone_are_refused():
 def test_bad_moves(fields, message):
     with pytest.raises(PrivLPError, match=message):
         dear_and_cheap(ScalarPrivate(2.0, **{"norm": "1", "lower": 20, "upper": 90, **fields}))
-
-
-# noise by shadow prices
 
 
 @pytest.mark.parametrize("sense", ["max", "min"])

@@ -131,9 +131,6 @@ def stop(mechanism):
     raise KeyboardInterrupt
 
 
-# Without noise.
-
-
 X = np.random.default_rng(0).normal(size=(60, 2))
 X /= np.linalg.norm(X, axis=1, keepdims=True)
 X[:, 0] = np.copysign(np.maximum(np.abs(X[:, 0]), 0.4), X[:, 0])
@@ -246,9 +243,6 @@ def test_without_noise_a_classifier_approaches_the_exact_one(name):
         estimator.set_params(epsilon=0.02)
     CLASSIFIER_LIMITS[name](estimator)
     assert not estimator.privacy_.private
-
-
-# Nothing without an entry.
 
 
 def concrete(kind):

@@ -26,9 +26,6 @@ def comparison_of(violations, scaled=None):
     return Comparison(1.0, 1.0, np.array(violations, float), np.array(scaled, float))
 
 
-# values
-
-
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array, sp.csc_matrix, pd.DataFrame])
 def test_violations_by_hand(storage):
     lp = LinearProgram(**PROGRAM | {"A": storage(A)})
@@ -125,9 +122,6 @@ def test_any_point_can_be_compared(x):
     assert compare(LinearProgram(**PROGRAM), x).objective == 3.0
 
 
-# counting
-
-
 @pytest.mark.parametrize(
     ("s", "expected"),
     [
@@ -150,13 +144,6 @@ def test_n_violated_counts_scaled_violations_above_alpha(alpha, expected):
     assert comparison.n_violated(alpha) == expected
     assert type(comparison.n_violated(alpha)) is int
 
-
-def test_n_violated_by_default_counts_every_violated_row():
-    assert compare(LinearProgram(**PROGRAM), X).n_violated() == 3
-    assert comparison_of([0.0, 0.0]).n_violated() == 0
-
-
-# what is refused, what is shown
 
 LP = LinearProgram(**PROGRAM)
 INFEASIBLE = LinearProgram([1.0], [[1.0], [-1.0]], [1.0, -2.0])
@@ -218,9 +205,6 @@ def test_violations_within_the_tolerance_are_rounding():
     assert "rows violated=0 of 3 beyond tolerance 0.01" in repr(wide)
 
 
-# the plot
-
-
 @pytest.mark.parametrize(
     ("amount", "rows"), [(0.5, 4), (1.9, 4), (2.1, 3), (4.9, 3), (5.1, 1), (6.9, 1)]
 )
@@ -253,9 +237,6 @@ def test_plot_of_extreme_violations(pyplot, violations):
     ax.figure.canvas.draw()
     assert all(math.isfinite(end) for end in (*ax.get_xlim(), *ax.get_ylim()))
     assert ax.get_xlim()[1] > 0.0
-
-
-# a reference that gives up rows
 
 
 def covering(n, seed=0):

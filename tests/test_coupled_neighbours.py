@@ -314,9 +314,6 @@ def test_soft_rows():
         assert_within_what_is_charged(lambda lp, tape, ask=ask: ask(lp, rng=tape), pair)
 
 
-# sensitivities in the ledger, from the numbers of the proofs
-
-
 def test_staged_descents_charge_for_two_rows_of_a_record():
     """Rows of one sign are longer, and have the same sensitivity."""
     relation = privlp.ConstraintPrivate(rows_per_record=2)

@@ -95,8 +95,6 @@ def test_reference_lists_the_public_names(package):
     assert sorted(re.findall(r"^   (\w+)$", page, flags=re.MULTILINE)) == PUBLIC[package]
 
 
-# references
-
 NAME = r"(?:(?:van der|van|de) )?[A-ZÄÖÜ][\w-]+(?: Medina)?"
 CITATION = re.compile(
     rf"({NAME}(?:, {NAME})*(?:,? and {NAME})?)(?: et al\.)?(?:['’]s)?,? \(?((?:19|20)\d\d)\b"
@@ -145,9 +143,6 @@ def test_citations_are_found():
     }
 
 
-# built pages
-
-
 def load(path):
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
@@ -182,9 +177,6 @@ def test_checker_of_pages(tmp_path, element, fault):
     found = list(load(ROOT / "docs" / "check_site.py").faults(tmp_path))
     bad = ["bad.css: loads https://elsewhere.org/x.css", "bad.css: loads //elsewhere.org/font"]
     assert found == ([] if fault is None else [f"index.html: {fault}"]) + bad
-
-
-# extensions
 
 
 def test_solutions_are_folded(tmp_path):

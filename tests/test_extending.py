@@ -65,9 +65,6 @@ def test_the_worked_example_passes_and_its_twin_that_charges_for_half_is_caught(
     assert [each.releases[0].ratio for each in (found, twin)] == pytest.approx([1.0, 2.0])
 
 
-# a method with a player
-
-
 @pytest.mark.parametrize(("relation", "split"), each(WHOLE, [False, True]))
 def test_a_method_with_a_player(relation, split):
     lp = covering(WHOLE[relation])
@@ -96,8 +93,6 @@ def test_it_refuses_what_it_does_not_protect():
     with pytest.raises(privlp.UnsupportedProblemError, match="'noisy-weights' does not protect"):
         privlp.solve(lp, 1.0, 1e-6, method=NoisyWeights())
 
-
-# a relation
 
 EUCLIDEAN = EuclideanPrivate(0.3, lower=-2, upper=-0.1)
 

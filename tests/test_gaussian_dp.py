@@ -95,9 +95,6 @@ def test_where_inverses_have_no_finite_answer():
     assert gaussian_dp.least_eps(lambda eps: 0.5, 0.1, scale=1.0) == math.inf
 
 
-# who is dominated
-
-
 def extreme_pair(eps: float, t: float) -> tuple[float, float]:
     """The probabilities of one of two outcomes whose log-ratios are t and t - eps."""
     p = math.expm1(t - eps) / math.expm1(-eps)

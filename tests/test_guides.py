@@ -82,9 +82,6 @@ def test_the_readme_is_read_in_one_sitting():
     assert max(map(len, lines)) <= 100
 
 
-# the programs of real people
-
-
 def test_patients_own_one_row_each_and_can_all_be_told_apart():
     records = pytest.importorskip("sklearn.datasets").load_breast_cancer()
     lp = examples.screening()

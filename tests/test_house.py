@@ -140,9 +140,6 @@ def test_every_module_is_read():
     assert {"privlp", "privlp.errors", "privlp.cli.options", "svm_models"} <= set(found)
 
 
-# what an import runs
-
-
 #: Public modules of functions.
 MODULES = ("examples", "models")
 

@@ -25,7 +25,6 @@ X, Y = sm.make_separable_sphere(300, n_features=4, margin=0.1, random_state=0)
 CLASSES = filter(inspect.isclass, (getattr(sm, name) for name in sm.__all__))
 PRIVATE = [cls for cls in CLASSES if issubclass(cls, PrivateLinearClassifier)]
 
-# a new loss is one file
 
 NEW_LOSS = '''
 """Half of sqrt(1 + (1 - z)^2) + 1 - z: a smooth hinge."""
@@ -75,9 +74,6 @@ def test_a_new_loss_is_one_file(smooth_hinge, estimator, steepness, delta):
     assert private.eps == pytest.approx(2.0, rel=1e-5)
     charged = max(entry.sensitivity for entry in private.entries)
     assert charged == pytest.approx(steepness * smooth_hinge.slope_bound, rel=1e-6)
-
-
-# records leave as sums alone
 
 
 class NotingRows(SplitRows):
@@ -144,9 +140,6 @@ def test_private_lp_svc_trains_on_blocks(monkeypatch, eps):
     monkeypatch.setattr("svm_models.records.source.WholeRecords.rows", door)
     np.testing.assert_array_equal(model.fit(X, Y).coef_, whole)
     assert set(seen[0].sizes) == {5, 25}, "sums and second moments alone leave"
-
-
-# one readable class, light imports
 
 
 @pytest.mark.parametrize("estimator", PRIVATE, ids=lambda estimator: estimator.__name__)

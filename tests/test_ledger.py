@@ -237,16 +237,6 @@ def test_two_solves_compose_in_their_budget():
     assert [entry.draws for entry in budget.entries] == [first.iterations, second.iterations]
 
 
-@pytest.mark.parametrize(
-    ("eps", "options", "message"), [(math.inf, {}, "eps = inf"), (0.5, {"width": 3.0}, "width")]
-)
-def test_what_is_refused_costs_nothing(eps, options, message):
-    budget = Budget(1.0, 1e-6)
-    with pytest.raises(privlp.PrivLPError, match=message):
-        solve(budget, eps, **options)
-    assert (budget.spent(), budget.entries) == (0, ())
-
-
 # words and data
 
 

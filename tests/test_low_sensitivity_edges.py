@@ -16,7 +16,7 @@ from privlp.methods import METHODS, SolveRequest
 from privlp.problem import highs
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.bounded_change import BoundedChange
-from tests.programs import method_of, methods_for
+from tests.programs import method_of
 
 INF = float("inf")
 
@@ -135,14 +135,6 @@ def test_a_strange_split_is_refused(split):
     relation = privlp.ScalarPrivate(0.1), privlp.ObjectivePrivate(0.1)
     lp = privlp.LinearProgram(**COVERING, bounds=(0, 5), neighbours=relation)
     refused(lp, "split", kind=privlp.InvalidParameterError, split=split)
-
-
-@pytest.mark.parametrize("method", methods_for(privlp.ConstraintPrivate()))
-def test_split_is_not_ignored_by_other_methods(method):
-    lp = privlp.LinearProgram([1, 1], [[-1, -1]] * 3, [-1] * 3)
-    options = {"s": 1, "alpha": 1.0, "opt": 1.0, "width": 1.0 if "published" in method else None}
-    wrong = {"kind": privlp.InvalidParameterError, "split": [1]}
-    refused(lp, "split has no use", method=method_of(method), **options, **wrong)
 
 
 def test_auto_with_alpha_may_take_direct_noise():

@@ -56,9 +56,6 @@ def slacks(lp, y):
     return known.rhs - known.private_rows() @ y
 
 
-# how far slacks move
-
-
 @settings(max_examples=few(120), deadline=None)
 @given(st.sampled_from(sorted(RELATIONS)), st.integers(0, 10_000), st.booleans())
 def test_slacks_of_neighbours_move_no_further_than_stated(name, seed, two_sided):
@@ -92,9 +89,6 @@ def test_rows_and_columns_together_are_not_in_one_row():
     assert not numbers.in_one_row
     (alone,) = RELATIONS["row"].private_numbers(form)
     assert alone.in_one_row
-
-
-# rows hold, and little is lost
 
 
 @settings(max_examples=few(40), deadline=None)
@@ -156,9 +150,6 @@ def test_equalities_and_variables_of_either_sign():
         assert (lp.A @ solution.x)[equal] == pytest.approx(lp.b[equal], abs=1e-7)
 
 
-# budget and refusals
-
-
 def test_three_fifths_of_the_budget_are_for_the_slacks():
     lp = packing(RELATIONS["all parts"])
     ledger = Ledger(2.0, 1e-4)
@@ -187,9 +178,6 @@ def test_wrong_requests_say_what_to_do(options, message):
         privlp.solve(lp, 1.0, **{"delta": 1e-4, "method": MEASURED, **options})
 
 
-# which programs "auto" takes it for
-
-
 @pytest.mark.filterwarnings("ignore:delta = 0.1 is at least")
 @pytest.mark.parametrize(
     ("pages", "advertisers", "private", "expected"),
@@ -207,19 +195,6 @@ def test_auto_takes_it_where_budgets_bind(pages, advertisers, private, expected)
     assert plan.best == "tightened"
     assert way_of(privlp.solve(lp, 1.0, 0.1, feasible="always", rng=0)) == expected
     assert ("Three fifths of the budget measure" in plan.advice) == (expected == "measured-slack")
-
-
-def test_the_choice_reads_no_private_number():
-    """Programs that share all public numbers get the same plan."""
-    one, other = (packing(RELATIONS["row and b"], rows=3, d=3) for _ in range(2))
-    rng = np.random.default_rng(0)
-    A, b = one.A.copy(), one.b.copy()
-    A[one.private], b[one.private] = rng.uniform(0, 1.2, (3, 3)), rng.uniform(1, 10, 3)
-    one, other = (
-        str(privlp.plan(lp, 3.0, 0.1, feasible="always"))
-        for lp in (one, other.changed(A=A, b=b, c=one.c))
-    )
-    assert one == other
 
 
 @pytest.mark.parametrize(
@@ -267,9 +242,6 @@ def test_losses_in_trials_are_near_those_of_solves():
     for name, loss in zip(names, ranges.loss_in_trials(task, numbers, runs), strict=True):
         points = [privlp.solve(lp, 1.0, 0.1, method=WAYS[name], rng=k).x for k in range(5)]
         assert 0.4 < loss / np.mean([1 - lp.objective(x) / best for x in points]) < 2.5
-
-
-# audits
 
 
 def audited(name, pairs=8):

@@ -39,9 +39,6 @@ def selection_probabilities(scores, sensitivity, eps):
     return odds / odds.sum()
 
 
-# exponential mechanism
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("given", "sensitivity", "eps"),
@@ -60,9 +57,6 @@ def test_selection_follows_the_exponential_law(given, sensitivity, eps):
     assert (scores == given).all()
     found = np.bincount(chosen, minlength=len(scores))
     assert stats.chisquare(found, expected).pvalue > FALSE_ALARM
-
-
-# coins
 
 
 @pytest.mark.statistical
@@ -97,9 +91,6 @@ def test_certain_and_impossible_coins():
     assert coins.tolist() == [True, False, True, False]
 
 
-# additive noise
-
-
 NOISES = [LaplaceMechanism, GaussianMechanism, privacy.EuclideanLaplaceMechanism]
 
 
@@ -111,10 +102,16 @@ def test_noise_keeps_the_shape_and_every_draw_is_new(kind):
     assert len(set(draws(mechanism, 0.0, 100, seed=12))) == 100
 
 
-@pytest.mark.parametrize("kind", NOISES)
-def test_no_noise_returns_the_value_and_has_no_finite_price(kind):
-    mechanism = kind(1.0, 0.0)
+WITHOUT_NOISE = [kind(1.0, 0.0) for kind in NOISES]
+WITHOUT_NOISE.append(TruncatedGaussianMechanism.of_budget(1.0, math.inf, 0.0))
+WITHOUT_NOISE.append(TruncatedSupNormMechanism.of_budget(1.0, math.inf, 0.0, 2))
+
+
+@pytest.mark.parametrize("mechanism", WITHOUT_NOISE, ids=lambda of: of.name)
+def test_no_noise_returns_the_value_and_has_no_finite_price(mechanism):
     assert mechanism.release([0.1, 1e-300], Randomness(0)).tolist() == [0.1, 1e-300]
+    of_cuts = ("width", "most", "own_delta")
+    assert not any(getattr(mechanism, name, 0) for name in of_cuts)
     assert mechanism.pure_eps == math.inf
     assert composed_epsilon([(mechanism.price, 1)], 1e-6) == math.inf
 
@@ -132,9 +129,6 @@ def test_infinite_eps_selects_the_largest_score_and_has_no_price():
     assert type(mechanism.release(scores, Randomness(0))) is int
     assert mechanism.pure_eps == math.inf
     assert composed_epsilon([(mechanism.price, 1)], 1e-6) == math.inf
-
-
-# prices
 
 
 @pytest.mark.parametrize("eps", [1e-3, 0.5, 8 - 1e-9])
@@ -170,9 +164,6 @@ def test_pure_event_is_randomised_response(eps, count):
     exact = (count * log_moment / (order - 1) + np.log1p(-1 / order) - of_delta).min()
     ledger = privacy.prices._renyi_epsilon(((Price.pure(eps), count),), 1e-6)
     assert exact * (1 - 1e-6) <= ledger <= exact * 1.01
-
-
-# refusals and descriptions
 
 
 @pytest.mark.parametrize("make", [ExponentialMechanism, *NOISES])

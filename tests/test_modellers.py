@@ -160,12 +160,6 @@ def test_private_bounds_are_shown_as_rows(made):
         privlp.LinearProgram([1], [[1]], [1], private_bounds=[(0, 3)])
 
 
-def test_a_maximum_is_one(made):
-    model, _ = made(-NEEDS, [-cost for cost in COSTS], sense="max")
-    lp = read(model)
-    assert (lp.sense, lp.c.tolist()) == ("max", [-1, -2, -1, -3])
-
-
 def test_rows_without_coefficients_stay(made):
     """Which rows there are is public, so it may not depend on their numbers."""
     needs = NEEDS.copy()

@@ -30,9 +30,6 @@ def arguments(name, seed=0, **sizes):
     return getattr(simulated, name)(seed, **sizes)
 
 
-# a model and its values
-
-
 def test_values_have_the_shapes_of_the_parts():
     lp = models.Model([1, 2, 3], np.eye(3), np.ones(3), parts=[("pair", (1, 2)), ("one", ())])
     x = np.array([4.0, 5.0, 6.0])
@@ -65,9 +62,6 @@ def test_a_changed_copy_keeps_its_parts():
 def test_values_of_what_is_no_solution(x, message):
     with pytest.raises((InvalidParameterError, InvalidProblemError), match=message):
         models.Model([1, 2], np.eye(2), np.ones(2)).values(x)
-
-
-# diet
 
 
 def test_menu_of_one_person_is_known():
@@ -105,9 +99,6 @@ def test_another_person_changes_the_rows_of_that_person_only(seed):
     assert set(np.flatnonzero(moved)) <= {who}
 
 
-# staffing
-
-
 def test_roster_of_two_clients_is_known():
     """One worker is on each shift of two hours for two hours of work; the night has one besides."""
     shifts = [[1, 1, 0], [0, 0, 1]]
@@ -115,9 +106,6 @@ def test_roster_of_two_clients_is_known():
     exact = solve_exact(lp)
     np.testing.assert_allclose(lp.values(exact)["workers"], [3, 1])
     assert lp.private.tolist() == [True, True, False, False, False]
-
-
-# flow
 
 
 ARCS = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]
@@ -170,9 +158,6 @@ def test_flow_is_conserved_and_within_capacities(seed):
             assert net[node] == pytest.approx(units + next(short), abs=1e-5)
 
 
-# transport
-
-
 @given(SEEDS)
 def test_transport_agrees_with_scipy(seed):
     rng = np.random.default_rng(seed)
@@ -202,9 +187,6 @@ def test_true_margins_hold_under_any_noise(seed):
     shipments, shortages = lp.values(solution).values()
     assert (shipments.sum(axis=1) <= data["supplies"] + 1e-9).all()
     assert (shipments.sum(axis=0) + shortages >= data["demands"] - 1e-9).all()
-
-
-# portfolio
 
 
 def cvar(losses, beta):
@@ -257,8 +239,6 @@ def test_returns_beyond_the_bound_are_moved_to_it():
     lp = models.cvar_portfolio([[0.5, -3.0], [0.1, 0.2]], bound=1.0)
     np.testing.assert_array_equal(dense(lp)[1:, :2], [[-0.5, 1.0], [-0.1, -0.2]])
 
-
-# refusals
 
 GOOD = {
     models.diet: {"prices": [1, 2], "content": [[1, 2]], "needs": [[3]]},
@@ -341,9 +321,6 @@ def test_models_say_what_is_wrong(model, changes, message):
         model(**{**GOOD[model], **changes})
 
 
-# tables with names
-
-
 def test_names_of_frames_are_used_and_must_agree():
     pd = pytest.importorskip("pandas")
     content = pd.DataFrame([[1.0, 2.0]], index=["iron"], columns=["oats", "milk"])
@@ -391,9 +368,6 @@ def test_names_of_a_table_of_costs():
     assert lp.variable_names == ("mill to north", "mill to south")
     returns = pd.DataFrame([[0.1, 0.2]], columns=["bonds", "land"])
     assert models.cvar_portfolio(returns, bound=1).variable_names[:2] == ("bonds", "land")
-
-
-# made-up data
 
 
 @pytest.mark.parametrize(

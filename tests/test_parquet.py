@@ -143,9 +143,12 @@ def test_messages_name_no_file_where_the_number_of_rows_is_private(tmp_path):
         read(tmp_path, neighbours=ConstraintPrivate("add-remove", nominal_n=20))
 
 
-def test_a_table_without_a_row_is_refused_where_their_number_is_public(tmp_path):
+def test_files_without_a_row_or_of_another_kind_are_refused(tmp_path):
     frame(*table(20)).iloc[:0].to_parquet(tmp_path / "a.parquet")
     with pytest.raises(InvalidProblemError, match="The problem is empty"):
+        read(tmp_path)
+    (tmp_path / "a.parquet").write_bytes(b"not a file of this kind")
+    with pytest.raises(InvalidProblemError, match=r"file 'a.parquet' is no Parquet file"):
         read(tmp_path)
 
 
@@ -169,9 +172,3 @@ def test_what_is_refused(folder, tmp_path):
     ):
         with pytest.raises((InvalidParameterError, InvalidProblemError), match=message):
             call()
-
-
-def test_a_file_that_is_none(tmp_path):
-    (tmp_path / "a.parquet").write_bytes(b"not a file of this kind")
-    with pytest.raises(InvalidProblemError, match=r"file 'a.parquet' is no Parquet file"):
-        read(tmp_path)

@@ -116,9 +116,6 @@ def test_lines_take_the_palette_in_its_order():
     assert drawn == list(COLOURS.values())
 
 
-# programs in two variables
-
-
 def polygon_of(ax):
     return {tuple(corner) for corner in np.round(ax.patches[0].get_xy(), 6).tolist()}
 
@@ -239,9 +236,6 @@ def test_a_region_of_one_point_is_marked():
     assert (*ax.get_xlim(), *ax.get_ylim()) == pytest.approx((0.3, 1.7, 0.3, 1.7))
 
 
-# comparisons and plans
-
-
 @pytest.mark.parametrize("s", [-1, np.nan])
 def test_a_comparison_refuses_to_mark_less_than_no_row(s):
     with pytest.raises(privlp.InvalidParameterError, match="s must not be negative"):
@@ -264,9 +258,6 @@ def test_comparisons_on_the_same_axes_are_all_in_view_and_differ_by_more_than_co
     assert len({line.get_marker() for line in ax.lines}) == 2
 
 
-# audits
-
-
 def test_the_two_inputs_of_an_audit_differ_by_more_than_colour():
     looks = {step.get_label(): step.get_linestyle() for step in made("audit")().patches}
     assert looks["data"] != looks["neighbour"]
@@ -281,9 +272,6 @@ def test_a_faulty_release_is_called_a_fault():
     ax = privlp.SolveAudit(*found).plot()
     assert [text.get_text() for text in ax.texts] == [" 0.50", " 1.50 FAULT"]
     assert ax.get_title() == "not private; mine: 1 fault found"
-
-
-# the trace
 
 
 def test_the_trace_of_a_walk_ends_at_the_solution():

@@ -153,9 +153,6 @@ def test_the_curvature_has_to_be_paid_for():
     assert one.delta(two, eps) > 1e-3 > bound(price(huber(), stiffness, sigma, cost=0.0), eps)
 
 
-# many corners at once
-
-
 def all_combinations(prices: list[Price]) -> tuple[np.ndarray, np.ndarray, float]:
     """Every combination of corners, none merged: number, mu, and the sum of shifts."""
     squares: Counter[float] = Counter({0.0: 1})
@@ -187,9 +184,6 @@ def test_merging_many_corners_is_on_the_safe_side_and_costs_little(seed):
         assert exact * (1 - 1e-9) <= merged <= exact * 1.02
 
 
-# against exact binomial sums
-
-
 @settings(max_examples=examples(40), deadline=None)
 @given(
     responses=st.tuples(powers_of_ten(-2, 0.5), st.integers(1, 30)),
@@ -215,8 +209,6 @@ def test_composed_epsilon_of_responses_is_near_the_exact_one():
     found = composed_epsilon([(Price.pure(eps), count)], delta)
     assert binomial_delta(0.7 * found, [(chance, 1 - chance, count)]) > delta
 
-
-# order and counts
 
 PRICES = st.one_of(
     powers_of_ten(-3, 0).map(Price.gaussian),
@@ -283,9 +275,6 @@ def test_nothing_costs_nothing_and_no_noise_costs_everything():
     assert composed_epsilon([(Price.none(), 1)], 1e-6) == math.inf
     assert composed_epsilon([(Price.gaussian(0.1), 1)], 0.0) == math.inf
     assert composed_epsilon([(Price.approximate(0.1, 1e-6), 2)], 1e-6) == math.inf
-
-
-# calibrations, and the search that they rest on
 
 
 def test_secants_find_a_root_from_below_or_none():

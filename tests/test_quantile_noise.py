@@ -165,9 +165,6 @@ def test_true_rows_hold_with_the_probability(name):
     assert name != "upper sides" or at_least(failures, count, 0.1)
 
 
-# what it costs, and what it needs
-
-
 def test_cost_lies_between_none_and_always():
     lp = examples.advertising()
     best = privlp.solve_exact(lp).objective

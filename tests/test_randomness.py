@@ -28,9 +28,6 @@ def bits(randomness, count=4):
     return randomness.generator.bit_generator.random_raw(count)
 
 
-# the default source
-
-
 def test_default_is_chacha20_keyed_with_256_bits_of_the_operating_system(monkeypatch):
     asked = []
 
@@ -59,16 +56,10 @@ def test_every_bit_of_the_key_matters(monkeypatch):
     assert len(streams) == 7
 
 
-# seeds
-
-
 @pytest.mark.parametrize("seed", [0, np.int64(5), np.uint8(5)])
 def test_a_seed_is_numpys_default_generator(seed):
     expected = np.random.default_rng(int(seed)).bit_generator.random_raw(4)
     np.testing.assert_array_equal(bits(Randomness(seed)), expected)
-
-
-# what is said
 
 
 def test_words_do_not_show_the_key(monkeypatch):
@@ -78,9 +69,6 @@ def test_words_do_not_show_the_key(monkeypatch):
     monkeypatch.setattr(secrets, "randbits", lambda size: 123456789)
     randomness = Randomness()
     assert "123456789" not in f"{randomness!r} {randomness} {randomness.description}"
-
-
-# no other source
 
 
 @pytest.mark.parametrize(
@@ -94,9 +82,6 @@ def test_anything_else_is_refused(rng):
     assert message.endswith(
         f"numpy.random.Generator, not {-1 if rng == -1 else type(rng).__name__}."
     )
-
-
-# no noise keyed by the operating system is drawn twice
 
 
 COPIERS = {
@@ -192,9 +177,6 @@ def test_what_holds_generators_is_seen_at_all():
     assert list(leaves(Holder())) != []
 
 
-# other processes
-
-
 def run(code, cwd=None):
     command = [sys.executable, "-c", code]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=True)
@@ -277,9 +259,6 @@ def test_workers_draw_noise_of_their_own_and_take_no_source_from_outside(tmp_pat
     lines = done.stdout.splitlines()
     assert len(lines) >= 1
     assert all(line.startswith(f"InvalidParameterError {REFUSAL}") for line in lines)
-
-
-# scikit-learn
 
 
 def test_a_clone_does_not_take_a_source_along():

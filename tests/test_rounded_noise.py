@@ -240,9 +240,6 @@ def test_secret_noise_is_near_the_ideal(law, words, size):
         assert abs(float((3 * true - value).mid)) <= 3 * 2.0**-40 * math.sqrt(size)
 
 
-# mechanisms
-
-
 @pytest.mark.parametrize(
     "kind", [privacy.TruncatedLaplaceMechanism, privacy.TruncatedGaussianMechanism]
 )
@@ -255,9 +252,6 @@ def test_a_release_never_exceeds_the_truth(kind):
     rounding = np.spacing(np.abs(release)) + np.spacing(np.abs(value))
     assert (decrease <= mechanism.most + rounding).all()
     assert decrease.min() < 0.5 * mechanism.width < 1.5 * mechanism.width < decrease.max()
-
-
-# the attack on low bits
 
 
 def multiple_of_last_bit_of_one(release):

@@ -69,8 +69,6 @@ def program(A, b, storage=np.array):
     return LinearProgram(COSTS, storage(A), b)
 
 
-# the numbers of a row
-
 SIMPLEX = Simplex(program(*table()).public().form, OPT)
 POINT = SIMPLEX.centre()
 SCALED = {
@@ -129,16 +127,6 @@ def test_numbers_of_a_row_are_functions_of_that_row_and_of_released_values(sourc
         np.testing.assert_array_equal(found(*rows, source)[:kept], here[:kept])
 
 
-@given(st.lists(st.integers(0, N), max_size=6).map(sorted), st.sampled_from(list(SCALED)))
-def test_numbers_of_rows_that_are_split_anywhere(cuts, name):
-    lp = program(*table())
-    there = of_each_row(split_rows(lp, cuts), name)
-    np.testing.assert_array_equal(there, of_each_row(lp.rows(), name))
-
-
-# what leaves
-
-
 DUALS = {
     "elastic": lambda rows: ElasticDual(rows, POINT, 0.7),
     "dense": lambda rows: DenseDual(rows, 5.5, 0.4),
@@ -179,8 +167,6 @@ def test_what_is_kept_twice_is_apart(source):
     assert one.total(np.sum) == 2.0 * N
     assert two.total(np.sum) == 0.0
 
-
-# errors and noise
 
 DATA = "-1.23454321"
 
@@ -270,9 +256,6 @@ def test_kernels_draw_no_noise(method, kind, monkeypatch):
     base = programs.covering(30, costs=COSTS, neighbours=relation)
     lp = SplitProgram.like(base) if kind is SplitRows else base
     assert privlp.solve(lp, 1.0, 1e-6, method=method, rng=0, **request_of(method)).success
-
-
-# whole solves
 
 
 @pytest.mark.parametrize("method", ["mw", "direct-noise", "tightened"])

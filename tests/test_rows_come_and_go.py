@@ -34,9 +34,6 @@ def outcome(call):
         return "".join(errors)
 
 
-# messages
-
-
 def fields(n):
     A = -np.random.default_rng(0).uniform(0.2, 1.0, (n, 3))
     return {"c": COSTS, "A": A, "b": -np.ones(n), "neighbours": RELATION}
@@ -88,8 +85,6 @@ def test_a_point_of_a_wrong_shape_is_not_measured():
     assert one == other
     assert "The solution has another shape: the program has 3 variables." in one
 
-
-# neighbours are accepted alike
 
 ROWS = st.lists(
     st.tuples(
@@ -188,16 +183,6 @@ def test_a_program_without_rows_goes_through_all_that_takes_one():
     assert one == other
 
 
-def test_a_cvxpy_problem_without_constraints_is_a_program_without_rows():
-    x = cp.Variable(3, nonneg=True)
-    problem = cp.Problem(cp.Minimize(cp.sum(x)))
-    for private in (None, []):
-        lp = LinearProgram.from_cvxpy(problem, private=private, neighbours=RELATION)
-        assert lp.shape == (0, 3)
-    with pytest.raises(ReadError, match="has no constraints"):
-        LinearProgram.from_cvxpy(problem)
-
-
 @pytest.mark.parametrize("neighbours", [None, ConstraintPrivate(), privlp.ScalarPrivate(0.1)])
 def test_where_rows_are_public_a_program_needs_some(neighbours):
     options = {} if neighbours is None else {"neighbours": neighbours}
@@ -207,9 +192,6 @@ def test_where_rows_are_public_a_program_needs_some(neighbours):
         LinearProgram(COSTS, [[1, 1, 1]], [1], row_names=["stock"], private="patient*", **options)
     with pytest.raises(InvalidProblemError, match="The problem has no constraints"):
         LinearProgram.from_linprog(COSTS, **options)
-
-
-# equalities
 
 
 def test_equalities_are_private_by_default_where_rows_come_and_go(tmp_path):

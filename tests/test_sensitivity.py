@@ -21,9 +21,6 @@ NORMS = [1, 2, np.inf]
 ROUNDING = 1e-11
 
 
-# the lemma itself
-
-
 def dense_average(log_weights, g, s, public):
     """q = sum_i (Gamma_s z)_i g_i.
 
@@ -153,9 +150,6 @@ def test_renormalising_missing_mass_would_break_the_bound():
     bound = 2 / 15
     assert abs(q - other_q)[0] <= bound + ROUNDING
     assert abs(z @ g - z @ flipped)[0] / z.sum() == pytest.approx(5 * bound)
-
-
-# the code path of solve()
 
 
 def program(A, b=None):
@@ -309,9 +303,6 @@ def test_rows_within_declared_bounds(case):
         np.testing.assert_allclose(table[fits], plain, rtol=1e-12, atol=1e-12 * largest)
         scores.append(rows.total(RowsOnSimplex.scores, project(np.zeros(len(b)), case["s"])))
     assert np.abs(scores[0] - scores[1]).max() <= 2 * largest / case["s"] * (1 + 1e-9)
-
-
-# what solve() charges
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,7 @@ BAD_CALLS = {
     "eps negative": ({"eps": -1.0}, "eps must be positive"),
     "eps nan": ({"eps": math.nan}, "eps must be positive"),
     "eps text": ({"eps": "one"}, "eps must be a number, got str"),
+    "eps infinite": ({"eps": INF}, "eps = inf"),
     "delta negative": ({"delta": -1e-9}, r"delta must be in \[0, 1\)"),
     "delta one": ({"delta": 1.0}, r"delta must be in \[0, 1\)"),
     "s missing": ({"s": None}, "s is missing"),
@@ -192,6 +193,8 @@ BAD_CALLS = {
     "alpha zero": ({"alpha": 0.0}, "alpha must be positive"),
     "alpha infinite": ({"alpha": INF}, "alpha must be positive and finite"),
     "alpha tiny": ({"alpha": 1e-9}, "Give a larger alpha"),
+    "alpha absurd": ({"alpha": 1e-99}, "Give a larger alpha"),
+    "split": ({"split": [1]}, "split has no use"),
     "opt missing": ({"opt": None}, "opt is missing|put no limit on .* or give opt or a range"),
     "opt nan": ({"opt": math.nan}, "^opt must be a finite number, or a range"),
     "opt of three": ({"opt": (1, 2, 3)}, "^opt must be a finite number, or a range"),
@@ -205,7 +208,7 @@ BAD_CALLS = {
 
 
 #: Not bad where opt is a hint, or alpha sets no number of rounds.
-FINE = ("alpha tiny", "opt missing", "opt of the wrong sign", "opt zero")
+FINE = ("alpha tiny", "alpha absurd", "opt missing", "opt of the wrong sign", "opt zero")
 
 
 def test_bad_parameters_are_refused_with_nothing_spent(method):
@@ -249,48 +252,33 @@ def test_wrong_types_are_named():
         privlp.solve(covering(), 1.0, 1e-6, 30, budget=1.0)
 
 
+TWO = -np.ones((300, 2)), -np.ones(300)
+#: The last two rows, on the cost alone, so that staged takes them, contradict each other.
+CONTRADICTORY = np.vstack([TWO[0], [[1, 2], [-1, -2]]]), np.append(TWO[1], [1, -3])
+UNSAID = "no private rows.*Readers take equalities for public unless told otherwise.*by private="
+#: Programs, or fields of `covering`, and what is said of them.
 BAD_PROGRAMS = {
-    "public row": (lambda: covering(private=np.arange(300) > 0), "some rows are public"),
-    "upper bound": (lambda: covering(bounds=(0, 3)), "variable 0 has two finite bounds"),
-    "free variable": (lambda: covering(bounds=[(None,) * 2] + [(0, None)] * 4), "variable 0 is fr"),
-    "cost of both signs": (
-        lambda: privlp.LinearProgram([1, -1], -np.ones((300, 2)), -np.ones(300)),
-        "variable 1 .* wrong sign",
-    ),
-    "zero cost": (
-        lambda: privlp.LinearProgram([1, 0], -np.ones((300, 2)), -np.ones(300)),
-        "variable 1 .* cost that is zero",
-    ),
-    "soft rows": (
-        lambda: covering(penalty=2.0),
-        "leave out penalty|declared public bound on the E",
-    ),
-    "no private rows": (
-        lambda: covering(private=[]),
-        "no private rows.*Readers take equalities for public unless told otherwise.*by private=",
-    ),
-    "costs of wild size": (
-        lambda: privlp.LinearProgram([1, 1e-200], -np.ones((300, 2)), -np.ones(300)),
-        "rescale the costs",
-    ),
-    "contradictory public rows": (  # on the cost alone, so that staged takes them
-        lambda: privlp.LinearProgram(
-            [1, 2],
-            np.vstack([-np.ones((300, 2)), [[1, 2], [-1, -2]]]),
-            np.append(-np.ones(300), [1, -3]),
-            private=range(300),
-        ),
-        "some rows are public",
-    ),
+    "public row": ({"private": np.arange(300) > 0}, "some rows are public"),
+    "upper bound": ({"bounds": (0, 3)}, "variable 0 has two finite bounds"),
+    "free variable": ({"bounds": [(None,) * 2] + [(0, None)] * 4}, "variable 0 is fr"),
+    "cost of both signs": (([1, -1], *TWO), "variable 1 .* wrong sign"),
+    "zero cost": (([1, 0], *TWO), "variable 1 .* cost that is zero"),
+    "soft rows": ({"penalty": 2.0}, "leave out penalty|declared public bound on the E"),
+    "no private rows": ({"private": []}, UNSAID),
+    "costs of wild size": (([1, 1e-200], *TWO), "rescale the costs"),
+    "contradictory public rows": (([1, 2], *CONTRADICTORY), "some rows are public"),
 }
 
 
 @pytest.mark.parametrize("name", BAD_PROGRAMS)
 def test_programs_outside_the_method_are_refused_with_the_reason(method, name):
-    make, message = BAD_PROGRAMS[name]
+    given, message = BAD_PROGRAMS[name]
+    contradictory = {"private": range(300)} if name == "contradictory public rows" else {}
+    of_fields = isinstance(given, dict)
+    lp = covering(**given) if of_fields else privlp.LinearProgram(*given, **contradictory)
     dmw, staged = method.startswith("dmw"), method == "staged"
     if not dmw and (name == "upper bound" or (name == "public row" and not staged)):
-        assert run(make(), method).success
+        assert run(lp, method).success
         return
     if not dmw and name == "contradictory public rows":
         message = "^The public rows and bounds contradict each other"
@@ -299,7 +287,7 @@ def test_programs_outside_the_method_are_refused_with_the_reason(method, name):
     if staged:
         own = {"public row": "takes public rows only if they bound the objective"}
         message = {**own, "zero cost": "needs costs that are not 0|cost that"}.get(name, message)
-    is_refused(make(), method, message)
+    is_refused(lp, method, message)
 
 
 @pytest.mark.parametrize(

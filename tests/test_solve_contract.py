@@ -11,8 +11,6 @@ from tests.effort import runs
 from tests.every_method import NEED_DELTA, covering, every, has, run, tightens
 from tests.programs import ALL
 
-# what is spent
-
 
 @pytest.mark.parametrize(
     ("eps", "delta"), [(0.1, 1e-3), (1.0, 0.0), (8.0, 1e-9)], ids=["0.1", "1", "8"]
@@ -54,9 +52,6 @@ def test_all_that_is_left_of_a_budget(name, method):
     run(covering(name), method, eps=None, delta=None, budget=budget)
     assert budget.spent() == pytest.approx(2.0, rel=0.01)
     assert budget.spent() <= 2.0
-
-
-# randomness, limits, results
 
 
 @every()

@@ -56,9 +56,6 @@ def read(file, **options):
     return LinearProgram.from_parquet(file, COSTS, "need", **options)
 
 
-# the file
-
-
 @pytest.mark.parametrize("name", ARRAYS)
 def test_arrays_come_back_as_they_were(name):
     array, file = ARRAYS[name], SpillFile()
@@ -117,9 +114,6 @@ def test_nothing_is_left_of_a_process_that_is_killed(folder):
     run = subprocess.run([sys.executable, "-c", code, folder], check=False)
     assert run.returncode == -signal.SIGKILL
     assert not list(folder.iterdir())
-
-
-# rows
 
 
 def open_files():

@@ -100,9 +100,6 @@ def numbers(data, size):
     return np.array(data.draw(st.lists(QUARTERS, min_size=size, max_size=size)))
 
 
-# the way there and back
-
-
 @PROPERTY
 @given(points())
 def test_undo_stays_within_the_bounds(drawn):
@@ -170,9 +167,6 @@ def test_costs_bounds_and_variables_do_not_depend_on_private_rows(lp):
         np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name), err_msg=name)
 
 
-# A' as an operator
-
-
 @PROPERTY
 @given(points())
 def test_products_agree_with_a_dense_matrix(drawn):
@@ -232,9 +226,6 @@ def test_the_operator_changes_neither_its_arguments_nor_the_program(storage, pri
     np.testing.assert_array_equal(lp.A.toarray() if lp.is_sparse else lp.A, matrix)
 
 
-# by hand
-
-
 def test_each_kind_of_bound():
     bounds = [(1, None), (None, 2), (None, None), (3, 3), (-1, 4)]
     lp = LinearProgram([1.0, 2.0, 3.0, 4.0, 5.0], [[1.0] * 5], [10.0], bounds=bounds, offset=0.5)
@@ -276,9 +267,6 @@ def test_the_matrix_is_not_copied():
     held = [value for value in vars(rows).values() if isinstance(value, np.ndarray)]
     assert held
     assert all(np.shares_memory(value, lp.A) for value in held if value.size >= lp.A.size)
-
-
-# rounding
 
 
 @PROPERTY

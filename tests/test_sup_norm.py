@@ -89,15 +89,6 @@ def test_it_is_narrower_where_all_entries_move(m, share):
     assert made(1.0, 1.0, 1e-6, m).width < share * min(gaussian.width, laplace.width)
 
 
-def test_no_noise_without_privacy():
-    mechanism = made(1.0, math.inf, 0.0, 2)
-    assert mechanism.scale == mechanism.width == mechanism.most == mechanism.own_delta == 0
-    assert mechanism.release([0.1, 3.0], Randomness(0)).tolist() == [0.1, 3.0]
-
-
-# solves
-
-
 def rows(m, sensitivity=1.0, norm="inf"):
     relation = privlp.ScalarPrivate(sensitivity, norm, lower=0, upper=10_000)
     A = np.vstack([np.eye(m), np.ones(m)])

@@ -88,9 +88,6 @@ def test_without_records_no_classes_are_read():
             sm.ObjectivePerturbationSVC(**COUNTED).fit(X[:count], Y[:count])
 
 
-# noise
-
-
 def entry(estimator, purpose):
     return next(e for e in estimator.fit(X, Y).privacy_.entries if e.purpose.startswith(purpose))
 
@@ -133,9 +130,6 @@ def test_a_count_is_near_the_truth():
     assert np.mean(np.abs(np.array(found) - 10**6)) == pytest.approx(50, rel=0.3)
     exact = counted(17, Account(Ledger(math.inf, 0.0), Randomness(0)))
     assert (exact.n, exact.moved) == (17, 1)
-
-
-# words
 
 
 def test_the_statement_says_so():

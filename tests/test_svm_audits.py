@@ -54,9 +54,6 @@ def test_curvature_left_out(monkeypatch, delta):
     assert not audited(1_500 if delta else 600, add_regularization=False).passed
 
 
-# dual-variable perturbation, which is refuted
-
-
 LABELS = np.array([1, -1, 1])
 #: The third record replaced: far from the margin in the first, a support vector off the axis in the
 #: second.

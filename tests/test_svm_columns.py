@@ -27,9 +27,6 @@ def given(estimator, **options):
     return clone(estimator).set_params(classes=(-1, 1), random_state=0, **options)
 
 
-# intercepts
-
-
 @pytest.mark.usefixtures("short_advice")
 @pytest.mark.parametrize("form", [np.array, sp.csr_array])
 @pytest.mark.parametrize("estimator", PRIVATE, ids=lambda e: type(e).__name__)
@@ -84,8 +81,6 @@ def test_records_that_data_norm_cuts_down():
     assert said in sm.plan(machine, 2000, 2).advice
     assert said not in sm.plan(given(machine, X_bounds=(0, 100)), 2000, 2).advice
 
-
-# public ranges and categories
 
 AGE, HOURS = RNG.uniform(10, 95, 400), RNG.uniform(-5, 110, 400)
 SECTOR = RNG.choice(["private", "public", "other"], 400)

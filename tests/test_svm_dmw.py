@@ -35,9 +35,6 @@ def scores_of_dense_weights(rows, s, raw):
     return dual.scores()
 
 
-# count score
-
-
 def test_the_count_score_is_the_weight_of_the_satisfied_rows():
     lp = LinearProgram([1.0, 2.0], [[1.0, 4.0], [-1.0, 0.0], [3.0, 1.0]], [2.0, -1.5, 0.5])
     z = np.array([0.2, 0.3, 0.5])
@@ -75,9 +72,6 @@ def test_some_pair_of_neighbours_attains_the_sensitivity_of_the_count():
         rows = counted(LinearProgram(np.ones(2), a, b))
         scores.append(scores_of_dense_weights(rows, s, logs))
     assert np.abs(scores[0] - scores[1]).max() == pytest.approx(1 / s, rel=1e-4)  # rounded
-
-
-# DMWSVC
 
 
 @pytest.mark.parametrize(
@@ -129,9 +123,6 @@ def test_score_is_both_a_parameter_and_a_method():
     assert clone(svm).set_params(score="distance").get_params()["score"] == "distance"
     assert 0.5 < svm.fit(X, Y).score(X, Y) <= 1.0
     assert "score='count'" in repr(svm)
-
-
-# nothing is refused after it was paid for
 
 
 @pytest.mark.parametrize("method", ["dmw", "dmw-published"])

@@ -100,9 +100,6 @@ def test_every_public_estimator_is_checked():
     assert estimators == {type(estimator) for estimator in ESTIMATORS}
 
 
-# beyond the checks
-
-
 def test_a_delta_at_which_a_record_could_be_published_is_pointed_out():
     X, y = np.random.default_rng(0).uniform(-0.5, 0.5, (50, 2)), np.tile([-1, 1], 25)
     with pytest.warns(NotPrivateWarning, match=r"delta = 0.02 is at least 1/n = 0.02") as caught:

@@ -43,9 +43,6 @@ def problems(draw):
     return X, y
 
 
-# LPSVC
-
-
 @given(problems(), st.floats(0.01, 100.0), st.sampled_from([np.asarray, sp.csr_array]))
 @settings(deadline=None, max_examples=examples(60))
 def test_the_dual_finds_the_objective_of_the_primal(problem, C, form):
@@ -69,26 +66,6 @@ def test_lpsvc_on_records_of_any_scale(scale, C, form):
     svm = LPSVC(C).fit(form(scale * X), y)
     primal = privlp.solve_exact(soft_margin_lp(scale * X, y, C))
     assert svm.objective_ == pytest.approx(primal.objective, rel=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "C", "w", "objective"),
-    [
-        ([[1.0], [-1.0]], [1, -1], 0.25, [0.0], 0.5),  # a margin is not worth its price
-        ([[2.0, 0.0], [0.0, -1.0]], [1, -1], 10.0, [0.5, 1.0], 1.5),
-        # The 1-norm takes the longest entry alone.
-        ([[3.0, 1.0], [-3.0, -1.0]], [1, -1], 10.0, [1 / 3, 0.0], 1 / 3),
-        ([[0.0, 0.0], [0.0, 0.0]], [1, -1], 2.0, [0.0, 0.0], 4.0),
-    ],
-)
-def test_known_answers_of_lpsvc(X, y, C, w, objective):
-    svm = LPSVC(C).fit(X, y)
-    np.testing.assert_allclose(svm.coef_[0], w, atol=1e-9)
-    assert svm.objective_ == pytest.approx(objective)
-    np.testing.assert_array_equal(svm.intercept_, [0.0])
-
-
-# QPSVC
 
 
 def reference_qp(X, y, C):
@@ -136,9 +113,6 @@ def test_an_optimum_that_is_none_is_refused(monkeypatch):
     assert issubclass(UncertifiedOptimumError, PrivLPError)
 
 
-# smooth losses
-
-
 @pytest.mark.parametrize(
     ("estimator", "reg", "scale"), pairs(SMOOTH, [1e-9, 1e-3, 10.0], [1e-4, 1.0, 100.0])
 )
@@ -175,9 +149,6 @@ def test_the_huber_svm_tends_to_the_quadratic_program(h):
         return reg / 2 * (w @ w) + np.maximum(0, 1 - y * (X @ w)).mean()
 
     assert hinge_risk(best) - 1e-9 <= hinge_risk(w) <= hinge_risk(best) + h / 2
-
-
-# all of them
 
 
 @pytest.mark.parametrize("estimator", ALL)

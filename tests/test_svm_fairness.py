@@ -40,9 +40,6 @@ def gap(svm, people, kind="demographic_parity"):
     return chosen[among & (group > 0)].mean() - chosen[among & (group == 0)].mean()
 
 
-# without noise
-
-
 @pytest.mark.parametrize("of", [PrivateLPSVC, svm_models.PrivateClassifier])
 @pytest.mark.parametrize("kind", fairness.KINDS)
 def test_without_noise_the_gap_is_within_the_tolerance(people, of, kind):
@@ -67,9 +64,6 @@ def test_the_group_that_is_named_makes_no_difference(people):
     one, other = fitted(people), fitted((X, y, 1 - group))
     assert one.fairness_gap_ == pytest.approx(-other.fairness_gap_)
     np.testing.assert_allclose(one.coef_, other.coef_)
-
-
-# with noise
 
 
 def test_the_gap_is_paid_for_and_kept(people):
@@ -123,9 +117,6 @@ def test_too_small_a_group_is_told(people):
         fitted((X, y, few), 4.0)
     with warnings.catch_warnings(action="error"):
         fitted(people, fairness_tolerance=0.0)
-
-
-# messages
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,6 @@ def balanced(fitted):
     return balanced_accuracy_score(Y, fitted.predict(X))
 
 
-# weights of classes
-
-
 @pytest.mark.parametrize("container", [np.array, sp.csr_array])
 @pytest.mark.parametrize(
     ("estimator", "loss"),
@@ -93,9 +90,6 @@ def test_weights_find_the_rare_class(model):
     assert balanced(plain) < 0.55
     weighted = model.set_params(class_weight={"rare": 20.0}).fit(X, Y)
     assert balanced(weighted) > 0.75
-
-
-# threshold
 
 
 FIND_IT = [

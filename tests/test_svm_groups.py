@@ -149,9 +149,6 @@ def test_curvature_of_a_person(loss, reg, rows):
             assert lost.max() > twin.pure_eps
 
 
-# what is kept
-
-
 def test_rows_that_are_kept():
     owner = RNG.integers(0, 50, 600)
     counts = np.zeros(600)
@@ -199,9 +196,6 @@ def test_owners_from_arrays_tables_and_blocks(eps):
     regress = given(sm.PrivateLPSVR(1.0, 1e-3, **OF_Y))
     one = clone(regress).fit(table.drop(columns="ill"), X[:, 0], "home")
     np.testing.assert_array_equal(one.coef_, clone(regress).fit(X, X[:, 0], home).coef_)
-
-
-# words
 
 
 def test_the_statement_names_the_person():

@@ -23,9 +23,6 @@ STORAGES = [list, pd.DataFrame, lambda a: np.array(a, dtype=int)]
 STORAGES += [sp.csr_array, sp.coo_array, sp.csc_matrix, sp.lil_matrix]
 
 
-# the matrices
-
-
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("name", FORMS)
 def test_the_matrices(name, storage):
@@ -58,9 +55,6 @@ def test_large_sparse_records_are_never_densified():
 )
 def test_labels_may_be_any_numbers_of_size_one(labels):
     np.testing.assert_array_equal(hard_margin_lp(X, labels).A.toarray()[:, 2:], SIGNED)
-
-
-# what they mean
 
 
 def test_hard_margin_of_records_that_cannot_be_separated():
@@ -104,9 +98,6 @@ def test_a_high_price_gives_the_hard_margin():
     for slack in (True, False):
         soft = solve_exact(soft_margin_lp(records, labels, 1e4, slack=slack))
         assert soft.objective == pytest.approx(hard.objective, rel=1e-8)
-
-
-# what is refused
 
 
 @pytest.mark.parametrize(

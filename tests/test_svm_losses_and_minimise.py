@@ -26,9 +26,6 @@ def at(function, z):
     return float(function(np.array([z]))[0])
 
 
-# losses
-
-
 @given(LOSS, MARGIN, MARGIN, st.floats(0, 1))
 @SETTINGS
 def test_convex(loss, a, b, share):
@@ -104,9 +101,6 @@ def test_h_out_of_its_domain(h):
         huber(h)
 
 
-# risk
-
-
 def signed_records(n, p, seed, data_norm=1.0):
     rng = np.random.default_rng(seed)
     M = rng.normal(size=(n, p))
@@ -162,9 +156,6 @@ def test_hessian_of_few_and_of_many_active_rows(loss, spread):
     for form in (np.asarray, sp.csr_array):
         risk = RegularizedRisk.in_memory(form(M), loss, 0.1, 1.0)
         np.testing.assert_allclose(risk.hessian(w), expected, atol=1e-12)
-
-
-# minimiser
 
 
 @given(
@@ -253,9 +244,6 @@ def test_known_minimisers():
     linear = np.array([1.0, -2.0])
     silent = RegularizedRisk.in_memory(np.zeros((3, 2)), logistic(), 0.5, 1.0, linear=linear)
     np.testing.assert_allclose(silent.minimise(), [-2.0, 4.0], atol=1e-10)
-
-
-# should Newton fall short
 
 
 def without_newton(monkeypatch):

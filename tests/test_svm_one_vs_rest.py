@@ -152,9 +152,6 @@ def test_classes_that_are_read_are_warned_of():
     assert "the 4 classes, which were read from the records, are public" in str(fitted.privacy_)
 
 
-# pipelines
-
-
 @pytest.mark.parametrize("learner", [QUICK, sm.PrivateLPSVC(rounds=5)])
 def test_a_pipeline_of_steps_that_learn_nothing(learner):
     steps = FunctionTransformer(np.tanh), PolynomialFeatures(2, include_bias=False)

@@ -143,6 +143,7 @@ ADD = {"relation": "add-remove"}
 BUY = {"radius": None}
 PUBLISHED = {"method": "dmw-published"}
 OBJECTIVE = ObjectivePerturbationSVC(reg=0.1)
+OF = ObjectivePerturbationSVC
 WEIGHTS = "class_weight must be a dict of label to weight"
 LEVELS = "quantile must be a number between 0 and 1, or a rising sequence of such numbers"
 PAIR = r"must be a pair \(low, high\) of"
@@ -243,32 +244,24 @@ REFUSED = {
         ({"random_state": "x"}, "random_state must be None"),
     ],
     PrivateOneVsRestClassifier: [
-        (
-            {"estimator": PrivateLPSVC(eps=0.5)},
-            "PrivateLPSVC sets eps. Leave it out and give eps to",
+        *(
+            ({"estimator": PrivateLPSVC(**{name: value})}, f"PrivateLPSVC sets {name}{more}")
+            for name, value, more in (
+                ("eps", 0.5, ". Leave it out and give eps to"),
+                *(("delta", 1e-9, ""), ("classes", (0, 1), ""), ("budget", Budget(1.0, 0.0), "")),
+                *(("random_state", 3, ""), ("relation", "add-remove", "")),
+                ("class_weight", {1: 2.0}, ", which has no meaning"),
+            )
         ),
-        ({"estimator": PrivateLPSVC(delta=1e-9)}, "PrivateLPSVC sets delta"),
-        ({"estimator": PrivateLPSVC(classes=(0, 1))}, "sets classes"),
-        ({"estimator": PrivateLPSVC(budget=Budget(1.0, 0.0))}, "sets budget"),
-        ({"estimator": PrivateLPSVC(random_state=3)}, "sets random_state"),
-        ({"estimator": PrivateLPSVC(relation="add-remove")}, "sets relation"),
-        (
-            {"estimator": PrivateClassifier(positive_rate={1: 0.1})},
-            "sets positive_rate, which has no",
+        *(
+            ({"estimator": wrong}, message)
+            for wrong, message in (
+                (PrivateClassifier(positive_rate={1: 0.1}), "sets positive_rate, which has no"),
+                (HuberSVC(), "HuberSVC may learn from records without paying"),
+                (make_pipeline(StandardScaler(), OBJECTIVE), "Pipeline may learn .* a FunctionTr"),
+            )
         ),
-        (
-            {"estimator": PrivateLPSVC(class_weight={1: 2.0})},
-            "sets class_weight, which has no meaning",
-        ),
-        ({"estimator": HuberSVC()}, "HuberSVC may learn from records without paying"),
-        (
-            {"estimator": make_pipeline(StandardScaler(), OBJECTIVE)},
-            "Pipeline may learn .* a FunctionTr",
-        ),
-        (
-            {"estimator": PrivateLPSVC(), "delta": 0.0},
-            "delta must be positive: PrivateLPSVC adds Gaussian",
-        ),
+        ({"estimator": PrivateLPSVC(), "delta": 0.0}, "delta must be positive: PrivateLPSVC adds"),
         ({"relation": "swap"}, "relation must be 'replace' or 'add-remove'"),
         ({"nominal_n": 9}, "nominal_n has no use with relation='replace'"),
         ({"classes": 5}, "classes must name different labels"),
@@ -282,33 +275,17 @@ REFUSED = {
             ({"estimators": some}, "estimators must be a list of private classifiers, such as")
             for some in (5, [5], OBJECTIVE, [ObjectivePerturbationSVC])
         ),
-        (
-            {"estimators": [HuberSVC()]},
-            r"Candidate 0 \(HuberSVC\) may learn from records without pa",
-        ),
-        (
-            {"estimators": [make_pipeline(StandardScaler(), OBJECTIVE)]},
-            r"Candidate 0 \(Pipeline\) may learn from",
-        ),
-        (
-            {"estimators": [OBJECTIVE, GridSearchCV(OBJECTIVE, {"reg": [1]})]},
-            r"Candidate 1 \(GridSearchCV\) may",
-        ),
-        (
-            {"estimators": [OBJECTIVE, ObjectivePerturbationSVC(eps=2.0)], "delta": 0.0},
-            "Candidate 1 asks for eps = 2, delta = 0, more than the",
-        ),
-        (
-            {"estimators": [ObjectivePerturbationSVC(eps=0.5, delta=1e-6)], "delta": 0.0},
-            "Candidate 0 asks for eps = 0.5, delta = 1e-06",
-        ),
-        (
-            {"estimators": [ObjectivePerturbationSVC(eps=0.5, budget=Budget(1.0, 0.0))]},
-            "Candidate 0 has a budget of its own",
-        ),
-        (
-            {"estimators": [ObjectivePerturbationSVC(**ADD)]},
-            "Candidate 0 has relation='add-remove', the selector 'replace'",
+        *(
+            ({"estimators": [*good, wrong], "delta": 0.0}, f"Candidate {len(good)} {message}")
+            for good, wrong, message in (
+                ([], HuberSVC(), r"\(HuberSVC\) may learn from records without pa"),
+                ([], make_pipeline(StandardScaler(), OBJECTIVE), r"\(Pipeline\) may learn from"),
+                ([OBJECTIVE], GridSearchCV(OBJECTIVE, {"reg": [1]}), r"\(GridSearchCV\) may"),
+                ([OBJECTIVE], OF(eps=2.0), "asks for eps = 2, delta = 0, more than the"),
+                ([], OF(eps=0.5, delta=1e-6), "asks for eps = 0.5, delta = 1e-06"),
+                ([], OF(eps=0.5, budget=Budget(1.0, 0.0)), "has a budget of its own"),
+                ([], OF(**ADD), "has relation='add-remove', the selector 'replace'"),
+            )
         ),
         (
             {"estimators": [OBJECTIVE], **ADD, "nominal_n": 15},

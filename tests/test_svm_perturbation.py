@@ -5,7 +5,6 @@ from inspect import signature
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -95,9 +94,6 @@ def no_draws(monkeypatch):
     return lambda: replace_draws(monkeypatch, draw)
 
 
-# what is spent
-
-
 @pytest.mark.parametrize("estimator", ALL)
 @pytest.mark.parametrize("eps", [1e-12, 1e-3, 1.0, 20.0, 1e5, 1e9])
 def test_eps_is_spent_to_the_last(estimator, eps):
@@ -130,8 +126,6 @@ def test_a_delta_does_not_get_into_reg_by_its_position(estimator):
     assert estimator(*loss, 1.0, 1e-6, delta=1e-9).reg == estimator(reg=1e-6).reg
     assert clone(estimator(reg=1e-6)).get_params()["reg"] == 1e-6
 
-
-# how much noise
 
 FORMULAS = pytest.mark.parametrize(
     ("n", "eps", "reg", "data_norm", "loss"),
@@ -241,8 +235,6 @@ def test_a_curvature_that_costs_more_than_eps_is_refused(no_draws, delta):
         charged(perturbation.perturb_objective, risk, 1.0, delta, add_regularization=False)
 
 
-# bounds that both rest on
-
 VECTOR = st.lists(st.floats(-1, 1), min_size=2, max_size=2).map(np.array)
 LOSS = st.sampled_from([huber(), huber(0.1), logistic()])
 
@@ -280,29 +272,6 @@ def test_some_neighbours_are_as_far_apart_as_the_bound_allows(loss, n):
     assert np.linalg.norm(first - second) > 0.9 * 2 / (n * reg)
 
 
-@given(
-    st.integers(1, 4),
-    st.integers(0, 6),
-    st.floats(0.01, 10.0),
-    st.floats(0.1, 5.0),
-    st.integers(0, 2**32 - 1),
-)
-@SETTINGS
-def test_determinants_of_neighbours(p, common, reg_times_n, q, seed):
-    """The ratio of the Jacobians' determinants: one factor 1 + qR^2/(n reg), in both directions."""
-    rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(common, p))
-    H = reg_times_n * np.eye(p) + rows.T @ rows
-    logs = []
-    for _ in range(2):
-        x = rng.normal(size=p)
-        x *= rng.choice([1.0, rng.random()]) / np.linalg.norm(x)
-        logs.append(
-            np.linalg.slogdet(H + rng.choice([0.0, rng.random(), 1.0]) * q * np.outer(x, x))[1]
-        )
-    assert abs(logs[0] - logs[1]) <= math.log1p(q / reg_times_n) + 1e-9
-
-
 def test_determinants_of_some_neighbours_differ_by_as_much():
     """Within 10 %, through the Hessians of the code."""
     n, reg, w = 3, 0.05, np.array([1.0, 0.0])
@@ -316,18 +285,6 @@ def test_determinants_of_some_neighbours_differ_by_as_much():
     assert 0.9 * cost < ratio <= cost + 1e-12
 
 
-@given(st.floats(-4, 4), st.floats(-4, 4), VECTOR, VECTOR, LOSS)
-@SETTINGS
-def test_gradient_of_one_record(z, other, x, x_other, loss):
-    """The linear term that leads to given weights moves by at most 2cR."""
-    x, x_other = in_the_ball(x), in_the_ball(x_other)
-    slopes = loss.slope(np.array([z, other]))
-    assert np.linalg.norm(slopes[0] * x - slopes[1] * x_other) <= 2 * loss.slope_bound * (1 + 1e-12)
-
-
-# the norm of records
-
-
 @pytest.mark.parametrize(("estimator", "delta", "t"), pairs(ALL, [0.0, 1e-6], [1e-3, 7.0]))
 def test_scale_of_the_records(estimator, delta, t):
     """Records and their bound t times as long, regularisation t^2 times as strong."""
@@ -335,19 +292,6 @@ def test_scale_of_the_records(estimator, delta, t):
     scaled = estimator(eps=0.7, reg=0.1 * t**2, delta=delta, data_norm=t, random_state=3)
     scaled, atol = scaled.fit(t * X, Y).coef_, 2.0**-18 * np.abs(base).max()  # the grids differ
     np.testing.assert_allclose(t * scaled, base, rtol=1e-6, atol=atol)
-
-
-@pytest.mark.parametrize("estimator", ALL)
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.coo_matrix])
-def test_long_records_are_scaled_down_each_by_itself(estimator, form):
-    rng = np.random.default_rng(1)
-    lengths = rng.uniform(1, 50, len(X)), rng.uniform(0.1, 1, len(X))
-    stretched = X * np.where(rng.random(len(X)) < 0.5, *lengths)[:, None]
-    shortened = stretched / np.maximum(1.0, np.linalg.norm(stretched, axis=1))[:, None]
-    sides, made = (form(stretched), shortened), {"random_state": 5, "fit_intercept": False}
-    first, second = (estimator(**made).fit(side, Y) for side in sides)
-    np.testing.assert_allclose(first.coef_, second.coef_, rtol=1e-6)
-    assert first.privacy_ == second.privacy_
 
 
 @pytest.mark.parametrize("data_norm", [1e-90, 1e-3, 1e3, 1e13])
@@ -359,17 +303,12 @@ def test_extreme_norms(data_norm):
     np.testing.assert_allclose(data_norm * svm.coef_[0], reference, rtol=1e-6)
 
 
-# classes, seeds
-
-
 @pytest.mark.parametrize(
     "source", [np.random.default_rng(3), np.random.RandomState(3), np.int64(3)]
 )
 def test_every_seeded_source_is_owned_up_to(source):
     assert sm.OutputPerturbationSVC(random_state=source).fit(X, Y).privacy_.seeded
 
-
-# losses of one's own
 
 #: Squared hinge, continued by its tangent where its slope reaches -4.
 CLIPPED_SQUARED_HINGE = sm.MarginLoss(
@@ -407,9 +346,6 @@ def test_bounds_of_a_loss(name, bound):
 def test_the_default_loss_is_logistic(named, default):
     one, other = (estimator(random_state=2).fit(X, Y).coef_ for estimator in (named, default))
     np.testing.assert_array_equal(one, other)
-
-
-# nothing leaks
 
 
 @pytest.mark.parametrize("kind", [ObjectivePerturbation, GaussianObjectivePerturbation])

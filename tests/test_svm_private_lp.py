@@ -13,7 +13,7 @@ from privlp.privacy import GaussianMechanism, Ledger, Randomness
 from privlp.regions.simplex import L1Ball, onto_l1_ball
 from privlp.rows import parts as row_parts
 from privlp.rows.access import InMemory
-from svm_models import PrivateLPSVC, make_separable_sphere, whitening
+from svm_models import PrivateLPSVC, whitening
 from svm_models.account import RELATION
 from svm_models.classifiers.lp_svc_plan import Rule
 from svm_models.classifiers.risk import huber
@@ -54,9 +54,6 @@ def exact(radius):
     given = {"jac": True, "bounds": [(0, None)] * 8, "constraints": [within], "options": options}
     found = minimize(objective, np.full(8, radius / 16), method="SLSQP", **given)
     return found.fun
-
-
-# without noise
 
 
 @pytest.mark.parametrize(("radius", "container"), [(0.5, np.array), (20.0, sp.csr_array)])
@@ -114,9 +111,6 @@ def test_projection_onto_the_ball():
         z = onto_l1_ball(w, radius)
         assert np.abs(z).sum() <= radius * (1 + 1e-12)
         assert (z - w) @ z <= -radius * np.abs(z - w).max() + 1e-12 or np.array_equal(z, w)
-
-
-# sensitivity
 
 
 GRID = grids.RecordGrid.of(1_000)
@@ -238,9 +232,6 @@ def test_the_whitening_is_bounded_by_public_numbers():
         assert reach >= whitening.REACH
 
 
-# second moments measured twice
-
-
 def test_true_moments_measured_twice_whiten_the_records():
     first, _ = whitening.whitening(X.T @ X / len(X), 1e-6)
     whitened = X @ first
@@ -284,31 +275,9 @@ def test_second_moments_are_measured_twice_between_two_levels_of_noise():
     assert made[1.0].eps == pytest.approx(1.0, rel=1e-6)
 
 
-# audit
-
-
-# rule
-
-
 def test_the_rule_follows_the_noise():
     rules = [Rule.of(10_000, 50, sigma) for sigma in (0.0, 1.0, 5.0, 20.0, 100.0, 1e9)]
     assert rules == sorted(rules, key=lambda rule: (-rule.rounds, -rule.radius, rule.ridge))
     assert rules[0].rounds > rules[-1].rounds >= 1
     assert rules[0].radius > rules[-1].radius > 0
     assert 0 < rules[0].ridge < rules[-1].ridge
-
-
-def test_rounds_grow_with_eps():
-    every = (0.1, 1.0, 10.0, 100.0, np.inf)
-    fits = [PrivateLPSVC(eps, random_state=0).fit(X, Y) for eps in every]
-    rounds = [fit.rounds_ for fit in fits]
-    assert [max(e.draws for e in fit.privacy_.entries) for fit in fits[:-1]] == rounds[:-1]
-    assert rounds == sorted(rounds)
-    assert rounds[0] < rounds[-1]
-
-
-def test_on_a_separable_sphere():
-    records, labels = make_separable_sphere(5_000, random_state=0)
-    assert (
-        PrivateLPSVC(1.0, 1e-8, random_state=0).fit(records, labels).score(records, labels) > 0.97
-    )

@@ -92,9 +92,6 @@ def test_memory_beyond_the_records(form, most):
     assert peak <= most * sum(part.nbytes for part in own)
 
 
-# exact sums
-
-
 def exact_sum(M, weights, columns):
     """Sum of weights times records times columns, in integers of any length."""
     of_records = [sum(int(w) * int(m) for w, m in zip(weights, c, strict=True)) for c in M.T]
@@ -143,9 +140,6 @@ def test_bits_fit_into_their_integers():
         assert 13 + grid.entries + grid.weights <= 53
         assert 11 + 2 * grid.entries <= 53
     assert grids.RecordGrid.of(grids.MOST_RECORDS) == grids.RecordGrid.of(10**15)
-
-
-# messages
 
 
 @pytest.mark.parametrize(

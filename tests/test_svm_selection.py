@@ -103,8 +103,6 @@ def test_too_few_records_are_refused():
         sm.PrivateModelSelector(GRID, eps=1.0).fit(X[:6], np.array([1, -1, 1, -1, 1, -1]))
 
 
-# one split
-
 FOUR = [
     make_pipeline(FunctionTransformer(np.tanh), sm.PrivateLPSVC(rounds=5)),
     *(sm.PrivateLPSVC(radius=radius, rounds=5) for radius in (0.1, 1.0, 10.0)),

@@ -1,6 +1,7 @@
 """Tables of six libraries: the same program, the same fit, and no entry in an error."""
 
 import functools
+import itertools
 import traceback
 import warnings
 from dataclasses import replace
@@ -499,23 +500,9 @@ def test_ranges_of_a_part_of_a_table():
         assert (lp.b - lp.neighbours.lower).tolist() == [1.0] * len(table)
 
 
-@pytest.mark.parametrize("given", ["y", "groups"])
-def test_records_are_not_matched_to_labels_of_another_order(given):
-    X = pd.DataFrame(ROWS, columns=FOODS, index=WHO)
-    y = pd.Series(np.sign(ROWS[:, 0] + 0.6), index=WHO)
-    asked = {"y": y, "groups": pd.Series(HOME, index=WHO)}
-    asked[given] = asked[given][::-1]
-    for estimator in (
-        PrivateLPSVC(1.0, 1e-3, data_norm=2.0, rows_per_record=2, classes=(-1, 1)),
-        PrivateQuantileRegressor(1.0, 1e-3, X_bounds=(-1, 0), y_bounds=(-1, 1), rows_per_record=2),
-    ):
-        with pytest.raises(InvalidProblemError, match=f"^{given} has the labels .* another order"):
-            estimator.fit(X, **asked)
-
-
 @pytest.mark.parametrize("categories", [False, True])
 @pytest.mark.parametrize("given", ["y", "groups", "sensitive_features"])
-def test_records_are_not_matched_to_labels_of_others(given, categories):
+def test_records_are_not_matched_to_labels_of_others_or_of_another_order(given, categories):
     """Those of X may only count, with gaps, or those of the others may."""
     X = pd.DataFrame(ROWS, columns=FOODS, index=range(0, 2 * N, 2))
     bounds = dict.fromkeys(FOODS, (-1.0, 0.0))
@@ -531,18 +518,11 @@ def test_records_are_not_matched_to_labels_of_others(given, categories):
     if not fair:
         estimators.append(PrivateQuantileRegressor(1.0, 1e-3, y_bounds=(0, 1), **private, **owned))
     message = rf"^{given} has other labels .* in the same order; or .* order: {given}.to_numpy\(\)"
-    for index in (X.index + 1, range(N)):
-        for estimator in estimators:
-            with pytest.raises(InvalidProblemError, match=message):
-                estimator.fit(X, **asked | {given: asked[given].set_axis(index)})
-
-
-def test_members_are_not_matched_to_labels_of_another_order():
-    X = pd.DataFrame(ROWS, columns=FOODS, index=WHO)
-    y = pd.Series(np.sign(ROWS[:, 0] + 0.6), index=WHO)
-    asked = PrivateLPSVC(1.0, 1e-3, classes=(-1, 1), fairness="demographic_parity")
-    with pytest.raises(InvalidProblemError, match=r"^sensitive_features has the labels"):
-        asked.fit(X, y, sensitive_features=(y > 0).astype(int)[::-1])
+    others = [(asked[given].set_axis(index), message) for index in (X.index + 1, range(N))]
+    others.append((asked[given][::-1], f"^{given} has the labels .* another order"))
+    for estimator, (labelled, told) in itertools.product(estimators, others):
+        with pytest.raises(InvalidProblemError, match=told):
+            estimator.fit(X, **asked | {given: labelled})
 
 
 def test_what_is_computed_of_a_point_goes_by_names_too():

@@ -121,9 +121,6 @@ def test_the_stated_delta_of_one_entry_is_never_below_the_true_one(eps, log_delt
     assert true_delta_of_one(eps, sigma, width, min(1.0, 2 * width)) <= stated
 
 
-# the terms, rounded up
-
-
 @settings(deadline=None)
 @given(log_eps=st.floats(-9.0, 6.0), log_ratio=st.floats(-6.0, 3.0))
 def test_delta_of_gaussian_noise_is_rounded_up(log_eps, log_ratio):
@@ -154,9 +151,6 @@ def test_masses_are_rounded_up(start, log_length):
     assert true <= computed <= float(true) + 1e-4
 
 
-# twins of the formula
-
-
 def without_z(eps, change, sigma, width):
     return tails.log_delta(eps, change, sigma, width) + change.touched * math.log(
         math.erf(width / sigma / math.sqrt(2))
@@ -179,9 +173,6 @@ def test_twins_of_the_formula_are_below_the_divergence(twin, eps):
     law = all_move(3), 20.0, 12.0
     true = exact_delta(eps, np.ones(3), *law[1:])
     assert math.exp(twin(eps, *law)) < true <= math.exp(tails.log_delta(eps, *law))
-
-
-# calibration
 
 
 BUDGETS = [(0.01, 1e-12), (1.0, 1e-6), (10.0, 1e-3), (100.0, 1e-6)]
@@ -222,15 +213,6 @@ def test_extreme_budgets_are_kept(eps, delta, m):
     assert 0 < mechanism.width <= tails.MOST_DEVIATIONS * mechanism.sigma
 
 
-def test_no_noise_without_privacy():
-    mechanism = TruncatedGaussianMechanism.of_budget(1.0, math.inf, 0.0)
-    assert mechanism.sigma == mechanism.width == mechanism.most == mechanism.own_delta == 0
-    assert mechanism.pure_eps == math.inf
-    assert mechanism.release([0.1], Randomness(0)).tolist() == [0.1]
-
-
-# audits of twins
-
 EPS, DELTA = 4.0, 0.02
 ONE = TruncatedGaussianMechanism.of_budget(1.0, EPS, DELTA)
 
@@ -242,9 +224,6 @@ def test_noise_that_is_not_one_sided_exceeds_the_truth():
     assert (released <= values).all()
     for shift in (1.0, 2.0):
         assert (released + shift * ONE.width > values).any()
-
-
-# truncated Laplace, entry bound
 
 
 @pytest.mark.parametrize(("m", "claim"), each([2, 4], [(0.5, 0.1), (1.0, 1e-3), (2.0, 0.02)]))
@@ -265,8 +244,6 @@ def test_one_entry_may_not_move_by_all_the_sum_where_less_was_declared():
     width, claimed = on_the_grid(mechanism)
     assert exact_delta_of_laplace(2.0, [2.0], width) > 1.5 * claimed
 
-
-# solves
 
 ALL_MOVE = privlp.ScalarPrivate(1.0, lower=0, upper=10_000)
 COSTS_TOO = ALL_MOVE, privlp.ObjectivePrivate(0.1, lower=0, upper=4)

@@ -36,8 +36,6 @@ def exact_price(draws):
     return sum((Fraction(draw.sensitivity) / Fraction(draw.sigma)) ** 2 for draw in draws)
 
 
-# the price
-
 positive = st.floats(-100, 100).map(lambda exponent: 2.0**exponent)
 
 
@@ -100,9 +98,6 @@ def test_words_for_the_ledger():
     assert WeightedGaussianMechanism(1.0, 0.0, (1.0, 3.0)).parameter == "sigma = 0"
 
 
-# faults
-
-
 def fault(ratio):
     """Noise of another standard deviation, in units of sigma."""
     return lambda self, weight: self.sigma * ratio(np.array(self.weights), weight)
@@ -152,9 +147,6 @@ def test_an_audit_of_a_solve_counts_weighted_draws():
     tape.draw(GaussianMechanism(2.0, 1e9), np.zeros(3), purpose)
     fault = f"{paid} draws were paid for, {paid + 1} made: {purpose}"
     assert price_faults(covering(), tape, solution) == (fault,)
-
-
-# descents
 
 
 def covering(n=60, **options):

@@ -99,9 +99,6 @@ def test_rows_that_stand_in_the_way_are_named(lp, message):
         privlp.solve(lp, 1.0, 1e-3, feasible="always", budget=budget)
 
 
-# the public point is never taken in silence
-
-
 MOVED = "x was moved by 0.05 of the way towards a point"
 PUBLIC = "x is a public point that satisfies every possible"
 
@@ -134,9 +131,6 @@ def test_an_only_point_is_an_optimum():
     solution = privlp.solve(lp, 0.05, 1e-4, **ALWAYS)
     assert solution.x[0] == 2
     assert solution.message.startswith("Noise is wider than")
-
-
-# repairs
 
 
 @st.composite
@@ -204,9 +198,6 @@ def test_released_right_hand_sides_have_the_sign_of_the_user():
 def test_a_name_is_told_only_where_rows_are_public():
     lp = replace(floor_and_roof(), neighbours=privlp.ConstraintPrivate())
     assert lp.public().form.lp.row_names is None
-
-
-# right-hand sides that are zero for everyone
 
 
 def balance(b=(4.0, 0.0, 7.0), row_lower=(-INF, -INF, 0.0), **declared):

@@ -77,9 +77,6 @@ def estimators(rng: Random, folder: Path) -> None:
     assert np.isfinite(model.coef_).all(), "a slope of no number was released"
 
 
-# files
-
-
 def from_mps(rng: Random, folder: Path) -> None:
     data, ending = files.model(rng)
     options = {
@@ -127,9 +124,6 @@ def _read_back(folder: Path, name: str, data: bytes, read: Callable[[Path], None
         read(path)
     finally:
         path.unlink()
-
-
-# requests
 
 
 @cache

@@ -79,8 +79,6 @@ def test_frames_of_sparse_columns_may_leave_out_something_else_than_zero():
     np.testing.assert_array_equal(privlp.LinearProgram([1.0], A, [1.0, 1.0]).A, [[1.0], [2.0]])
 
 
-# files
-
 SPACES = (CORPUS / "spaces.mps").read_bytes()
 #: HiGHS 1.15 never comes back from the first four of these, and the fifth ends its process.
 NO_MODELS = {
@@ -143,9 +141,6 @@ def test_models_with_odd_names_are_written_and_read_back(names, tmp_path):
     np.testing.assert_array_equal(
         privlp.LinearProgram.from_mps(tmp_path / "model.mps").A.toarray(), A
     )
-
-
-# command line
 
 
 def test_terminals_without_all_letters():
