@@ -682,6 +682,14 @@ def test_a_file_that_was_cut_short(used, path, keep):
     assert Budget.open(path).spent() == 0.375
 
 
+def test_pages_that_do_not_add_up_are_refused(used, path):
+    """Though all records are there: the header counts five unused pages, and there are none."""
+    data = bytearray(path.read_bytes())
+    data[39] = 5
+    path.write_bytes(data)
+    refused(path, "is damaged: SQLite's own check fails")
+
+
 @settings(deadline=None, max_examples=examples(60))
 @given(where=st.floats(0, 1, exclude_max=True), what=st.integers(1, 255))
 def test_a_byte_that_changed_is_noticed_or_changes_nothing(tmp_path_factory, where, what):

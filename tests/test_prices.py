@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -275,6 +276,15 @@ def test_nothing_costs_nothing_and_no_noise_costs_everything():
     assert composed_epsilon([(Price.none(), 1)], 1e-6) == math.inf
     assert composed_epsilon([(Price.gaussian(0.1), 1)], 0.0) == math.inf
     assert composed_epsilon([(Price.approximate(0.1, 1e-6), 2)], 1e-6) == math.inf
+
+
+def test_what_a_chance_leaves_of_delta_is_not_rounded_up():
+    """By the last bit: the double next to 1e-5 - 1e-12, plus 1e-12, is more than 1e-5."""
+    of_draw, chance = 1e-5 - 1e-12, 1e-12
+    assert Fraction(of_draw) + Fraction(chance) > Fraction(1e-5)
+    costs = [(Price("approximate", eps=0.1, delta=of_draw, chance=chance), 1)]
+    assert composed_epsilon(costs, 1e-5) == math.inf
+    assert composed_epsilon(costs, 1.001e-5) == pytest.approx(0.1)
 
 
 def test_secants_find_a_root_from_below_or_none():

@@ -252,6 +252,9 @@ def test_owners_of_tables_that_are_refused():
         machine.fit(table, "ill", "home")
     with pytest.raises(InvalidProblemError, match="no fixed order, so groups cannot be matched to"):
         machine.fit(table.lazy().drop("home"), "ill", [1, 1, 2])
+    labelled = pd.DataFrame({"a": [0.1, 0.2, 0.3], "ill": [1, -1, 1]})
+    with pytest.raises(InvalidProblemError, match=r"groups has the labels .*, in another order\."):
+        machine.fit(labelled, "ill", pd.Series([*"xxy"], index=[2, 1, 0]))
 
 
 def test_who_takes_no_owners():

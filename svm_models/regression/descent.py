@@ -125,12 +125,12 @@ def descend(rows: Rows[Pairs], lift: FloatArray, plan: Plan, account: Account) -
         (of_median,) = run.variances(plan.stages[number - 1], stages[number - 1], scale)
         points = towards(points, own, median, of_median, of_constant)
         points = run.raised(points, own, last, levels, scale, of_constant)
-    found = _chosen(run, points, whiten, best, of_constant, choice, plan)
+    chosen = _chosen(run, points, whiten, best, of_constant, choice, plan)
     # What a prediction is by noise alone grows with its record as the prediction itself does.
     clear = np.linalg.norm(points - best[:, None] * of_constant, axis=1) / np.sqrt(
         np.maximum(p * own, 1e-300)
     )
-    return replace(found, limit=found.limit * np.maximum(clear, 1.0))
+    return replace(chosen, limit=chosen.limit * np.maximum(clear, 1.0))
 
 
 def _constants(rows: Rows[Pairs], draws: ChargedDraws, plan: Plan) -> FloatArray:
