@@ -376,7 +376,7 @@ CHEAP, DEAR = (replace(COME_AND_GO, largest_penalty=price) for price in (1e-3, 1
         ({"neighbours": CHEAP}, {}, "above largest_penalty=0.001"),
         ({"neighbours": DEAR}, {"s": 5}, "s has no use"),
         ({"neighbours": DEAR, "penalty": [math.inf] * N}, {}, "or the row is hard"),
-        ({"penalty": [math.inf] * N}, {}, "a finite penalty for some private row, or no penalty"),
+        ({"penalty": [math.inf] * N}, {}, "s is missing"),  # all rows are hard
         ({}, {"delta": 0.0}, "delta must be positive"),
     ],
 )

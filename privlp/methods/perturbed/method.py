@@ -120,12 +120,10 @@ class Perturbed(RowsMethod):
                 "treats public rows as hard: give them the penalty inf, or write them with slack"
                 " variables"
             )
-        mixed = prices.hard > 0 and math.isfinite(prices.largest)
+        mixed = prices.hard > 0
         if not mixed:
             reason = "every violation of a soft row has its price"
             request.refuse(self.name, s=reason, alpha=reason)
-        if not math.isfinite(prices.largest):
-            raise _refusal("needs a finite penalty for some private row, or no penalty at all")
         public = PublicRows(request.lp, request.costs_of_hint())
         require_priced_rows(request, public)
         region = ReducedPolytope(public)
