@@ -111,8 +111,8 @@ def descend(rows: Rows[Pairs], lift: FloatArray, plan: Plan, account: Account) -
         points = run.stage(plan.stages[number], stages[number], points, size / MEDIAN_SIZE)
         if number or not small:
             searched = math.log2(size) - _LESS, math.log2(size) + 1
-            found = run.size_of_residuals(points[0], sizes, searched)
-            size = max(found, size * _LEAST_OF_TIED) if tied else found
+            told = run.size_of_residuals(points[0], sizes, searched)
+            size = max(told, size * _LEAST_OF_TIED) if tied else told
     number, scale = SIZES - 1, size / MEDIAN_SIZE
     median, points = points[0], np.repeat(points, loss.count, axis=0)
     if of_levels is not None:
