@@ -261,6 +261,16 @@ def test_agrees_with_scipy_and_duals_prove_it(lp):
     assert lp.sign * (exact.objective - lp.offset) == pytest.approx(bound, abs=1e-7)
 
 
+@pytest.mark.parametrize(("sides", "costs"), [(1e12, 1.0), (1.0, 1e12)])
+def test_the_certificate_is_relative(sides, costs):
+    """Rounding alone leaves absolute residuals of more than the tolerance."""
+    rng = np.random.default_rng(0)
+    A, c, b = -rng.random((60, 20)), rng.uniform(1, 2, 20), -rng.uniform(1, 2, 60)
+    exact = solve_exact(LinearProgram(costs * c, A, sides * b))
+    assert exact.status is Status.OPTIMAL
+    assert max(residuals(exact)) < 1e-9
+
+
 class _Claims:
     """A HiGHS that claims an optimum which it does not have."""
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -411,6 +411,8 @@ def bits(X):
     ),
     data_norm=st.one_of(st.just(1.0), st.floats(1e-100, 1e14)),
 )
+@example(rows=[[(0, 0.6), (1, 0.6)], [(0, 0.8), (1, 0.8)]], data_norm=1.0)
+@example(rows=[[(k, 0.1 + 0.1 * k) for k in range(5)]], data_norm=math.sqrt(0.55))
 def test_every_row_is_within_the_norm_and_for_itself(rows, data_norm):
     """In rational arithmetic, and to the last bit."""
     X = read_only(csr(rows, width=5))
