@@ -45,7 +45,7 @@ _ALL_COARSE = 5.0
 _FELL = 0.85, 0.5
 # And where costs of stages after the first went up and down by so many softnesses, in the mean, and
 # by this share of what is at stake. Chosen on made-up programs, seeds 0 to 2.
-_UP_AND_DOWN, _NOT_LITTLE = 5.0, 0.01
+_UP_AND_DOWN, _NOT_LITTLE = 6.0, 0.01
 # Where costs are at stake that are so many times the slack, short descents follow one that went far
 # early: of so many rounds that s rows are so many deviations of noise. Those that go on are
 # prolonged, by this factor and more, by so many counts; so many are left for each later stage.
