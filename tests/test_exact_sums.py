@@ -277,6 +277,22 @@ def test_limbs_carry_what_64_bits_cannot_hold(n):
     assert in_coordinates.value_of_sum(found, of_rows=True) == [-n]
 
 
+def test_limbs_are_exact_for_the_largest_rows_and_weights():
+    """All of one sign and near 1, for as many rows as are summed in double precision at a time."""
+    rng = np.random.default_rng(0)
+    entries = 2**22 - rng.integers(0, 2**10, (2**13, 8))
+    weights = 2**19 - rng.integers(0, 2**10, 2**13)
+    found = in_coordinates.exact_weighted_sum(entries / 2**22, (weights / 2**19).__getitem__)
+    total = [Fraction(0)] * 8
+    for k, (high, low) in enumerate(zip(*found.tolist(), strict=True), start=1):
+        unit = Fraction(1, 2 ** (in_coordinates._BITS * k + 22))
+        carried = [
+            (h << in_coordinates._OF_A_ROW) + rest for h, rest in zip(high, low, strict=True)
+        ]
+        total = [so_far + unit * more for so_far, more in zip(total, carried, strict=True)]
+    assert total == [Fraction(int(each), 2**41) for each in weights @ entries]
+
+
 @settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 400), st.integers(0, 400), st.booleans())
 def test_limbs_are_the_exact_sum_however_rows_are_cut(seed, n, cut, sparse):

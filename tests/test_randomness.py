@@ -184,7 +184,7 @@ def run(code, cwd=None):
 
 FORK = """if True:
     import os, numpy as np, privlp
-    from privlp.privacy import GaussianMechanism, LaplaceMechanism, Randomness
+    from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Randomness
     lp = privlp.LinearProgram(np.ones(5), -np.random.default_rng(0).uniform(0.2, 1, size=(300, 5)), -np.ones(300))
     source, seeded = Randomness(), Randomness(0)
     first = GaussianMechanism(1.0, 1.0).release(np.zeros(2), source)
@@ -192,6 +192,8 @@ FORK = """if True:
         lambda budget, source: source.generator.random(),
         lambda budget, source: LaplaceMechanism(1.0, 1.0).release(0.0, source),
         lambda budget, source: source.draw(GaussianMechanism(1.0, 1.0), np.zeros(2), "test"),
+        lambda budget, source: Ledger(1.0, 0.0).charge(
+            LaplaceMechanism(1.0, 1.0), 1, "test", privlp.ConstraintPrivate(), source),
         lambda budget, source: privlp.solve(lp, 0.1, 1e-6, 50, opt=1.7, budget=budget, rng=source),
         lambda budget, source: privlp.quality(lp, np.ones(5), 0.1, budget=budget, rng=source),
     ]
@@ -224,7 +226,7 @@ def test_a_forked_process_cannot_draw_the_same_noise_and_spends_nothing():
         "This Randomness belongs to the process that made it: another one would draw the same noise"
         " again. Leave rng out, so that each call makes a source of its own. 0.0"
     )
-    assert done.stdout.splitlines() == [refusal] * 10
+    assert done.stdout.splitlines() == [refusal] * 12
     assert "Traceback" not in done.stderr
 
 
