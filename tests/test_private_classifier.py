@@ -14,6 +14,7 @@ from sklearn.metrics import balanced_accuracy_score
 import svm_models as sm
 from privlp import MostlyNoiseWarning
 from svm_models.records.grid import LogisticRecords
+from svm_models.records.scaled import Preparation
 
 RNG = np.random.default_rng(0)
 X = np.clip(RNG.normal(0, 0.4, size=(6_000, 3)), -1, 1)
@@ -58,6 +59,7 @@ def test_probabilities_are_those_at_which_a_decision_is_best(margin, share):
     assert model._decision_at(math.log(share / (1 - share))) == pytest.approx(best, abs=2e-3)
     model.classes_, model.coef_, model.n_features_in_ = np.arange(2), np.array([[1.0]]), 1
     model.intercept_, model._fitted, model._odds, model._balance = np.zeros(1), 0.0, 0.0, None
+    model._prepare = Preparation.of(100.0, None, intercept=False)
     assert model.predict_proba([[best]])[0, 1] == pytest.approx(share, abs=2e-3)
 
 
