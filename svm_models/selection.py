@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from inspect import signature
 from typing import Any, Self
@@ -195,6 +195,10 @@ class PrivateModelSelector(PrivateMetaClassifier):
         X, y, owners = self._read(X, y, groups, map(_classifier, candidates))
         self.classes_, _ = two_classes(y, self.classes)
         _check_classes(candidates, self.classes_)
+        for candidate in candidates:  # others may have more columns after their steps
+            linear = isinstance(candidate, PrivateLinearClassifier)
+            if linear and not isinstance(candidate.X_bounds, Mapping):
+                clone(candidate)._refuse_parameters(self.classes_, X.shape[1])
         accounts.require_nominal(len(y), self.nominal_n, times=_MOST_TIMES)
         count = len(y) if owners is None else int(owners.max(initial=-1)) + 1
         split.require_enough(count, adding=adding)

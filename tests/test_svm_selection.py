@@ -61,6 +61,15 @@ def test_candidates_take_eps_and_delta_from_the_selector(eps):
     assert (grid[0].eps, grid[0].delta) == (1.0, 0.0)
 
 
+@pytest.mark.parametrize("wrong", [{"radius": -1.0}, {"rounds": 2.5}, {"data_norm": 0}])
+def test_a_candidate_that_refuses_to_be_trained_costs_nothing(wrong):
+    budget, candidates = Budget(1.0, 1e-6), [sm.PrivateLPSVC(), sm.PrivateLPSVC(**wrong)]
+    tuned = sm.PrivateModelSelector(candidates, delta=1e-6, classes=(-1, 1), budget=budget)
+    with pytest.raises(InvalidParameterError, match=next(iter(wrong))):
+        tuned.fit(X, Y)
+    assert budget.spent() == 0.0
+
+
 def test_a_candidate_that_needs_delta_is_refused_before_anything_is_spent():
     budget, whitened = Budget(1.0, 1e-6), sm.ObjectivePerturbationSVC(whiten=True)
     for first in (sm.PrivateLPSVC(), sm.PrivateModelSelector([sm.PrivateLPSVC()]), whitened):

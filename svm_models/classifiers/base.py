@@ -265,11 +265,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         of_two.warn_of_read_classes(self.classes, self.eps, stacklevel=4)
 
     def _train(self, X: Any, signs: FloatArray, groups: Any) -> FloatArray:
-        constant, count = require_flag(self.fit_intercept, "fit_intercept"), X.shape[1]
-        bounds = self.X_bounds if self._columns is None else self._columns.ranges
-        norm = norm_within(self._usual_norm(count) if self.data_norm is None else self.data_norm)
-        ranges = None if bounds is None else ranges_of(bounds, count)
-        self._prepare = Preparation.of(norm, ranges, intercept=constant)
+        p = self._prepared(X.shape[1])
         require_exact_sums(X.shape[0])
         randomness = accounts.randomness_of(self.random_state)
         kept = columns.kept(self, groups, X.shape[0], randomness)
@@ -277,7 +273,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
             X, signs = X[kept], signs[kept]
         account = self._open(randomness)
         self._class_weights()
-        self._check_parameters(X.shape[1] + constant)
+        self._check_parameters(p)
         eps, delta = account.ledger.eps, account.ledger.delta
         warn_if_repeated(self, eps, delta)
         warn_of_unpaid_steps(self, eps)
@@ -299,6 +295,22 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
             return coef
         finally:
             self.privacy_ = account.record()
+
+    def _prepared(self, count: int) -> int:
+        """How records of so many columns are made ready; the number of their features then."""
+        constant = require_flag(self.fit_intercept, "fit_intercept")
+        bounds = self.X_bounds if self._columns is None else self._columns.ranges
+        norm = norm_within(self._usual_norm(count) if self.data_norm is None else self.data_norm)
+        ranges = None if bounds is None else ranges_of(bounds, count)
+        self._prepare = Preparation.of(norm, ranges, intercept=constant)
+        return count + constant
+
+    def _refuse_parameters(self, classes: npt.NDArray[Any], count: int) -> None:
+        """Refuse parameters as a fit to so many columns does, before others are charged."""
+        self.classes_ = classes
+        p = self._prepared(count)
+        self._class_weights()
+        self._check_parameters(p)
 
     def _usual_norm(self, count: int) -> float:
         """What no record of declared columns exceeds: of categories it has one at most."""
