@@ -203,6 +203,13 @@ class ReducedPolytope:
         """Number p of coordinates."""
         return len(self.inside)
 
+    @property
+    def ranges_of_variables(self) -> FloatArray:
+        """Ranges of all variables in K, (d,)."""
+        ranges = np.zeros(len(self.origin))
+        ranges[self.live] = self.ranges
+        return ranges
+
     @cached_property
     def exact(self) -> ExactRows:
         """The rows of K in exact arithmetic."""

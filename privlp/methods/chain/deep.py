@@ -13,6 +13,7 @@ import numpy.typing as npt
 from privlp.checks import FloatArray
 from privlp.methods.chain.charges import WRONG_SIGNS, ChainCharges, ChainDraws
 from privlp.methods.chain.descent import Descents
+from privlp.methods.chain.ends import as_cheap
 from privlp.methods.chain.start import COARSE, COUNTS_AMID, FEW, SURE, Starting
 from privlp.methods.chain.way import Start
 from privlp.methods.counts import NoisyCounts, StagedSearch
@@ -253,7 +254,7 @@ class DeepSearch(StagedSearch):
         known, wider = np.zeros(len(x), dtype=bool), _WIDER
         if steps is None:
             steps, known = self._moves(starting, x)
-            others = [(other, wider[-2]) for other in starting.as_cheap(x)]
+            others = [(other, wider[-2]) for other in as_cheap(self._public, self._region, x)]
         else:
             largest = max(_OF_ROOM * starting.room(steps), _WIDER[-1])
             wider = tuple(np.geomspace(largest, 1.0, len(_WIDER)))

@@ -66,7 +66,7 @@ class NearSides:
         self, draw: ChargedDraws, descents: Descents, x: FloatArray, useless: Useless
     ) -> Centre | None:
         """Where many rows come close together, by a search from x."""
-        least, far = CLEAR * draw.sigma, _BEYOND_RANGES * self._ranges()
+        least, far = CLEAR * draw.sigma, _BEYOND_RANGES * self._region.ranges_of_variables
 
         def near(x: FloatArray, steps: FloatArray) -> FloatArray:
             return np.asarray(draw(self._near(x, steps)))
@@ -99,7 +99,7 @@ class NearSides:
 
     def widths(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:
         """How far each variable alone moves from x to reach sides near it, (d,); inf if unknown."""
-        ranges = self._ranges()
+        ranges = self._region.ranges_of_variables
         parts, _ = self._steps(
             draw,
             lambda part: self._near(x, part * ranges),
@@ -117,7 +117,11 @@ class NearSides:
     def room(self, steps: FloatArray) -> float:
         """How many times as long these steps may be within the ranges; 1 if none is known."""
         known = np.isfinite(steps) & (steps > 0)
-        return float((self._ranges()[known] / steps[known]).min()) if known.any() else 1.0
+        return (
+            float((self._region.ranges_of_variables[known] / steps[known]).min())
+            if known.any()
+            else 1.0
+        )
 
     def together(
         self, draw: ChargedDraws, x: FloatArray, widths: FloatArray | None = None
@@ -126,7 +130,7 @@ class NearSides:
 
         They move by a share of their ranges, or of these widths where they are known.
         """
-        ranges = self._ranges()
+        ranges = self._region.ranges_of_variables
         if widths is not None:
             ranges = np.where(np.isfinite(widths), widths, ranges)
         step = ranges * np.random.default_rng(0).random(len(x))
@@ -140,12 +144,6 @@ class NearSides:
     def _near(self, x: FloatArray, steps: FloatArray) -> FloatArray:
         """How many sides moves of one variable alone reach, (d,); private."""
         return np.asarray(self._measured.total(MeasuredRows.near, x, steps))
-
-    def _ranges(self) -> FloatArray:
-        """Ranges of all variables in the region, (d,)."""
-        ranges = np.zeros(len(self._public.cost))
-        ranges[self._region.live] = self._region.ranges
-        return ranges
 
     def _steps(
         self, draw: ChargedDraws, near: Callable[[FloatArray], FloatArray], size: int, rounds: int

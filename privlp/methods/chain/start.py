@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 from scipy.special import expit
 
 from privlp.checks import FloatArray
 from privlp.methods.chain.descent import Centre, Useless
+from privlp.methods.chain.ends import cheapest_point, other_ends, safe_ends
 from privlp.methods.chain.known import LOOKS, KnownWay, way_by
 from privlp.methods.chain.near import CLEAR, NearSides
 from privlp.methods.chain.way import (
@@ -64,14 +65,6 @@ _MOST, _STILL, _ASIDE, COUNTS_ASIDE = 0.5, 0.01, 0.05, 8
 _HALF, _MOST_COST, _COUNTS_OTHERS = 0.5, 0.75, 6
 # Counts at the end of the way aside, and at the tip.
 _BESIDE = 2
-# A way leads beyond the middle so many times as far as to it, at most.
-_FARTHEST = 1e6
-# How hard cost pulls from the middle to the cheapest point, in units of the root of p; and points
-# are as cheap if they cost no more than this share of what the middle costs beyond the cheapest. So
-# many ranges pull variables to their ends.
-_PULL, _AS_CHEAP, _TO_AN_END = 1e3, 1e-9, 10.0
-# A corner of the bounds is in the region if this is no farther away, in ranges of variables.
-_CORNER = 1e-9
 
 #: A point amid the rows near one, in such steps if they are given; how many it misses; and near
 #: which point it was found.
@@ -172,7 +165,7 @@ class Starting(NearSides):
         start: KnownPoint | None,
     ) -> tuple[FloatArray, KnownWay]:
         """Where a way begins at first, and the way. Counts set what the start may miss."""
-        cheapest = self.cheapest()
+        cheapest = cheapest_point(self._public, self._region)
         begin, far, fewest, by = self._to_an_end(cheapest, counts, few, target, start)
         first = begin
         if by is None:
@@ -198,13 +191,13 @@ class Starting(NearSides):
         start: KnownPoint | None,
     ) -> KnownWay:
         """A way by the start, or to the first end with few missed rows, or else to the best."""
-        ends = self._public, self._region
-        known = start and way_by(start, counts, *ends, begin, FEW * self._s, self._goal)
+        of_region = self._public, self._region
+        known = start and way_by(start, counts, *of_region, begin, FEW * self._s, self._goal)
         if known is not None:
             return known
         far = middle = self._region.point(self._region.inside)
         fewest = math.inf
-        for end in self._ends(begin, middle):
+        for end in safe_ends(*of_region, begin, middle):
             count = counts(end)
             if target < fewest < math.inf and count <= few:
                 begin = middle
@@ -255,7 +248,7 @@ class Starting(NearSides):
             return None
         cost, share, left = self._public.cost, float(expit(high)), counts.left
         most = float(cost @ (way.begin + _MOST_COST * share * (way.far - way.begin)))
-        for begin in self._other_ends(way.begin):
+        for begin in other_ends(self._public, self._region, way.begin):
             far = self._region.moved(begin, way.far - way.begin)
             half = begin + _HALF * share * (far - begin)
             dearer, enough = float(cost @ half) > most, counts.left >= left - _COUNTS_OTHERS + 3
@@ -267,16 +260,6 @@ class Starting(NearSides):
                 found.learn(counts, _CHECKED + 1)
                 return found
         return None
-
-    def _other_ends(self, begin: FloatArray) -> list[FloatArray]:
-        """The lower and upper ends of variables without a cost, then of all of them."""
-        region, found = self._region, [begin]
-        own = self.as_cheap(begin) if (self._public.cost == 0).any() else []
-        sides = (-_TO_AN_END, _TO_AN_END)
-        for end in [*own, *(region.point(region.nearest(region.inside + side)) for side in sides)]:
-            if not any(np.allclose(end, other) for other in found):
-                found.append(end)
-        return found[1:]
 
     def _way(
         self,
@@ -356,7 +339,7 @@ class Starting(NearSides):
         self, draw: ChargedDraws | None, begin: FloatArray, far: FloatArray, x: FloatArray
     ) -> FloatArray:
         """A step of variables that a way leaves alone and that reach no rows from x, (d,)."""
-        ranges = self._ranges()
+        ranges = self._region.ranges_of_variables
         still = (np.abs(far - begin) <= _STILL * ranges) & (ranges > 0)
         if draw is None or not draw.remaining or not still.any():
             return np.zeros(len(x))
@@ -385,42 +368,3 @@ class Starting(NearSides):
             self.least = np.abs(from_first)
             on = max(on, first / length)
         return on
-
-    def as_cheap(self, x: FloatArray) -> list[FloatArray]:
-        """Points of least cost, but x: of several, those nearest to the lower and upper ends."""
-        found = [self.cheapest(-_TO_AN_END), self.cheapest(_TO_AN_END)]
-        return [other for other in found if not np.allclose(other, x)]
-
-    def cheapest(self, side: float = 0.0) -> FloatArray:
-        """A point of least cost: of several, the one nearest to the middle of the region.
-
-        Or to the point that lies so many times the ranges of variables to one side of it.
-        """
-        public, region = self._public, self._region
-        middle, slope = region.point(region.inside), region.cost(public.cost)
-        best = public.best(public.cost)
-        if best is None or not slope.any():
-            return middle if best is None else best
-        pull = _PULL * math.sqrt(region.size) / float(np.linalg.norm(slope))
-        towards = region.inside + side - pull * slope
-        x = np.clip(region.point(region.nearest(towards)), *public.bounds.T)
-        dearer = float(public.cost @ (x - best))
-        return x if dearer <= _AS_CHEAP * float(public.cost @ (middle - best)) else best
-
-    def _ends(self, cheapest: FloatArray, middle: FloatArray) -> Iterator[FloatArray]:
-        """A corner that is cheaper than the middle, the middle, ends beyond it, the dearest."""
-        region, cost = self._region, self._public.cost
-        for corner in self._public.bounds.T:
-            if np.isfinite(corner).all() and cost @ cheapest < cost @ corner < cost @ middle:
-                nearest = region.point(region.nearest(region.coordinates(corner)))
-                if np.allclose(nearest, corner, _CORNER, _CORNER * self._ranges()):
-                    yield corner
-        yield middle
-        for direction in (region.inside - region.coordinates(cheapest), region.cost(cost)):
-            if direction.any():
-                unit = direction / np.linalg.norm(direction)
-                reach = min(region.reach(region.inside, unit), _FARTHEST)
-                yield region.point(region.within(region.inside + reach * unit))
-        dearest = self._public.best(-cost)
-        if dearest is not None:
-            yield dearest
