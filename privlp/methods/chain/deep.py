@@ -142,6 +142,7 @@ class DeepSearch(StagedSearch):
             widths,
             centre,
             partial(self._amid, starting),
+            self._relieved,
             self._charges.logarithmic,
             None if self._hint is None else self._hint[1],
             self._given,
@@ -234,6 +235,15 @@ class DeepSearch(StagedSearch):
             if (number and fewest <= few) or used + max(rounds, 5) > share * left:
                 break
         return deep, fewest
+
+    def _relieved(self, x: FloatArray) -> FloatArray:
+        """Where x leads if variables without a cost move away from all rows, met or not."""
+        public, alone = self._public, self._public.cost == 0
+        narrowed = public.narrowed(*np.where(alone, public.bounds.T, x))
+        region = scaled_or(self._region, narrowed, math.inf, np.ones(len(x)))
+        if region is self._region:
+            return x
+        return self._descents.away(region, x)
 
     def _amid(
         self,

@@ -24,6 +24,9 @@ _ONE_SIGN = 1.4142
 _AROUND = 4.0
 # Rounds of a descent, the share of all rounds for them, their softness and length in the region.
 _ROUNDS, _MOST_ROUNDS, _SOFTNESS, _LENGTH = 8, 0.55, 0.02, 0.15
+# Draws for the direction away from all rows, which all count where they are so much nearer; and the
+# length of a step there, in the region, in units of the root of p.
+_AWAY, _FAR_INWARDS, _TO_AN_END = 4, 1e9, 10.0
 # Steps shrink by this factor where that share of one still reaches these sides. The search ends
 # once so many descents in a row shrank none.
 _SHRINK, _NEARER, _IN_VAIN = 0.25, 0.5, 2
@@ -76,6 +79,16 @@ class Descents:
             return np.asarray(self._draw(exact)) / self.longer + push
 
         return self._averaged(region, start, slope, length, rounds)
+
+    def away(self, region: ReducedPolytope, x: FloatArray) -> FloatArray:
+        """The end of a region that lies in the mean direction away from all rows, met or not."""
+        rows, z = self.rows(region), region.within(region.coordinates(x))
+        slopes = self.longer * value_of_sum(
+            rows.total(RowsInCoordinates.gradient, 1.0, _FAR_INWARDS, z), of_rows=True
+        )
+        total = np.sum([self._draw(slopes) for _ in range(_AWAY)], axis=0)
+        step = _TO_AN_END * math.sqrt(region.size) / max(float(np.linalg.norm(total)), 1e-300)
+        return region.point(region.nearest(z - step * total))
 
     def distances(self, region: ReducedPolytope, x: FloatArray) -> FloatArray:
         """Where a descent of distances of rows from their sides leads from x."""

@@ -44,13 +44,9 @@ def as_cheap(public: PublicRows, region: ReducedPolytope, x: FloatArray) -> list
     return [other for other in found if not np.allclose(other, x)]
 
 
-def other_ends(public: PublicRows, region: ReducedPolytope, x: FloatArray) -> list[FloatArray]:
-    """The lower and upper ends of variables without a cost, then of all of them, but x."""
-    own, found = as_cheap(public, region, x) if (public.cost == 0).any() else [], [x]
-    for end in [*own, *(region.point(region.nearest(region.inside + side)) for side in _SIDES)]:
-        if not any(np.allclose(end, other) for other in found):
-            found.append(end)
-    return found[1:]
+def all_at_an_end(region: ReducedPolytope) -> list[FloatArray]:
+    """The points of the region nearest to the lower and to the upper ends of all variables."""
+    return [region.point(region.nearest(region.inside + side)) for side in _SIDES]
 
 
 def safe_ends(

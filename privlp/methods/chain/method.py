@@ -45,31 +45,32 @@ class Chain(RowsMethod):
     far from both of its ends. If all ends of such ways miss many rows, or an end is a corner of
     them, descents in ever larger regions look for a point amid the rows, about the cheapest point
     nearest to the middle, then about those at the ends of variables without a cost, and the way
-    leads there. The same step from another end of variables is the way if half of it is enough, and
-    no dearer. Where most rows are met at once, as at the tip of a cone, variables that the way
-    leaves alone and that reach no rows from its end move aside: the tip tells no scale of theirs.
-    Descents of distances from where rows end, if 0 is not the cheapest point, look for their
-    centre: rows may come close together far from that way, as at a corner that most of them share.
-    Then another way begins there, or ends if few rows are missed there, and is taken unless the
-    first one misses few rows at its cost. A start names another way, by its point to where its own
-    solve was deep within the rows. Where noise of counts is small beside s, it comes first, and is
-    taken if counts say that few rows are missed at its point and end, and many at less cost on the
-    way to the middle. Counts say how far each variable moves from the point found before it reaches
-    a few times s sides. Bounds that are far wider are replaced by such moves, so loose bounds do
-    not set the units. Descents without a cost, ever shorter, lead away from the rows, to a deep
-    point. Stages from there minimise smoothed violations and costs, ever sharper,
-    and counts on a curve to the deep point say where a few times s rows are missed. Between stages
-    a point moves half way to the least cost, as long as counts speak for that. A stage that went as
-    far along the costs as it could is followed by one with more room; where costs are at stake that
-    are many times the slack of rows, and noise is not large, by short descents first. Softness is
-    no more than a few times what is at stake. The point of a stage that led back to the deep point
-    is not used. From the tip of a cone, where rows tell no scale, the last point moves on as far as
-    a count allows. Where noise on all coordinates exceeds s rows, the last counts are on the public
-    way. Where the search still moves at its end, costs of its stages went up and down by many
-    softnesses, or its steps are large beside what is at stake, a warning says so. Counts at the
-    point that is returned, which may be a cheaper one that earlier counts speak for, say how many
-    rows it misses; where they speak against it, the best point that earlier counts speak for is
-    returned, or else the safest one.
+    leads there. The same step from another end of variables, such as the one that lies away from
+    all rows by a few noisy slopes, is the way if half of it is enough, and no dearer. Where most
+    rows are met at once, as at the tip of a cone, variables that the way leaves alone and that
+    reach no rows from its end move aside: the tip tells no scale of theirs. Descents of distances
+    from where rows end, if 0 is not the cheapest point, look for their centre: rows may come close
+    together far from that way, as at a corner that most of them share. Then another way begins
+    there, or ends if few rows are missed there, and is taken unless the first one misses few rows
+    at its cost. A start names another way, by its point to where its own solve was deep within the
+    rows. Where noise of counts is small beside s, it comes first, and is taken if counts say that
+    few rows are missed at its point and end, and many at less cost on the way to the middle. Counts
+    say how far each variable moves from the point found before it reaches a few times s sides.
+    Bounds that are far wider are replaced by such moves, so loose bounds do not set the units.
+    Descents without a cost, ever shorter, lead away from the rows, to a deep point. Stages from
+    there minimise smoothed violations and costs, ever sharper, and counts on a curve to the deep
+    point say where a few times s rows are missed. Between stages a point moves half way to the
+    least cost, as long as counts speak for that. A stage that went as far along the costs as it
+    could is followed by one with more room; where costs are at stake that are many times the slack
+    of rows, and noise is not large, by short descents first. Softness is no more than a few times
+    what is at stake. The point of a stage that led back to the deep point is not used. From the tip
+    of a cone, where rows tell no scale, the last point moves on as far as a count allows. Where
+    noise on all coordinates exceeds s rows, the last counts are on the public way. Where the search
+    still moves at its end, costs of its stages went up and down by many softnesses, or its steps
+    are large beside what is at stake, a warning says so. Counts at the point that is returned,
+    which may be a cheaper one that earlier counts speak for, say how many rows it misses; where
+    they speak against it, the best point that earlier counts speak for is returned, or else the
+    safest one.
 
     *Neighbours*: constraint-private, one record with k rows, replaced, added or removed.
 

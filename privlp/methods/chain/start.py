@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from privlp.checks import FloatArray
 from privlp.methods.chain.descent import Centre, Useless
-from privlp.methods.chain.ends import cheapest_point, other_ends, safe_ends
+from privlp.methods.chain.ends import all_at_an_end, cheapest_point, safe_ends
 from privlp.methods.chain.known import LOOKS, KnownWay, way_by
 from privlp.methods.chain.near import CLEAR, NearSides
 from privlp.methods.chain.way import (
@@ -66,6 +66,8 @@ _HALF, _MOST_COST, _COUNTS_OTHERS = 0.5, 0.75, 6
 # Counts at the end of the way aside, and at the tip.
 _BESIDE = 2
 
+#: A point where variables without a cost have moved from one to where fewer rows are missed.
+Relief = Callable[[FloatArray], FloatArray]
 #: A point amid the rows near one, in such steps if they are given; how many it misses; and near
 #: which point it was found.
 Amid = Callable[[FloatArray, NoisyCounts, FloatArray | None], tuple[FloatArray, float, FloatArray]]
@@ -97,6 +99,7 @@ class Starting(NearSides):
         by_variable: ChargedDraws | None,
         centre: Callable[[FloatArray, Useless], Centre | None] | None,
         amid: Amid,
+        relief: Relief,
         logarithmic: int,
         hint: float | None = None,
         start: KnownPoint | None = None,
@@ -132,7 +135,7 @@ class Starting(NearSides):
                     corner = way.far
                 centre, way, ends = None, beside, beside.likely()
         elif corner is by is None and counts.left >= later + _COUNTS_OTHERS:
-            other = self._from_another_end(way, ends[1], counts, target)
+            other = self._from_another_end(first, way, ends[1], counts, target, relief)
             if other is not None:
                 centre, way, ends = None, other, other.likely()
         ends = way.halved(ends, counts, target, later)
@@ -241,16 +244,24 @@ class Starting(NearSides):
         return found
 
     def _from_another_end(
-        self, way: Way, high: float, counts: NoisyCounts, target: float
+        self,
+        first: FloatArray,
+        way: Way,
+        high: float,
+        counts: NoisyCounts,
+        target: float,
+        relief: Relief,
     ) -> Way | None:
         """The same step from another end of variables, if half of it misses few and costs less."""
         if target > self._goal:
             return None
-        cost, share, left = self._public.cost, float(expit(high)), counts.left
-        most = float(cost @ (way.begin + _MOST_COST * share * (way.far - way.begin)))
-        for begin in other_ends(self._public, self._region, way.begin):
-            far = self._region.moved(begin, way.far - way.begin)
-            half = begin + _HALF * share * (far - begin)
+        cost, left, region = self._public.cost, counts.left, self._region
+        step = way.at(high) - first
+        most, half = float(cost @ (first + _MOST_COST * step)), first + _HALF * step
+        for begin in (region.moved(first, relief(half) - half), *all_at_an_end(region)):
+            if np.allclose(begin, first):
+                continue
+            far, half = region.moved(begin, way.far - first), region.moved(begin, _HALF * step)
             dearer, enough = float(cost @ half) > most, counts.left >= left - _COUNTS_OTHERS + 3
             if dearer or not enough or counts(half) > self._goal:
                 continue
