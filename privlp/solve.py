@@ -158,8 +158,9 @@ def solve(
     PublicPointWarning
         If rows are to hold, but x had to be taken from public numbers, in whole or in part.
     MostlyNoiseWarning
-        If public numbers say that the result will be mostly noise; see ``advice`` of the result. Or
-        if no limit was found to how far the objective improves: ``status`` is then ``UNBOUNDED``.
+        If public numbers say that the result will be mostly noise; see ``advice`` of the result.
+        Where that depends on noisy counts of signs, it is said after the run. Or if no limit was
+        found to how far the objective improves: ``status`` is then ``UNBOUNDED``.
 
     Notes
     -----

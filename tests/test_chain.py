@@ -472,6 +472,18 @@ def test_rows_of_one_sign_need_fewer_of_them(signs):
         assert np.sum(lp.A @ found.x > lp.b) <= 60
 
 
+@pytest.mark.parametrize("seed", [10, 36, 55, 56])
+def test_a_program_without_a_cost_ends_whatever_the_noise(seed):
+    """No way has a length of 0, as there once was with such noise."""
+    rng = np.random.default_rng(seed)
+    A = -rng.uniform(0.2, 1, (300, 2))
+    b = np.append(rng.uniform(0.1, 0.4, 300) * A.sum(1), 0.09)
+    A, private = np.vstack([A, [[1, -1]]]), np.arange(301) < 300
+    lp = LinearProgram(np.zeros(2), A, b, bounds=(0, 1), private=private)
+    found = solved(lp, 20.0, 15, rng=seed)
+    assert (A[:300] @ found.x > b[:300]).sum() <= 15
+
+
 def test_a_free_variable_and_public_rows():
     lp = covering(3)
     A = np.vstack([lp.A, np.ones(6)])

@@ -275,7 +275,7 @@ def _by_name(
         if not number > 0:
             given = f"{number:g}" if checks.is_real(price) else type(price).__name__
             raise InvalidProblemError(
-                f"{which} must be a positive number (inf for hard rows), got {given}.",
+                f"{which} must be a positive number (inf for hard rows){f', got {given}' * quote}.",
                 parameter="penalty",
             )
         if not (SMALLEST <= number <= LARGEST or number == np.inf):

@@ -202,7 +202,7 @@ class Starting(NearSides):
         fewest = math.inf
         for end in safe_ends(*of_region, begin, middle):
             count = counts(end)
-            if target < fewest < math.inf and count <= few:
+            if target < fewest < math.inf and count <= few and end is not middle:
                 begin = middle
             # A corner comes before the middle, and is cheaper.
             if count < fewest - (SURE * counts.sigma if end is middle else 0.0):
@@ -253,15 +253,15 @@ class Starting(NearSides):
         relief: Relief,
     ) -> Way | None:
         """The same step from another end of variables, if half of it misses few and costs less."""
-        if target > self._goal:
+        if target > self._goal or not self._public.cost.any():
             return None
         cost, left, region = self._public.cost, counts.left, self._region
         step = way.at(high) - first
         most, half = float(cost @ (first + _MOST_COST * step)), first + _HALF * step
         for begin in (region.moved(first, relief(half) - half), *all_at_an_end(region)):
-            if np.allclose(begin, first):
-                continue
             far, half = region.moved(begin, way.far - first), region.moved(begin, _HALF * step)
+            if np.allclose(begin, first) or np.allclose(begin, far):
+                continue
             dearer, enough = float(cost @ half) > most, counts.left >= left - _COUNTS_OTHERS + 3
             if dearer or not enough or counts(half) > self._goal:
                 continue
@@ -375,7 +375,7 @@ class Starting(NearSides):
         (part,), at_once = self._steps(draw, near, 1, draw.remaining)
         on, length = _ON * float(part), float(np.linalg.norm(way))
         here, first = float(np.linalg.norm(to_there)), float(np.linalg.norm(from_first))
-        if at_once and part * length < min(_NO_STEP * here, _NOTHING * first):
+        if length and at_once and part * length < min(_NO_STEP * here, _NOTHING * first):
             self.least = np.abs(from_first)
             on = max(on, first / length)
         return on
