@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
+from privlp import MostlyNoiseWarning
 from privlp.game.duals import AcceleratedDescent
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
 from privlp.regions.simplex import L1Ball, onto_l1_ball
@@ -281,3 +282,13 @@ def test_the_rule_follows_the_noise():
     assert rules[0].rounds > rules[-1].rounds >= 1
     assert rules[0].radius > rules[-1].radius > 0
     assert 0 < rules[0].ridge < rules[-1].ridge
+
+
+def test_one_class_for_everyone_is_that_of_records_far_beyond_the_bound_too():
+    rng = np.random.default_rng(0)
+    records, labels = rng.normal(size=(400, 4)), rng.random(400) < 0.5
+    records[:20] *= 100
+    options = {"data_norm": 1.0, "classes": (False, True), "random_state": 0}
+    with pytest.warns(MostlyNoiseWarning, match="one class will most likely be"):
+        model = PrivateLPSVC(0.3, 1e-5, **options).fit(records, labels)
+    assert len(np.unique(model.predict(records))) == 1

@@ -52,8 +52,8 @@ _SHARPER, _MOST_OF_GAUSSIAN, _PURE = 1.7, 0.5, 0.8
 _BITS = 20
 # Records that were scaled down to a smaller share of their length are worth a warning.
 _SHORT = 0.5
-# An intercept of so many times the largest decision leaves no record another class.
-_BEYOND = 2.0
+# An intercept of so many times the largest decision leaves no record another class, long ones too.
+_BEYOND = 1e6
 # More would take for ever.
 _MOST_ROUNDS = 10**6
 
