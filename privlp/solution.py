@@ -56,8 +56,8 @@ class Solution(Saved):
     kept : tuple of str
         Names of the columns that :meth:`~privlp.LinearProgram.with_recourse` left out.
     verdict : Verdict or None
-        What was predicted from public numbers before the solve, in one word; ``None`` without a
-        prediction.
+        What was predicted from public numbers, in one word; of two such predictions, released
+        counts of signs choose. ``None`` without a prediction.
     advice : str
         The same in a sentence or two, with what would be enough.
     released_prices : (n,) array or None

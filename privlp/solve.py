@@ -236,7 +236,7 @@ def _run(
     """Plan from public numbers, charge, start on the private rows, and play all rounds."""
     ledger = request.ledger
     name, planned = _planned(request, method, methods)
-    foretold = [_foretold(request, run) for run in (planned, planned.other or planned)]
+    foretold = [_foretold(request, run) for run in (planned, planned.other) if run is not None]
     warned = all(verdict in _NOISY for verdict, _ in foretold)
     if warned:  # whatever is found
         warnings.warn(foretold[0][1], MostlyNoiseWarning, stacklevel=3)
@@ -257,7 +257,7 @@ def _run(
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
     prices, missed = released.prices, released.missed
-    verdict, advice = foretold[bool(released.method)]
+    verdict, advice = foretold[-1 if released.method else 0]
     name = released.method or name
     advice = f"{advice}{said_of_start(request, name)}".lstrip()
     if verdict in _NOISY and not warned:

@@ -188,6 +188,35 @@ def test_pulls_to_the_centre_of_rows(longer, monkeypatch):
         assert_within_what_is_charged(lambda lp, tape: ask(lp, rng=tape), pair)
 
 
+@pytest.mark.parametrize("longer", [False, True], ids=["as it is", "broken"])
+def test_the_direction_away_from_all_rows(longer, monkeypatch):
+    """The broken twin takes it that these slopes have no negative inner product, with any signs."""
+    plain, reached = Descents.away, []
+
+    def away(self, region, x):
+        reached.append(x)
+        with pytest.MonkeyPatch.context() as patch:
+            if longer:
+                patch.setattr(self, "longer", 1.4142)
+            return plain(self, region, x)
+
+    monkeypatch.setattr(Descents, "away", away)
+    work = np.random.default_rng(0).uniform(0.2, 1, (299, 3))
+    rows = (np.vstack([[of] * 3, work]) for of in (1.0, -1.0))
+    fields = {"bounds": [(0, 50)] * 3 + [(0, 1e4)], "private": np.arange(301) < 300}
+    least, sides = [[-1.0, -1.0, -1.0, 0.0]], np.append(np.zeros(300), -1.0)
+    pair = [
+        privlp.LinearProgram(
+            [0, 0, 0, 1], np.vstack([np.column_stack([A, -np.ones(300)]), least]), sides, **fields
+        )
+        for A in rows
+    ]
+    ask = partial(privlp.solve, eps=20.0, delta=1e-6, s=30, method="chain")
+    with pytest.raises(AssertionError, match="slopes") if longer else nullcontext():
+        assert_within_what_is_charged(lambda lp, tape: ask(lp, rng=tape), pair)
+    assert reached
+
+
 LITTLE = {
     "b": privlp.ScalarPrivate(0.3, lower=-3, upper=-0.5),
     "b, one's own": EuclideanPrivate(0.3, lower=-3, upper=-0.5),

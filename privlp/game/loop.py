@@ -123,7 +123,8 @@ class Released:
     missed : MissedRows or None
         An interval for the number of private rows that x misses, None if none was counted.
     method : str
-        The name of the method whose search took over, by released numbers; empty if none did.
+        The name of the method whose search took over, by released numbers, or of this one if they
+        say what the plan foretells in that case; empty otherwise.
 
     Examples
     --------

@@ -45,7 +45,7 @@ def as_cheap(public: PublicRows, region: ReducedPolytope, x: FloatArray) -> list
 
 
 def all_at_an_end(region: ReducedPolytope) -> list[FloatArray]:
-    """The points of the region nearest to the lower and to the upper ends of all variables."""
+    """The points of the region nearest to far lower and far upper ends of all coordinates."""
     return [region.point(region.nearest(region.inside + side)) for side in _SIDES]
 
 

@@ -117,11 +117,8 @@ class NearSides:
     def room(self, steps: FloatArray) -> float:
         """How many times as long these steps may be within the ranges; 1 if none is known."""
         known = np.isfinite(steps) & (steps > 0)
-        return (
-            float((self._region.ranges_of_variables[known] / steps[known]).min())
-            if known.any()
-            else 1.0
-        )
+        ranges = self._region.ranges_of_variables
+        return float((ranges[known] / steps[known]).min()) if known.any() else 1.0
 
     def together(
         self, draw: ChargedDraws, x: FloatArray, widths: FloatArray | None = None
